@@ -19,6 +19,8 @@ from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.dependence import unknown_dependence
+from attention_core.derivation.inference.infer import readings_of
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.steps import Step, Unread, steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
@@ -36,6 +38,9 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     try:
         with ceiling(CEILING * seconds):
             found, problem, extra = _decide_step(step, effort)
+        readings = _readings_of(step)
+        if readings:
+            return _under_readings(found, readings, problem)
         found = _apply_doubts(step, found, effort)
         if advise and problem is not None and found.counterexample is not None:
             from attention_core.derivation.decision.advice import find_missing_hypothesis
@@ -46,6 +51,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     except Unreadable as error:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
     except ShapeMismatch as error:
+        if readings := _readings_of(step):
+            return Finding(Verdict.UNREADABLE, Evidence(f"the shapes do not fit: {error}; {_read_as(readings)}"))
         return _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
@@ -53,6 +60,27 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNDECIDED, Evidence(LATE))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _readings_of(step: Step) -> list[str]:
+    """What the step's symbols are read as that nobody declared."""
+    return readings_of(step.context, (step.left, step.right, *(c for c, _ in step.assumed), *step.conditions))
+
+
+def _read_as(readings: Sequence[str]) -> str:
+    return f"read as: {'; '.join(readings)}: a line that declares a symbol counts instead"
+
+
+def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None) -> Finding:
+    """The finding with the readings that it rests on; nothing is refuted by a reading that nobody declared."""
+    text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
+    verdict = found.verdict
+    if verdict in (Verdict.REFUTED, Verdict.VACUOUS):
+        verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text})"
+    elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
+        verdict, text = Verdict.UNDECIDED, doubt
+    evidence = replace(found.evidence, text=f"{text}; {_read_as(readings)}", figures=figures)
+    return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
 
 
 def _apply_doubts(step: Step, found: Finding, effort: Effort) -> Finding:
@@ -143,7 +171,9 @@ def read_document(path_or_text: str | Path) -> tuple[str, str]:
     return str(path_or_text), path.read_bytes().decode("utf-8-sig")
 
 
-def document_steps(path_or_text: str | Path) -> tuple[str, list[Step | Unread], list[tuple[int, str]]]:
+def document_steps(
+    path_or_text: str | Path, *, infer: bool = False
+) -> tuple[str, list[Step | Unread], list[tuple[int, str]]]:
     """Name, steps and understood declarations of a document; there is at least one step, if only one that says why."""
     try:
         name, text = read_document(path_or_text)
@@ -153,9 +183,10 @@ def document_steps(path_or_text: str | Path) -> tuple[str, list[Step | Unread], 
         return str(path_or_text), [Unread(f"line-{line}", line, "", message)], []
     if len(text) > MAX_CHARACTERS:
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
-    steps, understood = steps_of(text)
+    steps, understood = steps_of(text, infer)
     if not steps:
-        steps = [Unread("line-1", 1, "", "the document has no display: there is nothing to check")]
+        why = "no display claims anything" if understood else "the document has no display"
+        steps = [Unread("line-1", 1, "", f"{why}: there is nothing to check")]
     return name, steps, understood
 
 
@@ -171,6 +202,7 @@ def check_document(
     require: str = "",
     only: Sequence[str] = (),
     necessity: bool = False,
+    infer: bool = False,
 ) -> DocumentReport:
     r"""Check every step of a document.
 
@@ -180,6 +212,8 @@ def check_document(
         require: "exact" or "proved" to ask for more than agreement.
         only: names of the steps to check; a name without its number means all that share it.
         necessity: also drop each hypothesis in turn; `evidence.figures["necessity"]` says which are needed.
+        infer: read symbols that nobody declared as their use suggests; what rests on such a reading names it and is
+            never refuted. Without it such a step is UNREADABLE.
 
     Returns:
         The report with one record for each relation, in the order of the document.
@@ -191,7 +225,7 @@ def check_document(
         >>> check_document("Let $x \\in \\mathbb{R}$.\n\n$$ (x + 1)^2 = x^2 + 2 x + 1 $$\n").passed
         True
     """
-    name, steps, understood = document_steps(path_or_text)
+    name, steps, understood = document_steps(path_or_text, infer=infer)
     chosen = [s for s in steps if not only or names_of_step(s) & set(only)]
     missing = [one for one in only if not any(one in names_of_step(s) for s in steps)]
     if missing and any(s.text for s in steps):

@@ -25,6 +25,7 @@ COLOURS = {
     "REFUTED": "red",
     "VACUOUS": "red",
 }
+_SHOWN = ("defined by the display: ", "nothing to check: ")
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided."""
 
@@ -44,18 +45,28 @@ that is expected); else 2 if one cannot be read or decided."""
               help="Processor time for one step; behind it the step is UNDECIDED.")  # fmt: skip
 @click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
 @click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
+@click.option("--strict", is_flag=True, help="Infer nothing: a step with a symbol that nobody declared is UNREADABLE.")
+@click.option("--scaffold", is_flag=True, help="Write the declarations that the documents miss, and check nothing.")
 def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: tuple[str, ...], require: str | None,
-           explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool) -> None:  # fmt: skip
+           explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool,
+           scaffold: bool) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.check import check_document
     from attention_core.derivation.effort import Effort
 
+    if scaffold:
+        sys.exit(_write_scaffolds(files))
     reports: list[DocumentReport] = []
     unopened = 0
     chosen = _choose_files(files, only)
     for file, names in chosen.items():
         try:
-            options: dict[str, Any] = {"require": require or "", "only": names, "necessity": necessity}
+            options: dict[str, Any] = {
+                "require": require or "",
+                "only": names,
+                "necessity": necessity,
+                "infer": not strict,
+            }
             reports.append(check_document(Path(file), effort=Effort(seed=seed, seconds=seconds), **options))
         except OSError as error:
             click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
@@ -68,7 +79,7 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
     if github:
         _annotate(reports, aside=as_json)
     if html_path:
-        unopened = max(unopened, _write_page(html_path, reports))
+        unopened = max(unopened, _write_page(html_path, reports, infer=not strict))
     found = {r.status for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
 
@@ -91,13 +102,32 @@ def _choose_files(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequen
     return {file: names for file, names in found.items() if names}
 
 
-def _write_page(path: str, reports: list[DocumentReport]) -> int:
+def _write_scaffolds(files: Sequence[str]) -> int:
+    """Print the declarations that documents miss; 2 if one cannot be read."""
+    from attention_core.derivation.check import read_document
+    from attention_core.derivation.reading.scaffold import scaffold
+
+    status = 0
+    for file in files:
+        try:
+            missing = scaffold(read_document(Path(file))[1])
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            click.echo(f"attention-core: {file} cannot be read: {reason}", err=True)
+            status = 2
+            continue
+        click.secho(file, bold=True)
+        click.echo(missing or "every symbol is declared")
+    return status
+
+
+def _write_page(path: str, reports: list[DocumentReport], infer: bool) -> int:
     """Write the page, and say what the status is at least."""
     from attention_core.derivation.report.page import page
 
     texts = [Path(report.file).read_bytes().decode("utf-8-sig", "replace") for report in reports]
     try:
-        Path(path).write_text(page(list(zip(reports, texts, strict=True))), encoding="utf-8")
+        Path(path).write_text(page(list(zip(reports, texts, strict=True)), infer=infer), encoding="utf-8")
     except OSError as error:
         click.echo(f"attention-core: {path} cannot be written: {error.strerror}", err=True)
         return 2
@@ -126,7 +156,7 @@ def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
         for line, text in report.understood:
             click.secho(f"  {line:>5}  {text}", dim=True)
     elif not quiet or report.status:
-        defined = [(line, text) for line, text in report.understood if text.startswith("defined by the display: ")]
+        defined = [(line, text) for line, text in report.understood if text.startswith(_SHOWN)]
         for line, text in sorted([*report.ignored_relations, *defined]):
             click.secho(f"  {line:>5}  {text}", fg="yellow")
     for step in report.steps:

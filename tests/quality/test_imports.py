@@ -139,6 +139,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "terms",
         "elaborate",
         "words",
+        "inference",
         "reading",
         "lowering",
         "claims",

@@ -168,7 +168,7 @@ If $x^2 < 0$, then
 
 $$ x = x + 1 \tag{undecided} $$
 
-$$ \mathrm{nonsense}(x) = x \tag{unreadable} $$
+$$ x \otimes x = x \tag{unreadable} $$
 
 $$ y = y + 1 \tag{unknown} $$
 """

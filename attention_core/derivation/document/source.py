@@ -283,4 +283,30 @@ def blocks_of(text: str) -> list[Block]:
         reader.step()
     reader.flush()
     reader.orphans()
-    return reader.blocks
+    return join_continued(reader.blocks)
+
+
+_GOES_ON = re.compile(r"^\s*(?:&\s*)?(?:=|\\(?:le|ge|leq|geq|approx|equiv|implies|Rightarrow|iff)(?![a-zA-Z]))")
+
+
+def join_continued(blocks: list[Block]) -> list[Block]:
+    r"""Blocks where a display that begins with a relation is part of the one right before it, as its next row.
+
+    Args:
+        blocks: The blocks of a document.
+    """
+    out: list[Block] = []
+    for block in blocks:
+        last = out[-1] if out else None
+        if (
+            isinstance(block, Display)
+            and isinstance(last, Display)
+            and not (block.error or last.error or block.options)
+            and _GOES_ON.match(block.text)
+            and not _BEGIN.match(last.text.lstrip())
+        ):
+            gap = "\n" * max(0, block.line - last.line - last.text.count("\n"))
+            out[-1] = Display(last.line, f"{last.text} \\\\ {gap}{block.text}", last.options)
+        else:
+            out.append(block)
+    return out

@@ -169,6 +169,9 @@ def require_function(elab: Elaborator, expr: Times) -> None:
         Unreadable: always where such a letter stands in front of a round bracket.
     """
     for letter, op, following in zip(expr.factors, expr.ops, expr.factors[1:], strict=False):
+        if isinstance(following, Group) and any("parallel" in item.ops for item in following.items):
+            message = r"a divergence D(p \| q) is written as its sum, \sum_i p_i \log(p_i / q_i)"
+            raise Unreadable(message, elab.line)
         if op or not isinstance(letter, Name) or not isinstance(following, Group) or following.bracket != "(":
             continue
         name = letter.text

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from attention_core.derivation.latex import layout  # noqa: F401  # fills the table of commands
 from attention_core.derivation.latex.commands import read_command
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES, Tok
@@ -264,8 +265,37 @@ def bar(lexer: Lexer, kind: str) -> None:
     """A bar opens where an operand may start and closes where one has ended."""
     if lexer.stack and lexer.stack[-1] == "L" + kind and _operand_before(lexer):
         lexer.close("R" + kind, "|", ("L" + kind,))
+    elif _operand_before(lexer) and divides_arguments(lexer):
+        lexer.emit("REL", "mid" if kind == "BAR" else "parallel")
     else:
         lexer.open("L" + kind, "|")
+
+
+_BARS = re.compile(r"\\\\|(?:\\(?:mid|vert|Vert|parallel|lvert|rvert|lVert|rVert)(?![a-zA-Z])|\\?\|)|([(\[{])|([)\]}])")
+
+
+def divides_arguments(lexer: Lexer) -> bool:
+    r"""Whether a bar stands alone in brackets behind a letter, as in `p(x \mid z)`."""
+    if not lexer.stack or lexer.stack[-1] not in ("LPAR", "LBRACK"):
+        return False
+    depth = 0
+    for place in range(len(lexer.out) - 1, -1, -1):
+        kind = lexer.out[place].kind
+        depth += (kind in ("RPAR", "RBRACK", "RBRACE", "RSET")) - (kind in ("LPAR", "LBRACK", "LBRACE", "LSET"))
+        if depth < 0:
+            head = lexer.out[place - 1] if place else None
+            if head is None or head.kind not in ("NAME", "RBRACE") or head.value == r"\mathbf{1}":
+                return False
+            break
+    depth = 0
+    behind = lexer.at + (2 if lexer.text.startswith(r"\|", lexer.at) else 1)
+    for found in _BARS.finditer(lexer.text, behind):
+        depth += bool(found[1]) - bool(found[2])
+        if depth < 0:
+            return True
+        if not depth and not found[1] and not found[2] and found[0] != "\\\\":
+            return False
+    return False
 
 
 def sided_bar(lexer: Lexer, side: str, kind: str) -> None:
@@ -276,6 +306,13 @@ def sided_bar(lexer: Lexer, side: str, kind: str) -> None:
         lexer.close("R" + kind, "|", ("L" + kind,))
     else:
         bar(lexer, kind)
+
+
+def read_mid(lexer: Lexer, name: str) -> None:
+    r"""`\mid` and `\parallel` between the arguments of a function."""
+    if not divides_arguments(lexer):
+        raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
+    lexer.emit("REL", name)
 
 
 def read_sized_bracket(lexer: Lexer, which: str, end: int) -> int:
@@ -346,6 +383,8 @@ _BRACKETS: Mapping[str, Callable[[Lexer], None]] = {
     **dict.fromkeys(("|", "Vert"), lambda lexer: sided_bar(lexer, "v", "NORM")),
     "lVert": lambda lexer: sided_bar(lexer, "l", "NORM"),
     "rVert": lambda lexer: sided_bar(lexer, "r", "NORM"),
+    "mid": lambda lexer: read_mid(lexer, "mid"),
+    "parallel": lambda lexer: read_mid(lexer, "parallel"),
     "langle": lambda lexer: lexer.open_function("inner"),
     "lceil": lambda lexer: lexer.open_function("ceil"),
     "lfloor": lambda lexer: lexer.open_function("floor"),

@@ -59,7 +59,7 @@ script: LBRACE subitem (COMMA subitem)* RBRACE -> subscripts | NUM -> sub_number
       | INF -> sub_infinity
 ?subitem: chain | [expr] COLON [expr] -> slice
 power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
-     | TIMES -> star | PLUS -> sign_mark | MINUS -> sign_mark
+     | TIMES -> star | LBRACE TIMES RBRACE -> inside_star | PLUS -> sign_mark | MINUS -> sign_mark
 
 head: FUNC -> function | head UNDER script -> head_sub | head CARET power -> head_sup | head TRANS -> head_sup
 call: head LPAR items RPAR | head LBRACK items RBRACK | head LBRACE items RBRACE
@@ -75,6 +75,7 @@ openfactors: simple (simple | bracketed)*
 bighead: BIGOP -> bigop | bighead UNDER script -> big_sub | bighead CARET power -> big_sup
        | bighead TRANS -> big_letter
 body: factors
+    | MINUS factors -> minus_body
 body_open: open_first (opfactor)*
 ?open_first: simple | called | prefixed
 dhead: PFRAC LBRACE PARTIAL [CARET power] RBRACE LBRACE bys RBRACE

@@ -20,7 +20,25 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-BARE = ("softmax", "argmax", "exp", "log", "Var", "Cov", "diag", "ReLU", "Attention", "E", "tr", "ln", "max", "min")
+BARE = (
+    "softmax",
+    "argmax",
+    "sigmoid",
+    "tanh",
+    "relu",
+    "exp",
+    "log",
+    "Var",
+    "Cov",
+    "diag",
+    "ReLU",
+    "Attention",
+    "E",
+    "tr",
+    "ln",
+    "max",
+    "min",
+)
 
 
 BIG = {"sum": "sum", "prod": "prod", "max": "max", "min": "min", "lim": "lim"}

@@ -103,6 +103,12 @@ class Build(Transformer[Token, Any]):
     def inside(self, _: Token, inner: Expr, __: Token) -> Expr:
         return inner
 
+    def minus_body(self, _: Token, body: Expr) -> Expr:
+        return Minus(body)
+
+    def inside_star(self, *_: Token) -> Expr:
+        return Name("*")
+
     def star(self, _: Token) -> Expr:
         return Name("*")
 

@@ -6,7 +6,7 @@ A place that cannot be read is a step of its own that says so, and the rest of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Option, Paragraph
@@ -15,6 +15,7 @@ from attention_core.derivation.document.sentences import sentences_of
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
+from attention_core.derivation.inference.infer import Inference, definable
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
 from attention_core.derivation.reading.declare import Reader, declare
@@ -85,8 +86,8 @@ class Unread:
     options: list[Option] = field(default_factory=list)
 
 
-def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
-    """All steps of a document, and what was understood of its declarations."""
+def steps_of(text: str, infer: bool = False) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
+    """All steps of a document, and what was understood of its declarations; `infer` reads symbols without any."""
     context = Context()
     blocks = blocks_of(text)
     if len(blocks) > MAX_BLOCKS:
@@ -98,7 +99,8 @@ def steps_of(text: str) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
         return [Unread(f"line-{line}", line, "", message)], []
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
-    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks))
+    inference = Inference(blocks) if infer else None
+    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), inference)
     for place in range(len(blocks)):
         walk.block(place)
     far_words = far_words_in(text, blocks)
@@ -117,6 +119,7 @@ class _Walk:
     numbered: list[Numbered]
     codes: list[Code]  # those that are not passed yet
     remarks: list[Remark]
+    inference: Inference | None = None  # of symbols that nobody declared
     out: list[Step | Unread] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     local: list[Hypothesis] = field(default_factory=list)
@@ -234,7 +237,7 @@ class _Walk:
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
         context.caveats += passing
-        found = _display(context, block, later_blocks, self.around(place))
+        found = _display(context, block, later_blocks, self.around(place), self.supply_at(place))
         self.out += found
         self.shown = [one for one in found if isinstance(one, Step)]
         context.caveats = [c for c in context.caveats if not any(c is one for one in passing)]
@@ -243,6 +246,13 @@ class _Walk:
         if leading:  # what is not known to be claimed may be a constraint of all that follows
             context.caveats += relations_of_steps(context, self.shown)
         self.local, self.last, self.around_next = [], local, next_alone
+
+    def supply_at(self, place: int) -> Supply | None:
+        """What declares the missing symbols of a statement of the display at a place, if they are to be inferred."""
+        inference = self.inference
+        if inference is None:
+            return None
+        return lambda statement, left: inference.supply(self.context, place, statement, left)
 
     def declared_behind(self, block: Paragraph, leads: bool) -> list[Caveat]:
         """What a paragraph that declares right behind a display leaves open for that display."""
@@ -288,8 +298,15 @@ def _until_heading(blocks: list[Block]) -> Iterator[Block]:
         yield block
 
 
+Supply = Callable[[DisplayStatement, bool], DisplayStatement]
+
+
 def _display(
-    context: Context, block: Display, later: list[Paragraph], around: Around | None = None
+    context: Context,
+    block: Display,
+    later: list[Paragraph],
+    around: Around | None = None,
+    supply: Supply | None = None,
 ) -> list[Step | Unread]:
     try:
         statements = statements_of(block)
@@ -300,9 +317,16 @@ def _display(
     out: list[Step | Unread] = []
     for written_one in statements:
         one: DisplayStatement | None = written_one
-        if around is not None:
-            one = _without_definition(context, written_one, around)
+        if supply is not None:
+            if _is_bare(written_one):
+                context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
+                continue
+            one = supply(written_one, False)
+        if around is not None and one is not None:
+            one = _without_definition(context, one, around, supply is not None)
         if one is not None:
+            if supply is not None and not _is_definition(one):
+                one = supply(one, True)
             here = context.copy()
             out += list(_statement_steps(here, one, context))
     for step in out:
@@ -311,13 +335,25 @@ def _display(
     return out
 
 
-def _without_definition(context: Context, one: DisplayStatement, around: Around) -> DisplayStatement | None:
+def _is_bare(one: DisplayStatement) -> bool:
+    """Whether a statement is an expression without a relation."""
+    statement = one.statement
+    return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].alone
+
+
+def _is_definition(one: DisplayStatement) -> bool:
+    return one.defines or (len(one.statement.chains) == 1 and one.statement.chains[0].ops[:1] == (":=",))
+
+
+def _without_definition(
+    context: Context, one: DisplayStatement, around: Around, infer: bool = False
+) -> DisplayStatement | None:
     """A statement without the equation that defines its first symbol, which enters the context; None if that is all."""
     if len(one.statement.chains) != 1 or one.statement.arrows or one.conditions or one.offered or one.defines:
         return one
     chain = one.statement.chains[0]
     try:
-        name = defining(context, chain, around) if chain.ops else ""
+        name = (infer and definable(context, chain)) or (defining(context, chain, around) if chain.ops else "")
     except RecursionError:
         return one  # whoever reads it as a step says so
     if not name:
@@ -330,10 +366,11 @@ def _without_definition(context: Context, one: DisplayStatement, around: Around)
     except (Unreadable, ShapeMismatch):
         return one
     message = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
-    before, after = context.symbols.get(name), trial.symbols[name]
-    if before is not None and after.term is not None and before.type != after.term.type:
+    before, after = context.symbols.get(name), trial.symbols.get(name)
+    if before is not None and after is not None and after.term is not None and before.type != after.term.type:
         return one
     context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
+    context.inferred = trial.inferred
     context.understood += [*trial.understood, (one.line, message)]
     if len(chain.ops) == 1:
         return None
@@ -363,7 +400,7 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
             )
             return
     one = replace(one, conditions=(*one.conditions, *one.offered))
-    if one.defines or (len(statement.chains) == 1 and statement.chains[0].ops[:1] == (":=",)):
+    if _is_definition(one):
         try:
             Reader(outer, Paragraph(one.line, one.source)).define_chain(statement.chains[0], one.source, one.line)
         except Unreadable as error:

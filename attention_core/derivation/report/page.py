@@ -268,22 +268,22 @@ details { display: inline; } pre { background: #8881; padding: .6rem; overflow-x
 _SECTION = re.compile(r"^\\[a-z]+\*?\{(.*)\}.*$")  # of a TeX document
 
 
-def page(documents: Sequence[tuple[DocumentReport, str]]) -> str:
-    """The page for reports with the texts they are about."""
+def page(documents: Sequence[tuple[DocumentReport, str]], infer: bool = False) -> str:
+    """The page for reports with the texts they are about; `infer` as it was where they were checked."""
     from markupsafe import Markup
 
     title = ", ".join(report.file for report, _ in documents)
-    body = "".join(document(report, text) for report, text in documents)
+    body = "".join(document(report, text, infer) for report, text in documents)
     return render_page(title, STYLE, "{{ body }}", body=Markup(body))
 
 
-def document(report: DocumentReport, text: str) -> str:
+def document(report: DocumentReport, text: str, infer: bool = False) -> str:
     """One document: its blocks in their order, every step where it stands."""
     good = sum(step.passed for step in report.steps)
     message = f"{good} of {len(report.steps)} steps are as the document says"
     out = [f"<article><p class='line'>{escape(report.file)}: {message}</p>"]
     shown = {step.id: step for step in report.steps}
-    written = {step.id: step for step in steps_of(text)[0]}
+    written = {step.id: step for step in steps_of(text, infer)[0]}
     left = [(shown[name], written.get(name)) for name in shown]
     for block in blocks_of(text):
         if isinstance(block, Heading):

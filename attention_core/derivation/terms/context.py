@@ -116,19 +116,24 @@ class Context:
     readings: frozenset[str] = frozenset()  # conventions other than ours, see `conventions`
     failed: list[Failed] = field(default_factory=list)  # declarations above that could not be read
     applied: int = 0  # how often functions of the document have been applied in the step that is read
+    ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
+    inferred: dict[str, str] = field(default_factory=dict)  # symbols that nobody declared, and what they are read as
 
     def copy(self) -> Context:
         """A context of its own with the same content."""
         tables = dict(self.symbols), list(self.hypotheses), dict(self.dropped)
         later = self.same, list(self.caveats), self.readings
         found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
-        found.failed = list(self.failed)
+        found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
         return found
 
     def heading(self, level: int) -> None:
         """A heading ends what was declared under one of its own or a lower level."""
         for name in [n for n, d in self.symbols.items() if d.level >= level]:
-            self.dropped[name] = (self.symbols.pop(name).line, "the section of its declaration has ended")
+            symbol, inferred = self.symbols.pop(name), self.inferred.pop(name, None) is not None
+            self.ended[name] = symbol, inferred
+            if not inferred:
+                self.dropped[name] = (symbol.line, "the section of its declaration has ended")
         self.hypotheses = [h for h in self.hypotheses if h.level < level]
         self.caveats = [c for c in self.caveats if c.level < level]
         self.failed = [f for f in self.failed if f.level < level]
@@ -142,6 +147,7 @@ class Context:
         """Add a symbol; what mentioned its name before is dropped."""
         self.forget(symbol.name, symbol.line)
         self.dropped.pop(symbol.name, None)
+        self.inferred.pop(symbol.name, None)
         self.symbols[symbol.name] = symbol
 
     def forget(self, name: str, line: int) -> None:
@@ -154,6 +160,7 @@ class Context:
             gone |= more
         for one in gone:
             self.symbols.pop(one, None)
+            self.inferred.pop(one, None)
             self.dropped[one] = (line, f"line {line} restates {name}, which its declaration mentions")
         self.hypotheses = [h for h in self.hypotheses if not h.mentions & (gone | {name})]
 

@@ -92,3 +92,10 @@ def test_a_document_with_too_many_declared_formulas_is_split() -> None:
 
 def test_several_displays_of_one_line_are_read() -> None:
     assert [t for _, t, _ in shown("a $$ 1 = 1 $$ b $$ 2 = 2 $$ c \\[ 3 = 3 \\]\n")] == ["1 = 1", "2 = 2", "3 = 3"]
+
+
+def test_a_display_that_begins_with_a_relation_goes_on_with_the_one_before() -> None:
+    head = "Let $a \\in \\mathbb{R}$.\n\n$$ (a + 1)^2 $$\n\n$$ = a^2 + 2 a + 1 $$\n\n"
+    steps = check_document(f"{head}$$ = a (a + 2) $$\n").steps
+    assert [(step.line, step.verdict) for step in steps] == [(5, "PROVED"), (7, "REFUTED")]
+    assert len(shown(f"{head}Then\n\n$$ = 1 $$\n")) == 2

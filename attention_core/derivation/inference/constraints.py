@@ -1,0 +1,468 @@
+r"""What the formulas of a section ask of the shapes of their symbols.
+
+Sums and relations have sides alike, products fit, a norm is a number; and what typography and use suggest of a symbol,
+as weights for what the equations leave open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from attention_core.derivation.inference.solve import Shape, Solver
+from attention_core.derivation.inference.usage import (
+    CONSTANTS,
+    Usage,
+    bound_letters,
+    index_parts,
+    is_constant,
+    is_ordinary,
+    letter_of,
+    without_d,
+)
+from attention_core.derivation.latex.printer import symbol_name, to_latex
+from attention_core.derivation.latex.syntax import (
+    Array,
+    Big,
+    Call,
+    Chain,
+    Derivative,
+    Dots,
+    Expr,
+    Fence,
+    Frac,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Root,
+    Sub,
+    Sup,
+    Times,
+    Transpose,
+)
+from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.terms import ONE, Size, Type
+
+ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E")
+MEMBER = "[]"  # behind a base: what one index leaves of it
+_SIZES = re.compile(r"^[dnmhNDHMTLB](_\{.*\})?$")
+
+
+@dataclass
+class Hint:
+    """What suggests that a symbol is of a kind: number, column, row or matrix."""
+
+    weight: float
+    kind: str
+    reason: str
+
+
+def is_capital(name: str) -> bool:
+    """Whether the letter of a name is a capital, Latin or Greek."""
+    return letter_of(name).lstrip("\\")[:1].isupper()
+
+
+@dataclass(frozen=True)
+class Bold:
+    """The letters that a section writes in bold: alone, and with a subscript."""
+
+    alone: frozenset[str] = frozenset()
+    indexed: frozenset[str] = frozenset()
+
+    def holds(self, name: str) -> bool:
+        """Whether a symbol is in bold."""
+        return letter_of(name) in (self.indexed if "_{" in name or name.endswith(MEMBER) else self.alone)
+
+
+_BOLD = re.compile(
+    r"\\(?:mathbf|boldsymbol|bm|pmb|vec|mathbfit)\s*(?:\{\s*(?:\\mathbf\s*\{?)?\s*(\\[a-zA-Z]+|[a-zA-Z])[\s}']*|"
+    r"(\\[a-zA-Z]+|[a-zA-Z]))(\s*(?:\^\{?[^_\s]*\}?)?_)?"
+)
+
+
+def bold_letters(text: str) -> Bold:
+    r"""The letters in bold in a text.
+
+    Example:
+        >>> bold_letters(r"\mathbf{x}_i^\top \mathbf W").indexed
+        frozenset({'x'})
+    """
+    found = [(one or other, bool(index)) for one, other, index in _BOLD.findall(text)]
+    return Bold(
+        frozenset(letter for letter, index in found if not index), frozenset(letter for letter, index in found if index)
+    )
+
+
+def typographic_hint(name: str, bold: Bold) -> Hint:
+    """What the letter of a symbol suggests.
+
+    Example:
+        >>> typographic_hint("W", Bold()).kind, typographic_hint(r"\\alpha", Bold()).kind
+        ('matrix', 'number')
+    """
+    letter = letter_of(name.removesuffix(MEMBER))
+    if "(" in name:
+        return Hint(1, "number", "a value of a function that is not defined")
+    if name.startswith((r"\mathcal", r"\text")):
+        return Hint(3 if name.startswith(r"\mathcal") else 1, "number", "its alphabet")
+    if bold.holds(name):
+        return Hint(3, "matrix" if is_capital(letter) else "column", "bold letters")
+    if name.endswith(MEMBER):
+        return Hint(1.5, "number", "an entry")
+    if letter in ("L", "J", "N", "T", r"\ell", r"\Delta"):
+        return Hint(1, "number", f"the letter {letter}")
+    if is_capital(letter):
+        return Hint(1.5, "matrix", "a capital letter")
+    return Hint(2 if letter.startswith("\\") else 1, "number", "a small letter")
+
+
+@dataclass
+class Builder:
+    """Gathers the constraints of formulas."""
+
+    context: Context
+    usage: Usage
+    bold: Bold = field(default_factory=Bold)
+    solver: Solver = field(default_factory=Solver)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    hints: dict[str, list[Hint]] = field(default_factory=dict)
+    sizes: dict[str, str] = field(default_factory=dict)  # whole numbers, and why
+    ranges: dict[str, int] = field(default_factory=dict)  # of indices that nothing binds
+    bound: dict[str, int] = field(default_factory=dict)
+    places: dict[tuple[str, int], int] = field(default_factory=dict)  # extents of indexed bases
+    members: dict[str, Shape] = field(default_factory=dict)
+
+    def hint(self, expr: Expr, weight: float, kind: str, reason: str) -> None:
+        """Note what suggests the kind of a symbol."""
+        name = self.key(expr)
+        if name is not None:
+            self.hints.setdefault(name, []).append(Hint(weight, kind, reason))
+
+    def hint_array(self, expr: Expr, reason: str, row: bool = False) -> None:
+        """Note that an expression is an array, a vector if its letter is small."""
+        while isinstance(expr, Group) and len(expr.items) == 1 and expr.items[0].alone:
+            expr = expr.items[0].exprs[0]
+        name = self.key(expr)
+        if name is not None:
+            kind = "matrix" if is_capital(name) else "row" if row else "column"
+            self.hint(expr, 3, kind, reason)
+
+    def key(self, expr: Expr) -> str | None:
+        """The symbol, or the member of an indexed base, that an expression is."""
+        if isinstance(expr, Sub):
+            base = symbol_name(expr.base)
+            if base in self.usage.arrays and symbol_name(expr) not in self.context.symbols:
+                return f"{base}{MEMBER}" if len(index_parts(expr)) == self.usage.arrays[base] else None
+        name = symbol_name(expr)
+        return None if name is None or is_constant(name) or name in self.bound else name
+
+    # -- symbols ------------------------------------------------------------------------------------------------
+
+    def symbol(self, name: str) -> Shape:
+        """The shape of a symbol."""
+        if name not in self.shapes:
+            known = self.context.symbols.get(name)
+            self.shapes[name] = Shape() if known is None else self.known_shape(known)
+        return self.shapes[name]
+
+    def known_shape(self, symbol: Symbol) -> Shape:
+        """The shape of what is declared."""
+        if symbol.kind in ("size", "index"):
+            return self.solver.number()
+        kind = symbol.term.type if symbol.term is not None else symbol.type
+        return Shape() if kind is None or symbol.kind == "function" else self.of_type(kind)
+
+    def of_type(self, kind: Type) -> Shape:
+        """A type as a shape."""
+        if kind.kind == "matrix":
+            return self.solver.array(self.solver.extents.of(kind.rows), self.solver.extents.of(kind.cols))
+        return self.solver.number() if kind.kind == "scalar" else Shape()
+
+    def extent(self, base: str, place: int) -> int:
+        """How many members a base has at one of its indices."""
+        known = self.context.symbols.get(base)
+        if known is not None:
+            kind = known.term.type if known.term is not None else known.type
+            size = known.highest if known.highest is not None and place == 0 else None
+            if size is None and kind is not None and kind.kind == "matrix":
+                vector = kind.rows if kind.column else kind.cols
+                size = vector if kind.vector else (kind.rows, kind.cols)[min(place, 1)]
+            if size is not None:
+                return self.solver.extents.of(size)
+        if (base, place) not in self.places:
+            self.places[base, place] = self.solver.extents.fresh()
+        return self.places[base, place]
+
+    def size(self, name: str, reason: str) -> None:
+        """Note that a name is a whole number."""
+        if name not in self.context.symbols and name not in self.bound:
+            self.sizes.setdefault(name, reason)
+            self.shapes[name] = self.solver.number()
+
+    # -- formulas -----------------------------------------------------------------------------------------------
+
+    def chain(self, chain: Chain) -> Shape:
+        """A chain: all sides are alike."""
+        first = self.expr(chain.exprs[0])
+        for op, other in zip(chain.ops, chain.exprs[1:], strict=True):
+            if op in ("in", "sim", "perp"):
+                return first
+            self.solver.equal(first, self.expr(other))
+        return first
+
+    def expr(self, expr: Expr | None) -> Shape:
+        """The shape of an expression."""
+        match expr:
+            case None | Dots():
+                return Shape()
+            case Num(value):
+                return self.solver.number() if value else Shape()
+            case Name(text):
+                return self.name(text)
+            case Sub():
+                return self.subscript(expr)
+            case Sup():
+                return self.power(expr)
+            case Transpose(base, letter):
+                if not (letter and (self.key(base) or "").startswith("\\")):  # \gamma^T may be a power
+                    self.hint_array(base, "a transpose")
+                out = Shape()
+                self.solver.waiting.append(self.solver.transpose(self.expr(base), out))
+                return out
+            case Group(_, items):
+                shapes = [self.chain(item) for item in items]
+                return shapes[0] if len(shapes) == 1 else Shape()
+            case Minus(body):
+                return self.expr(body)
+            case Plus(terms):
+                shapes = [self.expr(term) for term in terms]
+                for other in shapes[1:]:
+                    self.solver.equal(shapes[0], other)
+                return shapes[0]
+            case Times(factors, ops):
+                return self.times(factors, ops)
+            case Frac():
+                return self.fraction(expr)
+        return self.form(expr)
+
+    def form(self, expr: Expr) -> Shape:
+        """The rarer forms."""
+        match expr:
+            case Root(body):
+                inner = body.exprs[0] if isinstance(body, Chain) else body
+                name = symbol_name(inner)
+                if name is not None and _SIZES.match(name):
+                    self.size(name, f"\\sqrt{{{name}}}")
+                self.solver.equal(self.solver.number(), self.expr(body))
+                return self.solver.number()
+            case Call():
+                return self.call(expr)
+            case Big():
+                return self.big(expr)
+            case Fence(kind, body):
+                inside = self.expr(body)
+                if kind == "norm":
+                    self.hint_array(body, "a norm")
+                else:
+                    self.solver.equal(self.solver.number(), inside)
+                return self.solver.number()
+            case Array(rows):
+                for row in rows:
+                    for cell in row:
+                        self.expr(cell)
+                return Shape()
+            case Derivative(body, by):
+                differentiated, out = self.expr(body), Shape()
+                variables = [self.expr(one) for one in by]
+                if len(variables) == 1:
+                    self.solver.waiting.append(self.solver.slope(differentiated, variables[0], out))
+                return out
+        return Shape()
+
+    def name(self, text: str) -> Shape:
+        """A letter."""
+        if text in self.bound:
+            return self.solver.number()
+        if is_constant(text) and text not in self.context.symbols:
+            if text == "I":
+                edge = self.solver.extents.fresh()
+                return self.solver.array(edge, edge)
+            return Shape() if text in (r"\mathbf{0}",) else self.solver.number()
+        return self.symbol(text)
+
+    def subscript(self, node: Sub) -> Shape:
+        """A name with a subscript, an entry or a member."""
+        base, full, parts = symbol_name(node.base), symbol_name(node), index_parts(node)
+        if full is not None and full in self.context.symbols:
+            return self.symbol(full)
+        if base in ("I", r"\mathbf{1}", r"\mathbf{0}") and len(parts) == 1:
+            return self.sized_constant(base or "", parts[0])
+        if base == r"\delta" and len(parts) == 2 and base not in self.context.symbols:
+            return self.solver.number()
+        known = self.context.symbols.get(base or "")
+        indexed = base in self.usage.arrays or (known is not None and known.kind in ("family",))
+        if base is None or (not indexed and known is not None):
+            if base is None:
+                self.expr(node.base)
+            return Shape()
+        if not indexed:
+            return self.symbol(full or base)
+        for place, part in enumerate(parts):
+            self.index(base, place, part)
+        if len(parts) == self.usage.arrays.get(base, 1) and known is None:
+            return self.members.setdefault(base, Shape())
+        return self.known_shape(known) if known is not None and known.kind == "family" else Shape()
+
+    def sized_constant(self, base: str, part: Expr) -> Shape:
+        """`I_n`, `\\mathbf{1}_n`."""
+        size = size_of(part)
+        name = symbol_name(part)
+        if name is not None:
+            self.size(name, f"{base}_{{{name}}}")
+        edge = self.solver.extents.fresh() if size is None else self.solver.extents.of(size)
+        return self.solver.array(edge, edge if base == "I" else self.solver.extents.of(ONE))
+
+    def index(self, base: str, place: int, part: Expr) -> None:
+        """An index runs over what it stands at."""
+        if not isinstance(part, Name):
+            return
+        at = self.extent(base, place)
+        if part.text in self.bound:
+            self.solver.extents.join(self.bound[part.text], at)
+        elif part.text not in self.context.symbols:
+            self.solver.extents.join(self.ranges.setdefault(part.text, self.solver.extents.fresh()), at)
+        elif (highest := self.context.symbols[part.text].highest) is not None:
+            self.solver.extents.join(self.solver.extents.of(highest), at)
+
+    def power(self, node: Sup) -> Shape:
+        """A label or a power."""
+        name = symbol_name(node)
+        if name is not None:
+            return self.symbol(name)
+        if isinstance(node.exponent, Name) and node.exponent.text in ("*", "+", "-"):
+            return self.expr(node.base)
+        self.solver.equal(self.solver.number(), self.expr(node.exponent))
+        if node.base == Name("e") and "e" not in self.context.symbols:
+            return self.solver.number()
+        inverse = isinstance(node.exponent, Minus)
+        if not inverse and not is_capital(self.key(node.base) or "a"):
+            self.hint(node.base, 2, "number", "a power")
+        return self.expr(node.base)
+
+    def times(self, factors: Sequence[Expr], ops: Sequence[str]) -> Shape:
+        """Factors from left to right."""
+        for place, (left, right) in enumerate(pairwise(factors)):
+            names = self.key(left), self.key(right.base if isinstance(right, Transpose) else right)
+            if isinstance(right, Transpose) and ops[place] == "" and not is_capital(names[1] or "A"):
+                self.hint(left, 1.6, "column", f"{to_latex(left)} {to_latex(right)}")
+            if ops[place] == "" and None not in names and is_capital(str(names[1])) and not is_capital(str(names[0])):
+                before = self.key(factors[place - 1]) if place else None
+                if before is None or not is_capital(before):
+                    self.hint(left, 0.5, "row", f"{to_latex(left)} {to_latex(right)}")
+        shape = self.expr(factors[0])
+        for op, factor in zip(ops, factors[1:], strict=True):
+            other = self.expr(factor)
+            if op == "o":
+                self.solver.equal(shape, other)
+            elif op == "/":
+                self.solver.equal(self.solver.number(), other)
+            else:
+                out = Shape()
+                self.solver.waiting.append(self.solver.product(shape, other, out, dot=op == "."))
+                shape = out
+        return shape
+
+    def fraction(self, node: Frac) -> Shape:
+        """A quotient, or a derivative that is written as one."""
+        if is_ordinary(self.context, node):
+            out = Shape()
+            body, by = without_d(node.top), without_d(node.bottom)
+            self.solver.waiting.append(self.solver.slope(self.expr(body), self.expr(by), out))
+            return Shape() if body is None else out
+        if not (isinstance(node.bottom, Name | Sub) and is_capital(self.key(node.bottom) or "a")):
+            self.hint(node.bottom, 2, "number", "a denominator")
+        self.solver.equal(self.solver.number(), self.expr(node.bottom))
+        return self.expr(node.top)
+
+    def call(self, node: Call) -> Shape:
+        """A known function."""
+        args = [self.chain(arg) for arg in node.args]
+        inside = [arg.exprs[0] for arg in node.args]
+        if node.function in ("softmax", "argmax", "lse", "inner"):
+            for one in inside:
+                self.hint_array(one, f"{node.function} takes arrays")
+        if node.function in ENTRYWISE and len(args) == 1:
+            return args[0]
+        if node.function in ("softmax", "argmax") and len(args) == 1:
+            return args[0]
+        if node.function == "inner" and len(args) == 2:
+            self.solver.equal(*args)
+        if node.function in ("tr", "det") and len(args) == 1:
+            edge = self.solver.extents.fresh()
+            self.solver.set_array(args[0], edge, edge)
+        if node.function in ("inner", "tr", "det", "lse", "max", "min", "Pr"):
+            return self.solver.number()
+        return Shape()
+
+    def big(self, node: Big) -> Shape:
+        """A sum over indices."""
+        if node.op == "lim":
+            return self.expr(node.body)
+        outer = dict(self.bound)
+        for name in bound_letters(node):
+            self.bound[name] = self.solver.extents.fresh()
+        for chain in node.below:
+            index = symbol_name(chain.exprs[0])
+            if chain.ops == ("=",) and node.above is not None and index is not None:
+                self.upper(index, chain.exprs[1], node.above, node.op)
+        inner = self.expr(node.body)
+        self.bound = outer
+        return inner if node.op in ("sum", "prod") else self.solver.number()
+
+    def upper(self, index: str, low: Expr, above: Expr, op: str) -> None:
+        """The bounds of an index."""
+        for name in sorted(size_names(above) | size_names(low)):
+            self.size(name, f"\\{op}_{{{index}={to_latex(low)}}}^{{{to_latex(above)}}}")
+        size = size_of(above)
+        if size is not None and isinstance(low, Num) and low.value == 1:
+            self.bound[index] = self.solver.extents.of(size)
+
+
+def size_of(expr: Expr) -> Size | None:
+    """A written size: names, numerals, sums and products of them."""
+    match expr:
+        case Num(value):
+            return Size.number(value)
+        case Name() | Sub():
+            name = symbol_name(expr)
+            return None if name is None or name in CONSTANTS else Size.symbol(name)
+        case Group("(", (Chain((inner,), ()),)):
+            return size_of(inner)
+        case Times(factors, ops) if set(ops) <= {"", "."}:
+            found = [size_of(factor) for factor in factors]
+            if None in found:
+                return None
+            product = Size.number(1)
+            for one in found:
+                assert one is not None
+                product = product * one
+            return product
+        case Plus(terms):
+            sizes = [size_of(term.body if isinstance(term, Minus) else term) for term in terms]
+            total = Size.number(0)
+            for term, one in zip(terms, sizes, strict=True):
+                if one is None:
+                    return None
+                total = total + (-one if isinstance(term, Minus) else one)
+            return total
+    return None
+
+
+def size_names(expr: Expr) -> set[str]:
+    """The names in a written size."""
+    size = size_of(expr)
+    return set() if size is None else size.symbols()

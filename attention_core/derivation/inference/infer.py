@@ -1,0 +1,391 @@
+r"""Declarations of symbols that nobody declared, from how the section around a display uses them.
+
+A reading, not a hypothesis: what holds under it is reported with it, and nothing is refuted by it alone. One line
+that declares the symbol replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from attention_core.derivation.document.blocks import Block, Display, Heading
+from attention_core.derivation.document.display import DisplayStatement, statements_of
+from attention_core.derivation.elaborate.functions import function_form
+from attention_core.derivation.inference.constraints import (
+    MEMBER,
+    Bold,
+    Builder,
+    Hint,
+    bold_letters,
+    is_capital,
+    typographic_hint,
+)
+from attention_core.derivation.inference.opaque import Opaque
+from attention_core.derivation.inference.solve import Shape
+from attention_core.derivation.inference.usage import Need, Usage, is_constant, needs, usage_of, whole_names
+from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
+from attention_core.derivation.latex.printer import all_names, symbol_name
+from attention_core.derivation.latex.syntax import Chain, Group, Minus, Name, Num, Sub, Sup, Unreadable, names_in
+from attention_core.derivation.terms.context import Context, Symbol, has_entries
+from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Type, matrix
+
+WINDOW = 20  # blocks before and behind that are looked at
+FRESH = ("n", "d", "m", "p", "q", "r", "h", "l")
+_NEVER = frozenset(["'", "*"])
+
+
+@dataclass
+class _Reading:
+    """Shapes of one section, as far as they follow, and the names that sizes of their own are given."""
+
+    builder: Builder
+    taken: set[str]
+    names: dict[int, Size] = field(default_factory=dict)
+    fresh: list[str] = field(default_factory=list)
+
+    def size(self, extent: int) -> Size:
+        """The size of an extent, of a name of its own if none is known."""
+        extents = self.builder.solver.extents
+        known = extents.size(extent)
+        if known is not None:
+            return known
+        place = extents.find(extent)
+        if place not in self.names:
+            free = [name for name in FRESH if name not in self.taken]
+            name = free[0] if free else f"n_{{{len(self.taken)}}}"
+            self.taken.add(name)
+            self.fresh.append(name)
+            self.names[place] = Size.symbol(name)
+        return self.names[place]
+
+    def type_of(self, shape: Shape) -> Type:
+        """The type of a shape."""
+        found = self.builder.solver.find(shape)
+        if found.kind != "array":
+            return SCALAR
+        return matrix(self.size(found.rows), self.size(found.cols))
+
+
+class Inference:
+    """Infers declarations in one document."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+        self.domains = written_domains(blocks)
+        self.parsed: dict[int, list[DisplayStatement]] = {}
+        self.letters: set[str] | None = None
+
+    def statements(self, place: int) -> list[DisplayStatement]:
+        """The statements of the display at a place, none of one that cannot be read."""
+        block = self.blocks[place]
+        if place not in self.parsed:
+            try:
+                self.parsed[place] = statements_of(block) if isinstance(block, Display) else []
+            except (Unreadable, RecursionError):
+                self.parsed[place] = []
+        return self.parsed[place]
+
+    def section(self, place: int) -> tuple[list[Chain], Bold]:
+        """The formulas of the section around a place, and its letters in bold."""
+        first = last = place
+        while first > 0 and not isinstance(self.blocks[first - 1], Heading) and place - first < WINDOW:
+            first -= 1
+        end = len(self.blocks) - 1
+        while last < end and not isinstance(self.blocks[last + 1], Heading) and last - place < WINDOW:
+            last += 1
+        around = [one for k in range(first, last + 1) for one in self.statements(k)]
+        bold = bold_letters("\n".join(block.text for block in self.blocks[first : last + 1]))
+        return [chain for one in around for chain in one.statement.chains], bold
+
+    def names_in_use(self, context: Context) -> set[str]:
+        """The names that no size may be given: those of the document's formulas."""
+        if self.letters is None:
+            chains = [c for k in range(len(self.blocks)) for one in self.statements(k) for c in one.statement.chains]
+            self.letters = {name for chain in chains for name in all_names(chain)}
+        return self.letters | set(context.symbols)
+
+    def supply(self, context: Context, place: int, statement: DisplayStatement, left: bool = True) -> DisplayStatement:
+        """Declare what a statement needs and nobody declared.
+
+        Args:
+            context: What is declared; it is changed.
+            place: Which block the display is.
+            statement: The statement.
+            left: Whether the left side of the first equation is to be declared as well, or may be defined by it.
+
+        Returns:
+            The statement, with symbols in the place of values of functions that are not defined.
+        """
+        if _is_declared(context, statement):
+            return statement
+        around, bold = self.section(place)
+        opaque = Opaque(context, usage_of(around))
+        formulas = opaque.chains(around)
+        usage = usage_of(formulas)
+        chains = opaque.chains(statement.statement.chains)
+        own: set[str] = set()
+        name = "" if left or not chains else definable(context, statement.statement.chains[0])
+        if name:
+            first = chains[0]
+            own = {name} | all_names(statement.statement.chains[0].exprs[0])
+            chains[0] = replace(first, exprs=(statement.statement.chains[0].exprs[0], *first.exprs[1:]))
+        statement = replace(statement, statement=replace(statement.statement, chains=tuple(chains)))
+        conditions = (*statement.conditions, *statement.offered, *statement.beside)
+        own |= {n for c in conditions for n in _bound_by(c)}
+        needed = [Chain(c.exprs[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
+        _forget_misread(context, usage, statement.line)
+        builder = Builder(context, usage, bold)
+        self.declare(builder, [*needed, *conditions], own, formulas, statement.line)
+        return statement
+
+    def declare(
+        self, builder: Builder, chains: Sequence[Chain], own: set[str], formulas: Sequence[Chain], line: int
+    ) -> None:
+        """Declare what some chains need, but for `own`."""
+        context, usage = builder.context, builder.usage
+        for name in dict.fromkeys(n.name for chain in chains for n in _needs_of(context, usage, chain)):
+            if name not in own and name in context.ended and not context.ended[name][1]:
+                _declare_again(context, usage, name)
+        wanted = dict.fromkeys(need for chain in chains for need in _needs_of(context, usage, chain))
+        chosen = [need for need in wanted if need.name not in own | usage.functions | _NEVER]
+        for symbol, text in self.declarations(builder, formulas, chosen, line) if chosen else ():
+            context.declare(symbol)
+            context.inferred[symbol.name] = text
+
+    def declarations(
+        self, builder: Builder, formulas: Sequence[Chain], wanted: Sequence[Need], line: int
+    ) -> Iterator[tuple[Symbol, str]]:
+        """Symbols with what they are read as, sizes first."""
+        context = builder.context
+        self.write_domains(builder, line)
+        for formula in formulas:
+            try:
+                builder.chain(formula)
+            except RecursionError:
+                continue
+        _link_members(builder)
+        _settle(builder)
+        reading = _Reading(builder, self.names_in_use(context))
+        kept = [need for need in wanted if need.name != "d" or "d" in builder.sizes]  # else it may be a differential
+        found = [_declaration(reading, need, line) for need in kept]
+        sizes = {n for symbol, _ in found for size in _sizes_of(symbol) for n in size.symbols()}
+        done = {symbol.name for symbol, _ in found if symbol.kind == "size"}
+        for name in sorted(sizes - set(context.symbols) - done):
+            yield Symbol(name, "size", line, context.level), rf"{name} \in \mathbb{{N}} (a number of rows or columns)"
+        yield from sorted(found, key=lambda one: (one[0].kind != "size", one[0].kind == "index"))
+
+    def write_domains(self, builder: Builder, line: int) -> None:
+        """Take over what sentences say with `\\in`: the nearest above a line, else the first below."""
+        chosen: dict[str, WrittenDomain] = {}
+        for one in self.domains:
+            name = symbol_name(one.symbol) or ""
+            if one.line <= line or name not in chosen:
+                chosen[name] = one
+        for name, one in chosen.items():
+            if name in builder.context.symbols:
+                continue
+            reason = f"line {one.line} says so"
+            if one.type is None:
+                builder.size(name, reason)
+                continue
+            shape = builder.of_type(one.type)
+            builder.hints.setdefault(name, []).append(Hint(9, "written", reason))
+            base = symbol_name(one.symbol.base) if isinstance(one.symbol, Sub) else None
+            if base in builder.usage.arrays:
+                builder.members[base or ""] = shape
+            builder.shapes[name] = shape
+            for size in (one.type.rows, one.type.cols):
+                for letter in size.symbols():
+                    builder.size(letter, reason)
+
+
+def _forget_misread(context: Context, usage: Usage, line: int) -> None:
+    """Forget a reading as a number of what this section writes with an index."""
+    for base in usage.arrays:
+        symbol = context.symbols.get(base)
+        if symbol is not None and base in context.inferred and not has_entries(symbol) and not symbol.params:
+            context.forget(base, line)
+
+
+def _declare_again(context: Context, usage: Usage, name: str) -> None:
+    """Declare a symbol of a section that has ended as it was there, with all that its declaration mentions."""
+    wanted, chosen = [name], dict[str, Symbol]()
+    while wanted:
+        one = wanted.pop()
+        if one in chosen or one in context.symbols:
+            continue
+        if one not in context.ended:
+            continue
+        chosen[one] = context.ended[one][0]
+        if one in usage.arrays and not (has_entries(chosen[one]) or chosen[one].params):
+            return  # this section means something else by the letter
+        wanted += sorted(chosen[one].mentions)
+    for symbol in chosen.values():
+        context.symbols[symbol.name] = replace(symbol, level=context.level)
+        context.dropped.pop(symbol.name, None)
+        context.inferred[symbol.name] = f"{symbol.name} as in line {symbol.line}"
+
+
+def _is_declared(context: Context, statement: DisplayStatement) -> bool:
+    """Whether every name in a statement is declared."""
+    conditions = (*statement.conditions, *statement.offered, *statement.beside)
+    names = {name for chain in (*statement.statement.chains, *conditions) for name in names_in(chain)}
+    return not {name for name in names - set(context.symbols) if not is_constant(name)}
+
+
+def definable(context: Context, chain: Chain) -> str:
+    """The symbol that the first equation of a chain defines if nothing else does, '' if it is a claim.
+
+    Args:
+        context: What is declared.
+        chain: The relations of a display.
+    """
+    if chain.ops[:1] not in (("=",), (":=",)):
+        return ""
+    left, right = chain.exprs[0], chain.exprs[1]
+    form = function_form(left)
+    if form is not None:
+        return form[0] if form[0] not in context.symbols and form[0] not in all_names(right) else ""
+    if not isinstance(left, Name | Sub | Sup):
+        return ""
+    name = symbol_name(left)
+    base = symbol_name(left.base) if isinstance(left, Sub) else name
+    plain = isinstance(right, Num | Group) or (isinstance(right, Minus) and isinstance(right.body, Num))
+    if name is None or plain or name in context.symbols or base in context.symbols:
+        return ""
+    return "" if {name, base} & whole_names(right) else name
+
+
+def _needs_of(context: Context, usage: Usage, chain: Chain) -> Iterator[Need]:
+    for expr in chain.exprs:
+        yield from needs(context, usage, expr)
+
+
+def _bound_by(condition: Chain) -> set[str]:
+    """The index that a condition binds."""
+    first = condition.exprs[0]
+    return {first.text} if isinstance(first, Name) else set()
+
+
+def _link_members(builder: Builder) -> None:
+    """An indexed base is a vector or a matrix of its members, if these are numbers."""
+    solver = builder.solver
+    for base, count in builder.usage.arrays.items():
+        if base in builder.context.symbols:
+            continue
+        extents = [builder.extent(base, place) for place in range(count)]
+        member = builder.members.setdefault(base, Shape())
+        if count == 2 or base in builder.shapes:
+            solver.equal(solver.number(), member)
+            solver.set_array(builder.symbol(base), extents[0], extents[1] if count == 2 else solver.extents.of(ONE))
+
+
+def _settle(builder: Builder) -> None:
+    """Decide what the equations leave open, what is most likely first."""
+    solver = builder.solver
+    solver.propagate()
+    named = {**builder.shapes, **{base + MEMBER: shape for base, shape in builder.members.items()}}
+    open_names = [name for name in named if name not in builder.context.symbols]
+    ranked = sorted(open_names, key=lambda name: -_best(builder, name)[0])
+    for name in ranked:
+        if not solver.find(named[name]).kind:
+            _apply(builder, named[name], _best(builder, name)[1], name)
+            solver.propagate()
+    for name in ranked:
+        _make_vector(builder, named[name], name)
+    solver.propagate()
+
+
+def _best(builder: Builder, name: str) -> tuple[float, str]:
+    """The most likely kind of a symbol, and its weight."""
+    weights: dict[str, float] = {}
+    for hint in (typographic_hint(name, builder.bold), *builder.hints.get(name, ())):
+        weights[hint.kind] = max(weights.get(hint.kind, 0), hint.weight)
+    weights.pop("written", None)
+    kind = max(weights, key=lambda one: weights[one])
+    return weights[kind], "row" if kind == "column" and "row" in weights else kind
+
+
+def _apply(builder: Builder, shape: Shape, kind: str, name: str) -> None:
+    solver = builder.solver
+    one = solver.extents.of(ONE)
+    if kind == "number":
+        solver.equal(solver.number(), shape)
+    elif kind == "matrix":
+        solver.set_array(shape, solver.extents.fresh(), solver.extents.fresh())
+    else:
+        ends = (one, solver.extents.fresh()) if kind == "row" else (solver.extents.fresh(), one)
+        solver.set_array(shape, *ends)
+
+
+def _make_vector(builder: Builder, shape: Shape, name: str) -> None:
+    """A small letter is a column, if the equations do not say otherwise."""
+    found, extents = builder.solver.find(shape), builder.solver.extents
+    if found.kind != "array" or is_capital(name):
+        return
+    if extents.size(found.rows) != ONE and extents.size(found.cols) is None:
+        extents.join(extents.of(ONE), found.cols)
+
+
+def _declaration(reading: _Reading, need: Need, line: int) -> tuple[Symbol, str]:
+    """The declaration of one thing that a formula needs, and what it is read as."""
+    builder, name = reading.builder, need.name
+    level = builder.context.level
+    if need.kind == "size" or name in builder.sizes:
+        reason = builder.sizes.get(name, "a size")
+        return Symbol(name, "size", line, level), rf"{name} \in \mathbb{{N}} ({reason})"
+    if need.kind == "index":
+        if name not in builder.ranges:
+            return Symbol(name, "size", line, level), rf"{name} \in \mathbb{{N}} (an index)"
+        size = reading.size(builder.ranges[name])
+        text = rf"{name} \in \{{1, \dots, {size}\}} (an index)"
+        place = Symbol(name, "index", line, level, None, ONE, size, mentions=frozenset(size.symbols()))
+        return place, text
+    member = builder.members.get(name) if name in builder.usage.arrays and name not in builder.shapes else None
+    if member is not None:
+        kind = reading.type_of(member)
+        size = reading.size(builder.extent(name, 0))
+        about = frozenset(size.symbols() | kind.rows.symbols() | kind.cols.symbols())
+        family = Symbol(name, "family", line, level, kind, ONE, size, mentions=about)
+        return (
+            family,
+            rf"{name}_1, \dots, {name}_{{{size}}} \in {domain_text(kind)} ({_reason(builder, name + MEMBER)})",
+        )
+    kind = reading.type_of(builder.symbol(name))
+    about = frozenset(kind.rows.symbols() | kind.cols.symbols())
+    return (
+        Symbol(name, "array", line, level, kind, mentions=about),
+        rf"{name} \in {domain_text(kind)} ({_reason(builder, name)})",
+    )
+
+
+def domain_text(kind: Type) -> str:
+    r"""A type as a domain: `\mathbb{R}^{n \times d}`."""
+    if kind.kind != "matrix":
+        return r"\mathbb{R}"
+    return rf"\mathbb{{R}}^{{{kind.rows}}}" if kind.column else rf"\mathbb{{R}}^{{{kind.rows} \times {kind.cols}}}"
+
+
+def _reason(builder: Builder, name: str) -> str:
+    """What says most about a symbol."""
+    hints = [*builder.hints.get(name, ()), typographic_hint(name, builder.bold)]
+    shape = builder.members.get(name.removesuffix(MEMBER)) if name.endswith(MEMBER) else builder.shapes.get(name)
+    number = shape is not None and builder.solver.find(shape).kind != "array"
+    fitting = [hint for hint in hints if hint.kind == "written" or (hint.kind == "number") == number]
+    return max(fitting, key=lambda hint: hint.weight).reason if fitting else "from the formulas around it"
+
+
+def _sizes_of(symbol: Symbol) -> Iterable[Size]:
+    sides = [] if symbol.type is None else [symbol.type.rows, symbol.type.cols]
+    return [*sides, *(one for one in (symbol.lowest, symbol.highest) if one is not None)]
+
+
+def readings_of(context: Context, exprs: Iterable[object]) -> list[str]:
+    """What the symbols that some expressions rest on are read as, where nobody declared them."""
+    found = {name for expr in exprs for name in all_names(expr)}
+    fresh = set(found)
+    while fresh:
+        fresh = {m for n in fresh if n in context.symbols for m in context.symbols[n].mentions} - found
+        found |= fresh
+    return [text for name, text in context.inferred.items() if name in found]

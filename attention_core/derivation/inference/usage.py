@@ -1,0 +1,281 @@
+r"""What formulas need: symbols that are not declared, letters that are indices, letters that are functions.
+
+A subscript is an index where a sum, a Kronecker delta or a dotted run binds its letter in the same formula. Else
+`x_t` is a name of its own: what is true of a free x_t is true of every member.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from attention_core.derivation.elaborate.indicators import ONES
+from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Chain,
+    Expr,
+    Frac,
+    Group,
+    Name,
+    Num,
+    Plus,
+    Slice,
+    Sub,
+    Sup,
+    Times,
+    Transpose,
+    children,
+)
+from attention_core.derivation.terms.context import Context, has_entries
+
+CONSTANTS = frozenset(["e", r"\pi", "I", r"\infty", r"\mathbf{1}", r"\mathbf{0}", ONES, "*", "+", "-", "'"])
+FUNCTIONS = frozenset(["f", "g", "h", "F", "G", r"\phi", r"\varphi", r"\psi", r"\sigma", r"\Phi", r"\Psi", "p", "P"])
+_SIZED = frozenset(["I", r"\mathbf{1}", r"\mathbf{0}", ONES])
+
+DELTA = r"\Delta "  # `\Delta W` is one symbol
+_BARE = re.compile(r"\\(?:bar|hat|tilde|overline|widehat|widetilde|dot|ddot|mathcal|mathscr|mathfrak)\{(.*)\}$")
+
+
+def letter_of(name: str) -> str:
+    """The letter that a name is built on."""
+    bare = re.split(r"_\{|\^", name)[0]
+    found = _BARE.match(bare)
+    return letter_of(found.group(1)) if found else bare.removeprefix(DELTA).rstrip("'")
+
+
+def is_constant(name: str) -> bool:
+    """Whether a name has a meaning of its own unless it is declared.
+
+    Example:
+        >>> is_constant("e"), is_constant("x")
+        (True, False)
+    """
+    return name in CONSTANTS or name.startswith(r"\mathbb")
+
+
+@dataclass
+class Usage:
+    """How the formulas of a section use their letters."""
+
+    arrays: dict[str, int] = field(default_factory=dict)  # bases with indices, and how many
+    functions: set[str] = field(default_factory=set)  # letters in front of (x)
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing that a formula needs: a `symbol`, a `size` or an `index`."""
+
+    name: str
+    kind: str
+
+
+def index_parts(node: Sub) -> list[Expr]:
+    """The subscripts one by one: `A_{ij}` has two."""
+    parts = [item.exprs[0] for item in node.items if item.alone]
+    if len(parts) != len(node.items):
+        return []
+    if len(parts) == 1 and isinstance(parts[0], Times) and not any(parts[0].ops):
+        return list(parts[0].factors)
+    return parts
+
+
+def bound_letters(node: Big) -> set[str]:
+    """The letters that a sum or a product binds."""
+    if node.op == "lim":
+        return set()
+    found = set()
+    for chain in node.below:
+        compared = not chain.alone and chain.ops[0] not in ("=", "in")
+        exprs = chain.exprs if compared else chain.exprs[:1]
+        found |= {name for expr in exprs if (name := symbol_name(expr)) is not None}
+    return found
+
+
+def walk(node: object) -> Iterator[object]:
+    """All nodes of a written tree."""
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack.extend(children(one))
+
+
+def whole_names(node: object) -> set[str]:
+    """The names of a tree, of `z_{t - 1}` this name alone and not z."""
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        name = symbol_name(one) if isinstance(one, Name | Sub | Sup) else None
+        if name is not None:
+            found.add(name)
+        else:
+            stack.extend(children(one))
+    return found
+
+
+def index_letters(formula: object) -> set[str]:
+    """The letters that are indices in one formula."""
+    found: set[str] = set()
+    for node in walk(formula):
+        if isinstance(node, Big):
+            found |= bound_letters(node)
+        elif isinstance(node, Sub) and node.base == Name(r"\delta"):
+            parts = index_parts(node)
+            found |= {part.text for part in parts if isinstance(part, Name)} if len(parts) == 2 else set()
+    return found
+
+
+def _arrays(formulas: Sequence[Chain]) -> dict[str, int]:
+    """The bases with indices, and how many: a letter that is an index of one is an index of all in its formula."""
+    found: dict[str, int] = {}
+    written = [[n for n in walk(formula) if isinstance(n, Sub)] for formula in formulas]
+    shifted = {symbol_name(n.base) for nodes in written for n in nodes if any(_is_shifted(p) for p in index_parts(n))}
+    for again in range(3):
+        before = len(found)
+        for formula, nodes in zip(formulas, written, strict=True):
+            letters = index_letters(formula)
+            if again:
+                letters |= {n for node in nodes if symbol_name(node.base) in found for n in _plain_letters(node)}
+            for node in nodes:
+                base, parts = symbol_name(node.base), index_parts(node)
+                names = {name for part in parts for name in _letters(part)}
+                if base is None or base in _SIZED | {"e"} or not names & letters or len(parts) > 2:
+                    continue
+                if not again or (base not in shifted and all(isinstance(part, Name | Num) for part in parts)):
+                    found[base] = max(len(parts), found.get(base, 0))
+        if again and len(found) == before:
+            break
+    return found
+
+
+def _is_shifted(part: Expr) -> bool:
+    """Whether a subscript is `t - 1` or the like."""
+    return isinstance(part, Plus | Times | Group)
+
+
+def _plain_letters(node: Sub) -> set[str]:
+    return {part.text for part in index_parts(node) if isinstance(part, Name)}
+
+
+def usage_of(formulas: Iterable[Chain]) -> Usage:
+    """How formulas use their letters."""
+    formulas = list(formulas)
+    found = Usage(_arrays(formulas))
+    alone, led = Counter[str](), Counter[str]()  # how often a name stands anywhere, and in front of a bracket
+    for formula in formulas:
+        for node in walk(formula):
+            if isinstance(node, Times):
+                for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
+                    name = symbol_name(left)
+                    if name is not None and not op and _is_bracket(right):
+                        led[name] += 1
+                        if _is_argument(right):
+                            found.functions.add(name)
+            if isinstance(node, Name | Sub) and (name := symbol_name(node)) is not None:
+                alone[name] += 1
+    found.functions |= {n for n, times in led.items() if letter_of(n) in FUNCTIONS or times == alone[n]}
+    found.functions -= CONSTANTS
+    return found
+
+
+def _letters(part: Expr) -> set[str]:
+    return {node.text for node in walk(part) if isinstance(node, Name)}
+
+
+def _bracket(expr: Expr) -> Group | None:
+    while isinstance(expr, Sup | Sub | Transpose):
+        expr = expr.base
+    if not isinstance(expr, Group):
+        return None
+    divided = any(not item.alone for item in expr.items)  # `D[p \\parallel q]`
+    return expr if expr.bracket == "(" or (expr.bracket == "[" and divided) else None
+
+
+def _is_bracket(expr: Expr) -> bool:
+    """Whether a bracket of arguments stands here, with an exponent or without."""
+    return _bracket(expr) is not None
+
+
+def _is_argument(expr: Expr) -> bool:
+    """Whether a bracket behind a letter looks like an argument: one name, several things, or a relation."""
+    expr = _bracket(expr) or expr
+    if not isinstance(expr, Group):
+        return False
+    if len(expr.items) > 1 or not expr.items[0].alone:
+        return True
+    inner = expr.items[0].exprs[0]
+    return isinstance(inner, Name | Sub | Sup | Num | Transpose) or (isinstance(inner, Times) and len(expr.items) == 1)
+
+
+def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = frozenset()) -> Iterator[Need]:
+    """What is not declared in a formula, from left to right."""
+    if isinstance(node, Big):
+        inner = bound | bound_letters(node)
+        for part in (node.below, node.above, node.body):
+            yield from needs(context, usage, part, inner)
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from needs(context, usage, part, bound)
+    elif isinstance(node, Sub):
+        yield from _needs_of_subscript(context, usage, node, bound)
+    elif isinstance(node, Name):
+        name = node.text
+        if name not in context.symbols and name not in bound and not is_constant(name):
+            yield Need(name, "symbol")
+    elif isinstance(node, Sup) and symbol_name(node) is not None:
+        name = symbol_name(node) or ""
+        if name not in context.symbols:
+            yield Need(name, "symbol")
+    elif isinstance(node, Frac) and is_ordinary(context, node):
+        yield from needs(context, usage, (without_d(node.top), without_d(node.bottom)), bound)
+    elif isinstance(node, Slice) or node is None:
+        return
+    else:
+        for child in reversed(children(node)):
+            yield from needs(context, usage, child, bound)
+
+
+def _needs_of_subscript(context: Context, usage: Usage, node: Sub, bound: frozenset[str]) -> Iterator[Need]:
+    base, full = symbol_name(node.base), symbol_name(node)
+    parts = index_parts(node)
+    if full is not None and full in context.symbols:
+        return
+    known = context.symbols.get(base or "")
+    letters = sorted({name for part in parts for name in _letters(part)})
+    free = [n for n in letters if n not in context.symbols and n not in bound and not is_constant(n)]
+    delta = base == r"\delta" and known is None and len(parts) == 2
+    if base in _SIZED or delta:
+        yield from (Need(name, "index" if delta else "size") for name in free)
+    elif base is None:
+        yield from needs(context, usage, node.base, bound)
+        yield from (Need(name, "index") for name in free)
+    elif known is not None and (has_entries(known) or known.params):
+        yield from (Need(name, "index") for name in free)
+    elif known is None and base in usage.arrays:
+        yield Need(base, "symbol")
+        yield from (Need(name, "index") for name in free)
+    elif full is not None and not set(letters) & bound:
+        yield Need(full, "symbol")
+
+
+def is_ordinary(context: Context, node: Frac) -> bool:
+    r"""Whether a fraction is `\frac{d y}{d x}`."""
+    if "d" in context.symbols:
+        return False
+    return all(_starts_with_d(part) for part in (node.top, node.bottom))
+
+
+def _starts_with_d(expr: Expr) -> bool:
+    first = expr.factors[0] if isinstance(expr, Times) and expr.ops[0] == "" else expr
+    return first == Name("d") or (isinstance(first, Sup) and first.base == Name("d"))
+
+
+def without_d(expr: Expr) -> Expr | None:
+    """What stands behind the d of a derivative."""
+    if not isinstance(expr, Times):
+        return None
+    return expr.factors[1] if len(expr.factors) == 2 else Times(expr.factors[1:], expr.ops[1:])

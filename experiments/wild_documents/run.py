@@ -1,0 +1,127 @@
+"""Measure how much of public documents is read as it stands: displays with a relation by verdict, reasons counted.
+
+The documents of documents.txt (repository, path, commit) are fetched by whoever runs this, into FOLDER/repository/path;
+none of them is kept here.
+
+python experiments/wild_documents/run.py FOLDER                # read and decide, with inferred declarations
+python experiments/wild_documents/run.py FOLDER --read         # only read: seconds
+python experiments/wild_documents/run.py FOLDER --strict       # ask for declarations
+python experiments/wild_documents/run.py FOLDER --json OUT     # every step, to look at the refuted ones
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from attention_core.derivation.check import document_steps, read_document, report_step
+from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.document.blocks import Display
+from attention_core.derivation.document.source import blocks_of
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.terms.terms import ShapeMismatch
+
+LIST = Path(__file__).with_name("documents.txt")
+RELATION = re.compile(
+    r"(?<!\\)[=<>]|\\(?:le|ge|leq|geq|ne|neq|approx|equiv|sim|propto|triangleq|coloneqq|to|implies|iff|in|ll|gg)"
+    r"(?![a-zA-Z])"
+)
+NAMED = re.compile(r"'[^']*'|\d+")
+
+
+def judge(step: Any, seconds: float, read_only: bool) -> tuple[str, str]:
+    """Return verdict and message of a step; READ for one that is only read."""
+    if not read_only or not isinstance(step, Step):
+        report = report_step(step, Effort(seconds=seconds))
+        return str(report.verdict), report.evidence.text
+    try:
+        claim_of(step)
+    except Unreadable as error:
+        return "UNREADABLE", error.message
+    except (ShapeMismatch, Unsettled) as error:
+        return "READ", str(error)
+    return "READ", ""
+
+
+def reason(message: str) -> str:
+    """Return the kind of a message: what differs from symbol to symbol is left out."""
+    if "is not declared" in message:
+        return "not declared"
+    return NAMED.sub("_", message)[:90]
+
+
+def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool) -> dict[str, Any]:
+    """Return the displays with a relation of one document, each with the verdicts of its steps."""
+    _, text = read_document(root / path)
+    infer = not strict
+    steps, understood = document_steps(root / path, infer=infer)[1:3]
+    judged = [(step.line, step.text, *judge(step, seconds, read_only)) for step in steps]
+    displays = []
+    for block in blocks_of(text):
+        if isinstance(block, Display) and RELATION.search(block.text):
+            lines = range(block.line - 1, block.line + block.text.count("\n") + 1)
+            own = [one for one in judged if one[0] in lines]
+            defined = any(line in lines for line, told in understood if told.startswith("defined by"))
+            displays.append({"line": block.line, "text": block.text.strip(), "steps": own, "defined": defined})
+    return {"document": path, "displays": displays, "steps": judged}
+
+
+def verdict_of(display: dict[str, Any]) -> str:
+    """Return the verdict of a display: the worst of its steps."""
+    order = ("UNREADABLE", "REFUTED", "UNDECIDED", "VACUOUS", "READ", "STATISTICAL", "AGREES", "EXACT", "PROVED")
+    found = {one[2] for one in display["steps"]}
+    return next((v for v in order if v in found), "DEFINITION" if display["defined"] else "SKIPPED")
+
+
+def print_table(results: Iterable[dict[str, Any]]) -> None:
+    """Print displays by verdict, document by document, and the reasons of what is not read."""
+    total: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for one in results:
+        own = Counter(verdict_of(display) for display in one["displays"])
+        total += own
+        reasons += Counter(reason(s[3]) for d in one["displays"] for s in d["steps"] if s[2] == "UNREADABLE")
+        print(f"{one['document'][-70:]:70} {dict(own)}", flush=True)
+    count = sum(total.values())
+    read = count - total["UNREADABLE"] - total["SKIPPED"]
+    print(f"{read} of {count} displays with a relation are read ({read / max(1, count):.0%}): {dict(total)}")
+    for message, times in reasons.most_common(40):
+        print(f"{times:6}  {message}")
+
+
+def main() -> None:
+    """Measure the documents that are in the folder."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--read", action="store_true")
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--processes", type=int, default=1)
+    given = parser.parse_args()
+    rows = [line.split() for line in LIST.read_text(encoding="utf-8").splitlines() if line.strip()]
+    paths = [f"{row[0]}/{row[1]}" for row in rows if given.only in row[1]]
+    missing = [path for path in paths if not (given.folder / path).is_file()]
+    for path in missing:
+        print(f"missing: {path}")
+    own = partial(measure, given.folder, seconds=given.seconds, read_only=given.read, strict=given.strict)
+    with ProcessPoolExecutor(given.processes) as pool:
+        results = list(pool.map(own, [path for path in paths if path not in missing]))
+    print_table(results)
+    if given.json:
+        given.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

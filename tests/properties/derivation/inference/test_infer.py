@@ -1,0 +1,99 @@
+"""Symbols that nobody declared: what they are read as, and which verdicts such a reading allows."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import DocumentReport, check_document
+from attention_core.derivation.effort import Effort
+
+QUICK = Effort(seconds=2)
+
+
+def check(text: str) -> DocumentReport:
+    """Return the report on a text whose symbols are inferred."""
+    return check_document(f"{text}\n", effort=QUICK, infer=True)
+
+
+def readings(text: str) -> str:
+    """Return what the symbols of the first step are read as."""
+    return "; ".join(check(text).steps[0].evidence.figures["read_as"])
+
+
+@pytest.mark.parametrize(
+    ("formula", "read_as"),
+    [
+        (r"(Q K^\top)^\top = K Q^\top", [r"Q \in \mathbb{R}^{n \times d}", r"K \in \mathbb{R}^{m \times d}"]),
+        (r"\|x\|^2 = x^\top x", [r"x \in \mathbb{R}^{n} (a norm)"]),
+        (r"\mathbf{w} + \mathbf{b} = \mathbf{b} + \mathbf{w}", [r"w \in \mathbb{R}^{n} (bold letters)"]),
+        (r"(\lambda A)^\top = \lambda A^\top", [r"\lambda \in \mathbb{R} (a small letter)", r"A \in \mathbb{R}^{n \times d}"]),
+        (r"\sum_{i=1}^{n} 2 x_i = 2 \sum_{j=1}^{n} x_j", [r"n \in \mathbb{N} (\sum_{i=1}^{n})", r"x_1, \dots, x_{n} \in \mathbb{R} "]),
+        (r"\frac{q^\top k}{\sqrt{d_k}} = \frac{k^\top q}{\sqrt{d_k}}", [r"d_{k} \in \mathbb{N}", r"q \in \mathbb{R}^{n}"]),
+        (r"x^\top (A + A^\top) x = 2 x^\top A x", [r"A \in \mathbb{R}^{n \times n}"]),
+        (r"S_{t-1} + v k^\top = v k^\top + S_{t-1}", [r"S_{t - 1} \in \mathbb{R}^{n \times d}", r"v \in \mathbb{R}^{n}"]),
+    ],
+)  # fmt: skip
+def test_a_right_step_holds_under_the_reading_that_it_names(formula: str, read_as: list[str]) -> None:
+    step = check(f"$$ {formula} $$").steps[0]
+    assert step.passed, step.evidence.text
+    said = "; ".join(step.evidence.figures["read_as"])
+    assert all(one in said for one in read_as), said
+    assert said in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"(A B)^\top = A^\top B^\top",
+        r"A B = B A",
+        r"\|x + y\|^2 = \|x\|^2 + \|y\|^2",
+        r"\sum_i x_i^2 = (\sum_i x_i)^2",
+        r"f(x + y) = f(x) + f(y)",
+        r"g(2 a + 2 b) = 2 g(a + b)",
+        r"p(x \mid z) = p(z \mid x)",
+        r"\mathbb{E}[X^2] = \mathbb{E}[X]^2",
+        r"\frac{\partial L}{\partial x} = 0",
+        r"\frac{\partial f(x)}{\partial x} = 0",
+        r"d (x^2) = x d x",
+        r"\Delta (A B) = \Delta A \, B",
+    ],
+)
+def test_what_may_be_wrong_is_neither_accepted_nor_refuted(formula: str) -> None:
+    """A reading that nobody declared refutes nothing, and does not make symbols independent of one another."""
+    step = check(f"$$ {formula} $$").steps[0]
+    assert step.verdict in ("UNDECIDED", "UNREADABLE"), (step.verdict, step.evidence.text)
+
+
+def test_one_line_that_declares_a_symbol_counts_instead() -> None:
+    wrong = "$$ A B = B A $$"
+    assert check(wrong).steps[0].verdict == "UNDECIDED"
+    declared = r"Let $n \in \mathbb{N}$, $A, B \in \mathbb{R}^{n \times n}$." + f"\n\n{wrong}"
+    assert check(declared).steps[0].verdict == "REFUTED"
+    assert check(r"Let $A, B \in \mathbb{R}$." + f"\n\n{wrong}").steps[0].verdict == "PROVED"
+
+
+def test_without_inference_a_step_asks_for_its_declarations() -> None:
+    assert check_document("$$ A B = B A $$\n", effort=QUICK).steps[0].verdict == "UNREADABLE"
+
+
+def test_what_any_sentence_says_of_a_symbol_is_its_reading() -> None:
+    text = r"The weights $W \in \mathbb{R}^{d \times k}$ are learned." + "\n\n" + r"$$ (W x)^\top = x^\top W^\top $$"
+    assert r"W \in \mathbb{R}^{d \times k} (line 1 says so)" in readings(text)
+
+
+def test_an_undeclared_symbol_alone_on_the_left_is_defined_there() -> None:
+    text = "$$ s = x^\\top y $$\n\nso that\n\n$$ 2 s = x^\\top y + y^\\top x $$\n\n$$ s = 2 x^\\top y $$"
+    report = check(text)
+    assert [step.verdict for step in report.steps] == ["PROVED", "UNDECIDED"]
+    assert any("defined by the display" in said for _, said in report.understood)
+
+
+def test_a_symbol_of_a_section_that_has_ended_is_read_as_it_was_there() -> None:
+    text = "# One\n\nLet $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$.\n\n# Two\n\n$$ x^\\top x = \\|x\\|^2 $$"
+    assert "x as in line 3" in readings(text)
+
+
+def test_expressions_without_a_relation_are_counted_not_checked() -> None:
+    report = check("The vector $$x$$ has the norm\n\n$$ \\|x\\| = \\sqrt{x^\\top x} $$")
+    assert len(report.steps) == 1
+    assert (1, "nothing to check: x") in report.understood
