@@ -231,13 +231,19 @@ def test_ci_runs_both_commands_of_the_readme() -> None:
 def test_tox_is_a_table_of_contents(tox_ini: configparser.ConfigParser) -> None:
     named = {section.removeprefix("testenv:") for section in tox_ini.sections() if section.startswith("testenv:")}
     default = [name.strip() for name in tox_ini["tox"]["env_list"].split(",")]
-    assert default == ["lint", "types", "docs", "tests", "coverage"]
-    assert {*default, "verify", "bench"} <= named
+    assert default == ["lint", "types", "docs", "tests"]
+    assert {*default, "thorough", "verify", "bench"} <= named
     for name in named:
         description = tox_ini[f"testenv:{name}"].get("description", "")
         assert description, f"{name} says nothing of itself"
         # "word: rest" is a condition to tox: the description would be empty except in environment `word`.
         assert not re.match(r"[\w,!.-]+:\s", description), description
+
+
+def test_the_thorough_run_takes_every_row_and_holds_the_floor_of_coverage(tox_ini: configparser.ConfigParser) -> None:
+    commands = tox_ini["testenv:thorough"]["commands"].splitlines()
+    assert any("pytest --thorough" in line for line in commands) and commands[-1] == "coverage report"
+    assert "--thorough" not in tox_ini["testenv:tests"]["commands"]
 
 
 def test_every_environment_is_constrained(tox_ini: configparser.ConfigParser) -> None:
