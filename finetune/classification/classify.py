@@ -38,7 +38,7 @@ from finetune.training import checkpoint
 from finetune.training.config import TrainConfig
 from finetune.training.metrics import jsonl
 from finetune.training.processes import processes
-from finetune.training.train import Trainer
+from finetune.training.train import Trainer, multiply_in
 
 
 def class_weights(wish: str | None, counts: Sequence[int]) -> list[float] | None:
@@ -214,7 +214,8 @@ class Run:
         model = OnFeatures(self.classifier) if on_features else self.classifier
         lengths = None if isinstance(source, Features) else source.lengths
         batches = share(in_order(source, self.config.batch_size, lengths))
-        return scores(model, logits_of_features if on_features else logits_of, batches, self.device)
+        with multiply_in(self.config.precision, self.device):
+            return scores(model, logits_of_features if on_features else logits_of, batches, self.device)
 
     # --- training -------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from finetune.errors import BadInput
 from finetune.models.classifier import Classifier
 from finetune.models.gpt import at_least_single
 from finetune.training.checkpoint import replace_file
+from finetune.training.train import multiply_in
 
 OUTPUTS = (".csv", ".tsv", ".jsonl")
 
@@ -120,14 +121,17 @@ def _plain_lines(path: str | Path) -> Table:
 def probabilities_of(
     classifier: Classifier, pretrained: Pretrained, texts: Table, config: ClassifyConfig, batch_size: int
 ) -> tuple[list[list[float]], int]:  # fmt: skip
-    """The probability of each class for each text, softmax of the logits, and how many texts were cut."""
+    """The probability of each class for each text, softmax of the logits, and how many texts were cut.
+
+    The classifier multiplies in the precision that its run was trained in.
+    """
     examples = Examples(texts.first, texts.second, [0] * len(texts.first), ("unknown",), texts.rows)
     encoded = encode(
         pretrained.tokenizer, examples, min(config.max_seq_length, pretrained.block_size - config.prompt_positions)
     )
     order = sorted(range(len(encoded)), key=lambda n: (len(encoded.ids[n]), n))  # texts of like lengths pad little
     found: list[list[float]] = [[] for _ in order]
-    with evaluating(classifier):
+    with evaluating(classifier), multiply_in(config.precision, next(classifier.parameters()).device):
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
             types = [encoded.types[n] for n in chosen] if pretrained.segments else None

@@ -93,6 +93,17 @@ def multiplies_in_bfloat16(device: torch.device) -> bool:
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
+def multiply_in(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """Return a context in which a model multiplies in a precision; weights stay as they are.
+
+    Args:
+        precision: float32, bfloat16, or auto: bfloat16 where the device has instructions for it.
+        device: where the model is.
+    """
+    half = precision == "bfloat16" or (precision == "auto" and multiplies_in_bfloat16(device))
+    return torch.autocast(device.type, torch.bfloat16) if half else nullcontext()
+
+
 class Trainer:
     """Trains a model on a source.
 
@@ -133,8 +144,6 @@ class Trainer:
         self.epoch = self.position = self.step = self.tokens = 0
         self.seconds, self.stop = 0.0, False
         self.watchers: list[Sink] = []
-        auto = config.precision == "auto" and multiplies_in_bfloat16(self.team.device)
-        self.half = auto or config.precision == "bfloat16"
 
     # --- state ----------------------------------------------------------------------------------------
 
@@ -300,7 +309,7 @@ class Trainer:
         return self.team.all_reduce(total), self.team.all_reduce(tokens)
 
     def _autocast(self) -> AbstractContextManager[Any]:
-        return torch.autocast(self.team.device.type, torch.bfloat16) if self.half else nullcontext()
+        return multiply_in(self.config.precision, self.team.device)
 
     def _record(self, loss: float, norm: float, factor: float, seconds: float) -> dict[str, Any]:
         record = {

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
+from finetune.classification.classify import run_of
 from finetune.classification.config import ClassifyConfig
-from finetune.classification.predict import Predictions, predict, read_texts, write_predictions
-from finetune.classification.result import classify, load_trained
+from finetune.classification.predict import Predictions, predict, probabilities_of, read_texts, write_predictions
+from finetune.classification.result import classify, config_of_run, load_trained
 from finetune.data.collate import collate
 from finetune.data.examples import Examples
-from finetune.data.tables import Columns
+from finetune.data.tables import Columns, Table
 from finetune.data.texts import encode
 from finetune.errors import BadInput
 from tests.tiny_encoders import sentences, write_encoder
@@ -50,6 +53,21 @@ def test_each_text_gets_the_probabilities_of_the_model_alone(folder: Path) -> No
         assert torch.allclose(
             torch.tensor(found.probabilities[number], dtype=torch.float64), want, atol=2.0**-15, rtol=0
         )
+
+
+@pytest.mark.parametrize(("precision", "wanted"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
+def test_predictions_and_scores_are_computed_in_the_precision_of_the_run(
+    folder: Path, precision: str, wanted: torch.dtype
+) -> None:
+    config = replace(config_of_run(folder / "out"), precision=precision, output_dir=None)
+    run, seen = run_of(config, lambda line: None), list[torch.dtype]()
+    linear = next(module for module in run.classifier.modules() if isinstance(module, nn.Linear))
+    linear.register_forward_hook(lambda _, __, out: seen.append(out.dtype))
+    probabilities_of(run.classifier, run.pretrained, Table(["good", "bad"], None, None, ["a", "b"]), config, 8)
+    assert set(seen) == {wanted}
+    seen.clear()
+    run.score(run.source("dev", run.sides.dev))
+    assert set(seen) == {wanted}
 
 
 def test_a_file_without_labels_is_answered_and_not_judged(folder: Path) -> None:

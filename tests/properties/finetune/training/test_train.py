@@ -20,7 +20,7 @@ from finetune.models.gpt import GPT, GPTConfig, next_token_loss
 from finetune.training import checkpoint
 from finetune.training.config import TrainConfig
 from finetune.training.optimizer import rate
-from finetune.training.train import PLACE, STATE, Trainer, order
+from finetune.training.train import PLACE, STATE, Trainer, multiply_in, order
 
 
 class Texts:
@@ -289,7 +289,21 @@ def test_bfloat16_computes_in_two_bytes_and_keeps_weights_in_four() -> None:
     trainer = Trainer(model(), loss, Texts(), config(precision="bfloat16"))
     trainer.run(stop_after=1)
     assert set(seen) == {torch.bfloat16} and {p.dtype for p in trainer.model.parameters()} == {torch.float32}
-    assert isinstance(Trainer(model(), loss, Texts(), config(precision="auto")).half, bool)
+
+
+@pytest.mark.parametrize(
+    ("precision", "has_instructions", "wanted"),
+    [
+        ("float32", True, torch.float32), ("bfloat16", False, torch.bfloat16), ("auto", True, torch.bfloat16),
+        ("auto", False, torch.float32),
+    ],
+)  # fmt: skip
+def test_auto_is_what_the_device_has_instructions_for(
+    monkeypatch: pytest.MonkeyPatch, precision: str, has_instructions: bool, wanted: torch.dtype
+) -> None:
+    monkeypatch.setattr("finetune.training.train.multiplies_in_bfloat16", lambda device: has_instructions)
+    with multiply_in(precision, torch.device("cpu")):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == wanted
 
 
 def test_a_model_is_trained_in_training_mode_and_learns() -> None:
