@@ -22,6 +22,7 @@ from attention_core.derivation.document.blocks import (
     option_on,
 )
 from attention_core.derivation.document.forms import unread_form, usual_forms
+from attention_core.derivation.document.macros import expand_macros
 from attention_core.derivation.document.preamble import without_preamble
 
 MAX_CHARACTERS = 2_000_000
@@ -278,12 +279,16 @@ def _find_close(text: str, close: str, start: int) -> int | None:
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a document in their order; of more than `MAX_BLOCKS` the first ones, and one more."""
     tex = bool(_TEX.search(text))
-    reader = _Reader(usual_forms(without_preamble(text) if tex else text, tex).splitlines(), tex)
+    expanded = expand_macros(text)
+    reader = _Reader(usual_forms(without_preamble(expanded) if tex else expanded, tex).splitlines(), tex)
     while reader.at < len(reader.lines) and len(reader.blocks) <= MAX_BLOCKS:
         reader.step()
     reader.flush()
     reader.orphans()
-    return join_continued(reader.blocks)
+    blocks = reader.blocks
+    if expanded != text:  # displays that held definitions alone
+        blocks = [one for one in blocks if not isinstance(one, Display) or one.text.strip() or one.error]
+    return join_continued(blocks)
 
 
 _GOES_ON = re.compile(r"^\s*(?:&\s*)?(?:=|\\(?:le|ge|leq|geq|approx|equiv|implies|Rightarrow|iff)(?![a-zA-Z]))")

@@ -159,6 +159,9 @@ class Inference:
         """Symbols with what they are read as, sizes first."""
         context = builder.context
         self.write_domains(builder, line)
+        for base, last in builder.usage.runs.items():
+            builder.size(last, rf"{base}_1, \dots, {base}_{last}")
+            builder.solver.extents.join(builder.solver.extents.of(Size.symbol(last)), builder.extent(base, 0))
         for formula in formulas:
             try:
                 builder.chain(formula)
@@ -322,7 +325,7 @@ def _apply(builder: Builder, shape: Shape, kind: str, name: str) -> None:
 def _make_vector(builder: Builder, shape: Shape, name: str) -> None:
     """A small letter is a column, if the equations do not say otherwise."""
     found, extents = builder.solver.find(shape), builder.solver.extents
-    if found.kind != "array" or is_capital(name):
+    if found.kind != "array" or is_capital(name) or builder.usage.arrays.get(name) == 2:
         return
     if extents.size(found.rows) != ONE and extents.size(found.cols) is None:
         extents.join(extents.of(ONE), found.cols)

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from attention_core.derivation.elaborate.indicators import ONES
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
+    Array,
     Big,
     Chain,
+    Dots,
     Expr,
     Frac,
     Group,
@@ -62,6 +64,7 @@ class Usage:
 
     arrays: dict[str, int] = field(default_factory=dict)  # bases with indices, and how many
     functions: set[str] = field(default_factory=set)  # letters in front of (x)
+    runs: dict[str, str] = field(default_factory=dict)  # bases that are written out with dots, and the last index
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,30 @@ def _arrays(formulas: Sequence[Chain]) -> dict[str, int]:
     return found
 
 
+def _runs(formulas: Sequence[Chain]) -> dict[str, str]:
+    r"""The bases of `x_1, \dots, x_n`, also in sums and in arrays, and the letter of the last index."""
+    found: dict[str, str] = {}
+    for node in (one for formula in formulas for one in walk(formula)):
+        if not isinstance(node, Array | Plus | Group | Times) or Dots() not in _cells(node):
+            continue
+        members = [one for one in walk(node) if isinstance(one, Sub) and len(index_parts(one)) == 1]
+        first = {symbol_name(one.base) for one in members if isinstance(index_parts(one)[0], Num)}
+        for one in members:
+            base, last = symbol_name(one.base), index_parts(one)[0]
+            if base is not None and base in first and isinstance(last, Name) and base not in _SIZED | {"e"}:
+                found.setdefault(base, last.text)
+    return found
+
+
+def _cells(node: Array | Plus | Group | Times) -> list[object]:
+    """What stands in a row, between brackets, or between signs."""
+    if isinstance(node, Array):
+        return [cell for row in node.rows for cell in row]
+    if isinstance(node, Group):
+        return [item.exprs[0] for item in node.items]
+    return list(node.terms if isinstance(node, Plus) else node.factors)
+
+
 def _is_shifted(part: Expr) -> bool:
     """Whether a subscript is `t - 1` or the like."""
     return isinstance(part, Plus | Times | Group)
@@ -164,7 +191,8 @@ def _plain_letters(node: Sub) -> set[str]:
 def usage_of(formulas: Iterable[Chain]) -> Usage:
     """How formulas use their letters."""
     formulas = list(formulas)
-    found = Usage(_arrays(formulas))
+    found = Usage(_arrays(formulas), runs=_runs(formulas))
+    found.arrays |= {base: 1 for base in found.runs if base not in found.arrays}
     alone, led = Counter[str](), Counter[str]()  # how often a name stands anywhere, and in front of a bracket
     for formula in formulas:
         for node in walk(formula):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from attention_core.derivation.latex import layout  # noqa: F401  # fills the table of commands
-from attention_core.derivation.latex.commands import read_command
+from attention_core.derivation.latex.commands import HANDLERS, read_command
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES, Tok
 
@@ -246,6 +246,13 @@ class Lexer:
         inside = self.inside(inner)
         inside.out, inside.stack = self.out, []
         inside.run()
+
+
+def is_known_command(name: str) -> bool:
+    """Whether a command, without its backslash, has a meaning of its own."""
+    tables = (RELATIONS, ARROWS, OPERATORS, SPACES)
+    known = any(f"\\{name}" in table for table in tables)
+    return known or name in HANDLERS or name in _BRACKETS or name in ("left", "right", "top", "intercal")
 
 
 def tokenize(text: str, line: int = 1) -> list[Tok]:

@@ -93,6 +93,20 @@ def test_a_symbol_of_a_section_that_has_ended_is_read_as_it_was_there() -> None:
     assert "x as in line 3" in readings(text)
 
 
+def test_what_is_written_out_with_dots_is_a_family() -> None:
+    stack = r"$$ \mathbf{X} = \begin{bmatrix} \mathbf x_1^\top \\ \vdots \\ \mathbf x_m^\top \end{bmatrix} $$"
+    report = check(
+        stack + "\n\nso that\n\n" + r"$$ \mathbf{X}^\top \mathbf{X} = \sum_{i=1}^m \mathbf x_i \mathbf x_i^\top $$"
+    )
+    assert [step.verdict for step in report.steps] == ["EXACT"], report.steps[0].evidence.text
+
+
+def test_letters_with_two_indices_are_matrices_however_small() -> None:
+    text = "$$ z_j = b_j + \\sum_i a_i w_{ij} $$\n\nso\n\n$$ \\frac{\\partial z_j}{\\partial w_{ij}} = a_i $$"
+    (step,) = check(text).steps
+    assert step.passed and r"w \in \mathbb{R}^{d \times n}" in step.evidence.text, step.evidence.text
+
+
 def test_expressions_without_a_relation_are_counted_not_checked() -> None:
     report = check("The vector $$x$$ has the norm\n\n$$ \\|x\\| = \\sqrt{x^\\top x} $$")
     assert len(report.steps) == 1

@@ -1,0 +1,160 @@
+r"""The author's own commands, expanded: `\newcommand`, `\def`, `\DeclareMathOperator`.
+
+A definition holds from its place on, wherever it stands but in code. Every line stays where it was. What calls itself,
+or grows beyond a bound, is left as it is written, and then is a command that is not understood; so is a definition that
+gives a command of LaTeX another meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from attention_core.derivation.latex.lexer import is_known_command
+from attention_core.derivation.latex.tokens import FUNCTIONS
+
+MAX_DEPTH = 12
+MAX_GROWTH = 500_000  # characters that all calls of a document may add
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)(?!\s*\{?math)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r"\\(?:[a-zA-Z]+|.)", re.DOTALL)
+_DEFINES = frozenset(["newcommand", "renewcommand", "providecommand", "DeclareMathOperator", "def"])
+_ENDS_IN_COMMAND = re.compile(r"\\[a-zA-Z]+$")
+_NAME = re.compile(r"\*?\s*(?:\{\s*\\([a-zA-Z]+)\s*\}|\\([a-zA-Z]+))\s*")
+_COUNT = re.compile(r"\[(\d)\]\s*")
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]\s*")
+_PARAMETERS = re.compile(r"((?:#\d)*)\s*")
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A command of the author: how many arguments it takes, the first one if it is left out, and what it stands for."""
+
+    count: int
+    first: str | None
+    body: str
+
+
+@dataclass
+class _Expander:
+    macros: dict[str, Macro] = field(default_factory=dict)
+    grown: int = 0
+
+    def document(self, text: str) -> str:
+        """The text, with definitions left out."""
+        out: list[str] = []
+        at = 0
+        for fence in _FENCE.finditer(text):
+            out += [self.run(text[at : fence.start()], 0), fence.group()]
+            at = fence.end()
+        return "".join([*out, self.run(text[at:], 0)])
+
+    def run(self, text: str, depth: int) -> str:
+        """A text with all calls in it expanded."""
+        out: list[str] = []
+        at = 0
+        while found := _COMMAND.search(text, at):
+            out.append(text[at : found.start()])
+            name, at = found.group()[1:], found.end()
+            if name in _DEFINES and depth == 0 and (end := self.define(name, text, at)):
+                out.append(re.sub(r"[^\n]", "", text[found.start() : end]))
+                at = end
+            elif name in self.macros and depth < MAX_DEPTH and (call := self.call(self.macros[name], text, at, depth)):
+                body, end = call
+                apart = body[:1].isalpha() and _ENDS_IN_COMMAND.search("".join(out[-2:])[-60:])
+                out.append((" " if apart else "") + body + "\n" * text.count("\n", at, end))
+                at = end
+            else:
+                out.append(found.group())
+        return "".join([*out, text[at:]])
+
+    def define(self, kind: str, text: str, at: int) -> int:
+        """Read a definition behind its command; where it ends, 0 if it is not understood."""
+        named = _NAME.match(text, at)
+        if named is None:
+            return 0
+        name = named[1] or named[2]
+        at, count, first = named.end(), 0, None
+        if kind == "def":
+            parameters = _PARAMETERS.match(text, at)
+            assert parameters is not None
+            count, at = parameters[1].count("#"), parameters.end()
+        elif kind != "DeclareMathOperator" and (counted := _COUNT.match(text, at)):
+            count, at = int(counted[1]), counted.end()
+            if optional := _OPTIONAL.match(text, at):
+                first, at = optional[1], optional.end()
+        inner = _group(text, at)
+        if inner is None:
+            return 0
+        body, end = inner
+        if is_known_command(name):
+            same = kind == "DeclareMathOperator" and FUNCTIONS.get(body.strip()) == FUNCTIONS.get(name, "")
+            return end if same else 0
+        body = " ".join(body.split("\n"))
+        if kind == "DeclareMathOperator":
+            body = rf"\operatorname{{{body}}}"
+        self.macros[name] = Macro(count, first, body)
+        return end
+
+    def call(self, macro: Macro, text: str, at: int, depth: int) -> tuple[str, int] | None:
+        """What a call stands for and where it ends, None if its arguments are not there or it grows too far."""
+        given: list[str] = []
+        if macro.first is not None:
+            optional = _OPTIONAL.match(text, at)
+            given.append(optional[1] if optional else macro.first)
+            at = optional.end() if optional else at
+        while len(given) < macro.count:
+            inner = _group(text, at)
+            if inner is None:
+                return None
+            given.append(inner[0])
+            at = inner[1]
+        parts = re.split(r"#(\d)", macro.body)
+        if any(not 0 < int(number) <= len(given) for number in parts[1::2]):
+            return None
+        parts[1::2] = [" ".join(given[int(number) - 1].split("\n")) for number in parts[1::2]]
+        body = "".join(parts)
+        self.grown += len(body)
+        if self.grown > MAX_GROWTH:
+            return None
+        expanded = self.run(body, depth + 1)
+        joint = " " if _ENDS_IN_COMMAND.search(expanded[-60:]) and text[at : at + 1].isalpha() else ""
+        return expanded + joint, at
+
+
+def _group(text: str, at: int) -> tuple[str, int] | None:
+    """The argument at a place and where it ends: a group in braces, a command or a character."""
+    while at < len(text) and text[at] in " \t\n":
+        at += 1
+    if at >= len(text) or text[at] in "}$&":
+        return None
+    if text[at] != "{":
+        found = _COMMAND.match(text, at)
+        return (found.group(), found.end()) if found else (text[at], at + 1)
+    depth, start = 0, at
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+            continue
+        depth += (text[at] == "{") - (text[at] == "}")
+        at += 1
+        if depth == 0:
+            return text[start + 1 : at - 1], at
+    return None
+
+
+def expand_macros(text: str) -> str:
+    r"""Expand the commands that a document defines.
+
+    Args:
+        text: The document.
+
+    Returns:
+        The text without the definitions, every line where it was.
+
+    Example:
+        >>> expand_macros(r"\newcommand{\R}{\mathbb{R}} $x \in \R^d$")
+        ' $x \\in \\mathbb{R}^d$'
+    """
+    if not any(f"\\{name}" in text for name in _DEFINES):
+        return text
+    return _Expander().document(text)
