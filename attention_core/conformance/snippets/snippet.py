@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import LOST
 from attention_core.conformance.snippets.arrays import array_text, assignment, join_lines, literal, values_by_name
 from attention_core.conformance.snippets.replay import without_gradients
@@ -136,6 +137,8 @@ def render(subject: Any, law: Law, violation: Violation) -> str:
         top.append(
             "# by itself this may pass: it failed after other calls of the run, and no single one of them explains it"
         )
+    elif evidence.event == DIFFERENT and evidence.kind != "again" and not evidence.before:
+        top.append("# by itself this may pass: what it gave differed after other calls of the run")
     if "zlib." in body:
         top[1:1] = ["import base64, zlib"]
         top.append(explain_packing(evidence))
@@ -215,6 +218,7 @@ class Program:
             return
         watched = [variables[n] for n, a in name_arguments(request).items() if isinstance(a, Array)]
         if watching:
+            watched += self.cotangent(request)
             self.lines.append(f"before = {self.memory(watched)}")
         if self.implementation.array == "jax" and request.wrt:
             self.vjp(shown, number, call, variables)
@@ -233,7 +237,7 @@ class Program:
             self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
         if request.wrt and evidence.kind != "shape":
             variables |= self.parameters(target, request, out)
-            self.lines += derivative(request, out, variables)
+            self.lines += derivative(request, out, variables, "down" if "down" in watched else "")
         if evidence.kind == "process":
             self.lines.append(f"after = {shown.expression}")
         if evidence.kind == "shares":
@@ -381,6 +385,13 @@ class Program:
         }.get(self.implementation.array, "x.tobytes()")
         return f"[{each} for x in [{', '.join(variables)}]]"
 
+    def cotangent(self, request: Request) -> list[str]:
+        """The name of the array that a derivative is given, as it may be written into like an input."""
+        if self.implementation.array != "torch" or not request.wrt or request.cotangent is None:
+            return []
+        self.lines.append(assignment("down", request.cotangent))
+        return ["down"]
+
     def select(self, shown: Shown, number: int, out: str, variables: Mapping[str, str]) -> None:
         """The element in question, as a number."""
         quantity, _, name = shown.quantity.partition(":")
@@ -470,11 +481,11 @@ def switched_off(request: Request, evidence: Evidence) -> str:
     return "with torch.no_grad(): " if evidence.no_grad and without_gradients(request) else ""
 
 
-def derivative(request: Request, out: str, variables: Mapping[str, str]) -> list[str]:
-    """Lines that leave first (or second) derivatives in the `.grad` of the inputs."""
+def derivative(request: Request, out: str, variables: Mapping[str, str], down: str = "") -> list[str]:
+    """Lines that leave first (or second) derivatives in the `.grad` of the inputs; `down` names the cotangent."""
     assert request.cotangent is not None
-    cotangent, before = array_text(request.cotangent), []
-    if "; " in (filled := assignment("down", request.cotangent)):
+    cotangent, before = down or array_text(request.cotangent), list[str]()
+    if not down and "; " in (filled := assignment("down", request.cotangent)):
         cotangent, before = "down", [filled]
     if request.second is None:
         once = f"{out}.backward({cotangent}"

@@ -321,7 +321,8 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
         which, one = ", ".join(map(repr, unfilled)), len(unfilled) == 1
         what = f"the parameter {which} without a default" if one else f"parameters without defaults: {which}"
         give = " ".join(f"--arg {name}=VALUE" for name in unfilled)
-        message = f"{implementation.name} has {what}: give {give}"
+        arrays = "an array needs a name that is known, such as sinks, s_aux, alibi_slopes or cache_seqlens"
+        message = f"{implementation.name} has {what}: give {give}; {arrays}"
         causal = any(ALIASES.get(p["name"], p["name"]) == "is_causal" for p in named)
         if one and causal and SIZES.get(unfilled[0]) == "H":
             raise OtherForm(message, {"contract": "self-attention"})

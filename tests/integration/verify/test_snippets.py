@@ -51,6 +51,12 @@ FAULTS = {
         "    value = value.clone()\n"
         "    if value.requires_grad: value.register_hook(lambda g: g.clamp(-0.01, 0.01))\n    return",
     ),
+    "cotangent_written_into": (
+        "inputs_stay_as_they_were",
+        "    return (p @ value.double()).to(query.dtype)",
+        "    out = (p @ value.double()).to(query.dtype)\n"
+        "    if out.requires_grad: out.register_hook(lambda g: g.mul_(2))\n    return out",
+    ),
     "view": (
         "transposed_views_change_nothing",
         "    scale =",
@@ -103,7 +109,7 @@ OFF = "with torch.no_grad(): "
 KINDS = {
     "value": "abs(got - want)", "gradient": "0.0 if k.grad is None else k.grad[", "gradient_clipped": "* want", "view": "as_strided",
     "moved": "other = attention", "nonfinite": "float('inf')", "must_raise": "except", "index_error": "except",
-    "shares": ".detach()[0", "crash": "a valid call raised", "shape": ".shape", "mutated": "before", "no_grad": f"{OFF}other = attention",
+    "shares": ".detach()[0", "crash": "a valid call raised", "shape": ".shape", "mutated": "before", "cotangent_written_into": "down]", "no_grad": f"{OFF}other = attention",
     "no_grad_beside": f"\n{OFF}other = attention", "no_grad_raises": OFF,
 }  # fmt: skip
 DRIVER = """
