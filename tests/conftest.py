@@ -19,13 +19,14 @@ import jaxtyping
 import pytest
 import shape_checks
 import thorough
-import torch
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
 # What is made while tests are collected stays: looking through it for garbage, again and again, takes half of the time.
 gc.disable()
+
+import torch  # noqa: E402 - most of what is made is made here
 
 # Last on the path: `tests` is found in the checkout, while an installed wheel still wins for the packages.
 if str(ROOT) not in sys.path:
@@ -55,7 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the default run its part of the sweeps; mark `needs_data` on every test that uses the fixture."""
     thorough.deselect(config, items)
-    coverage_sample.choose(items)
+    if coverage_sample.is_measuring():
+        coverage_sample.choose(items)
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_data")

@@ -20,6 +20,11 @@ MEASURED = 4
 BEYOND = pytest.StashKey[bool]()
 
 
+def is_measuring() -> bool:
+    """Whether coverage traces this process."""
+    return type(sys.gettrace()).__module__.startswith("coverage")
+
+
 def choose(items: Iterable[pytest.Item]) -> None:
     """Note of every test whether it is marked, or stands behind the measured parameters of its function."""
     seen = Counter[str]()
@@ -37,7 +42,7 @@ def measured(item: pytest.Item) -> Iterator[None]:
     So do processes that it starts. A debugger's tracer stays.
     """
     tracer = sys.gettrace()
-    if not item.stash.get(BEYOND, False) or not type(tracer).__module__.startswith("coverage"):
+    if not item.stash.get(BEYOND, False) or not is_measuring():
         yield
         return
     asked = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("COVERAGE_PROCESS")}

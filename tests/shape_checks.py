@@ -25,7 +25,7 @@ from jaxtyping import AbstractArray, install_import_hook
 
 PACKAGES = ("attention_core", "finetune")
 SWITCH = "ATTENTION_CORE_SHAPE_CHECKS"
-WRITES_SHAPES = re.compile(r"^ *from jaxtyping import ", re.MULTILINE)
+WRITES_SHAPES = re.compile(rb"^ *from jaxtyping import ", re.MULTILINE)
 
 
 def enabled() -> bool:
@@ -39,7 +39,7 @@ def modules_with_shapes(root: Path) -> list[str]:
     `root` is the folder that holds the packages.
     """
     paths = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
-    found = [path for path in paths if WRITES_SHAPES.search(path.read_text(encoding="utf-8"))]
+    found = [path for path in paths if WRITES_SHAPES.search(path.read_bytes())]
     return [".".join(path.relative_to(root).with_suffix("").parts) for path in found]
 
 
