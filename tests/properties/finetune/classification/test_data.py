@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from finetune.classification.data import draw_examples, few, prepare_data
+from finetune.classification.data import Sides, draw_examples, few, prepare_data
 from finetune.data.examples import Examples
+from finetune.data.splits import Leak
 from finetune.errors import BadInput
 from tests.tiny_encoders import write_sst2
 
@@ -24,10 +25,23 @@ def test_what_is_said_before_training(tmp_path: Path) -> None:
     lines = list(sides.report())
     assert lines[0] == "train: 31 examples (15 negative, 16 positive)"
     assert lines[3] == "majority baseline, 'positive' for all: train 51.6 %, dev 50.0 %, test 45.5 %"
-    assert lines[4].startswith(f"on two sides: train: {tmp_path / 'stsa.binary.train'}, line 31 = test: ")
+    text, label = sides.train.first[0], sides.train.classes[sides.train.labels[0]]
+    assert lines[4] == f"the first of train: {text!r} -> {label}"
+    assert lines[5].startswith(f"on two sides: train: {tmp_path / 'stsa.binary.train'}, line 31 = test: ")
     assert sides.baselines()["test"] == 5 / 11
     clean = prepare_data(str(tmp_path), drop_leaks=True)
     assert len(clean.train) == 30 and len(clean.leaks) == 1, "what was dropped is still told"
+
+
+def test_a_long_pair_is_shown_cut_and_many_leaks_are_counted() -> None:
+    pairs = Examples(["who\x1b?"], ["word " * 99], [1], ("no", "yes"), ["a, line 1"])
+    leak = Leak("who?", "train: a, line 1", "dev: b, line 1")
+    lines = list(Sides(pairs, pairs, None, [leak] * 9).report())
+    cut = " ".join(["word"] * 39)
+    assert lines[3] == f"the first of train: 'who\\x1b?' | '{cut} ...' -> yes"
+    assert lines[4:] == [f"on two sides: {leak}"] * 5 + [
+        "on two sides: 4 more; --drop_leaks trains without those of train"
+    ]
 
 
 def test_a_small_subset_has_all_classes_in_turn(tmp_path: Path) -> None:
