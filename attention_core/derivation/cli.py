@@ -25,7 +25,7 @@ COLOURS = {
     "REFUTED": "red",
     "VACUOUS": "red",
 }
-_SHOWN = ("defined by the display: ", "nothing to check: ")
+_SHOWN = ("defined by the display: ", "declared by the display: ", "nothing to check: ")
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided."""
 

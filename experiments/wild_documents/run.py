@@ -15,7 +15,7 @@ import argparse
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,7 @@ def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool
         if isinstance(block, Display) and RELATION.search(block.text):
             lines = range(block.line - 1, block.line + block.text.count("\n") + 1)
             own = [one for one in judged if one[0] in lines]
-            defined = any(line in lines for line, told in understood if told.startswith("defined by"))
+            defined = any(line in lines for line, told in understood if told.startswith(("defined by", "declared by")))
             displays.append({"line": block.line, "text": block.text.strip(), "steps": own, "defined": defined})
     return {"document": path, "displays": displays, "steps": judged}
 
@@ -99,6 +99,13 @@ def print_table(results: Iterable[dict[str, Any]]) -> None:
         print(f"{times:6}  {message}")
 
 
+def kept(results: Iterable[dict[str, Any]], store: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield results as they come, and keep them."""
+    for one in results:
+        store.append(one)
+        yield one
+
+
 def main() -> None:
     """Measure the documents that are in the folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -117,8 +124,8 @@ def main() -> None:
         print(f"missing: {path}")
     own = partial(measure, given.folder, seconds=given.seconds, read_only=given.read, strict=given.strict)
     with ProcessPoolExecutor(given.processes) as pool:
-        results = list(pool.map(own, [path for path in paths if path not in missing]))
-    print_table(results)
+        results: list[dict[str, Any]] = []
+        print_table(kept(pool.map(own, [path for path in paths if path not in missing]), results))
     if given.json:
         given.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
 

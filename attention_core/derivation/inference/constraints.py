@@ -351,7 +351,9 @@ class Builder:
         inverse = isinstance(node.exponent, Minus)
         if not inverse and not is_capital(self.key(node.base) or "a"):
             self.hint(node.base, 2, "number", "a power")
-        return self.expr(node.base)
+        shape = self.expr(node.base)
+        self.solver.waiting.append(self.solver.square(shape))
+        return shape
 
     def times(self, factors: Sequence[Expr], ops: Sequence[str]) -> Shape:
         """Factors from left to right."""
@@ -359,6 +361,9 @@ class Builder:
             names = self.key(left), self.key(right.base if isinstance(right, Transpose) else right)
             if isinstance(right, Transpose) and ops[place] == "" and not is_capital(names[1] or "A"):
                 self.hint(left, 1.6, "column", f"{to_latex(left)} {to_latex(right)}")
+            if ops[place] == "" and names[1] is not None and self.is_row_before(left, right, names[1]):
+                kind = "matrix" if is_capital(names[1]) else "column"
+                self.hint(right, 2.5, kind, f"{to_latex(left)} {names[1]}")
             if ops[place] == "" and None not in names and is_capital(str(names[1])) and not is_capital(str(names[0])):
                 before = self.key(factors[place - 1]) if place else None
                 if before is None or not is_capital(before):
@@ -375,6 +380,11 @@ class Builder:
                 self.solver.waiting.append(self.solver.product(shape, other, out, dot=op == "."))
                 shape = out
         return shape
+
+    def is_row_before(self, left: Expr, right: Expr, name: str) -> bool:
+        r"""Whether `w^\top x` stands here, of two letters of which x is Latin."""
+        turned = isinstance(left, Transpose) and not is_capital(self.key(left.base) or "A")
+        return turned and not isinstance(right, Transpose) and letter_of(name).isalpha()
 
     def fraction(self, node: Frac) -> Shape:
         """A quotient, or a derivative that is written as one."""

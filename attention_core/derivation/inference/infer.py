@@ -31,6 +31,7 @@ from attention_core.derivation.terms.context import Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Type, matrix
 
 WINDOW = 20  # blocks before and behind that are looked at
+SURE = 3.0  # the weight of a transpose, a norm, bold letters
 FRESH = ("n", "d", "m", "p", "q", "r", "h", "l")
 _NEVER = frozenset(["'", "*"])
 
@@ -287,10 +288,16 @@ def _link_members(builder: Builder) -> None:
 def _settle(builder: Builder) -> None:
     """Decide what the equations leave open, what is most likely first."""
     solver = builder.solver
-    solver.propagate()
     named = {**builder.shapes, **{base + MEMBER: shape for base, shape in builder.members.items()}}
     open_names = [name for name in named if name not in builder.context.symbols]
     ranked = sorted(open_names, key=lambda name: -_best(builder, name)[0])
+    for name in ranked:  # what is surely a vector, before an equation could make it a number
+        weight, kind = _best(builder, name)
+        if weight >= SURE and kind != "number" and not solver.find(named[name]).kind:
+            _apply(builder, named[name], kind, name)
+            found = solver.find(named[name])
+            solver.extents.plural.add(solver.extents.find(found.cols if kind == "row" else found.rows))
+    solver.propagate()
     for name in ranked:
         if not solver.find(named[name]).kind:
             _apply(builder, named[name], _best(builder, name)[1], name)

@@ -19,6 +19,7 @@ class Extents:
         self.parent: list[int] = []
         self.known: dict[int, Size] = {}
         self.by_size: dict[Size, int] = {}
+        self.plural: set[int] = set()  # those that may not be one: the length of what is meant to be a vector
 
     def fresh(self) -> int:
         """A new unknown."""
@@ -50,6 +51,10 @@ class Extents:
         one, other = self.known.get(left), self.known.get(right)
         if one is not None and other is not None and one != other:
             return False
+        if (one == ONE and right in self.plural) or (other == ONE and left in self.plural):
+            return False
+        if right in self.plural:
+            self.plural.add(left)
         self.parent[right] = left
         if one is None and other is not None:
             self.known[left] = other
@@ -171,6 +176,17 @@ class Solver:
                 if found.kind == "array":
                     return self.set_array(other, found.cols, found.rows) or True
             return False
+
+        return use
+
+    def square(self, shape: Shape) -> Constraint:
+        """An array with a power has as many rows as columns."""
+
+        def use() -> bool:
+            found = self.find(shape)
+            if found.kind == "array":
+                self.extents.join(found.rows, found.cols)
+            return bool(found.kind)
 
         return use
 

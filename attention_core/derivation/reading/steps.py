@@ -321,6 +321,9 @@ def _display(
             if _is_bare(written_one):
                 context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
                 continue
+            if _is_declaration(context, written_one):
+                context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
+                continue
             one = supply(written_one, False)
         if around is not None and one is not None:
             one = _without_definition(context, one, around, supply is not None)
@@ -339,6 +342,15 @@ def _is_bare(one: DisplayStatement) -> bool:
     """Whether a statement is an expression without a relation."""
     statement = one.statement
     return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].alone
+
+
+def _is_declaration(context: Context, one: DisplayStatement) -> bool:
+    """Whether a statement says where a symbol lives that is not declared; `inference` takes it up."""
+    chains = one.statement.chains
+    if len(chains) != 1 or chains[0].ops != ("in",):
+        return False
+    name = symbol_name(chains[0].exprs[0])
+    return name is not None and (name not in context.symbols or name in context.inferred)
 
 
 def _is_definition(one: DisplayStatement) -> bool:

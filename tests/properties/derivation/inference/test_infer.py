@@ -56,6 +56,10 @@ def test_a_right_step_holds_under_the_reading_that_it_names(formula: str, read_a
         r"\frac{\partial f(x)}{\partial x} = 0",
         r"d (x^2) = x d x",
         r"\Delta (A B) = \Delta A \, B",
+        r"x^\top A x = \operatorname{tr}(A x^\top x)",
+        r"\mathbf{x} \mathbf{y} = \mathbf{y} \mathbf{x}",
+        r"(A + B)^{-1} = A^{-1} + B^{-1}",
+        r"\nabla_w \frac{1}{2} (w^\top x - y)^2 = (w^\top x - y) w",
     ],
 )
 def test_what_may_be_wrong_is_neither_accepted_nor_refuted(formula: str) -> None:
@@ -91,6 +95,16 @@ def test_an_undeclared_symbol_alone_on_the_left_is_defined_there() -> None:
 def test_a_symbol_of_a_section_that_has_ended_is_read_as_it_was_there() -> None:
     text = "# One\n\nLet $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$.\n\n# Two\n\n$$ x^\\top x = \\|x\\|^2 $$"
     assert "x as in line 3" in readings(text)
+
+
+def test_a_display_that_says_where_a_symbol_lives_does_not_prove_itself() -> None:
+    report = check(
+        r"$$ O \in \mathbb{R}^{n \times d} $$"
+        + "\n\nand\n\n"
+        + r"$$ (2 O)^\top = 2 O^\top, \quad O^\top O \in \mathbb{R}^{d \times d} $$"
+    )
+    assert [(step.line, step.verdict) for step in report.steps] == [(5, "PROVED"), (5, "PROVED")]
+    assert (1, r"declared by the display: O \in \mathbb{R}^{n \times d}") in report.understood
 
 
 def test_what_is_written_out_with_dots_is_a_family() -> None:
