@@ -31,7 +31,12 @@ def parse_whole_number(text: str) -> int | None:
 
 
 def shorten(text: str) -> str:
-    """A text that fits a line. Example: shorten("n=1") is "n=1"."""
+    """A text that fits a line.
+
+    Example:
+        >>> shorten("n=1"), len(shorten(1000 * "n"))
+        ('n=1', 83)
+    """
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 

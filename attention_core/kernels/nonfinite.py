@@ -36,7 +36,10 @@ class _FinitePart(torch.autograd.Function):
 def finite_part(x: Tensor) -> Tensor:
     """x with 0 for every NaN and infinity, and with the gradient of x itself.
 
-    Args: x, any shape. Returns: same shape. Example: finite_part(tensor([1., nan])) is [1., 0.].
+    Args: x, any shape. Returns: same shape.
+    Example:
+        >>> finite_part(torch.tensor([1.0, float("nan")])).tolist()
+        [1.0, 0.0]
     """
     result: Tensor = _FinitePart.apply(x)  # type: ignore[no-untyped-call]  # torch leaves `apply` untyped
     return result

@@ -16,7 +16,10 @@ from attention_core.masking.structured import causal, padding, prefix, segments,
 def to_additive(mask: Bool[Tensor, "*shape"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "*shape"]:
     """The bias with the same meaning: 0 where True, -inf where False.
 
-    Raises: ValueError for a mask that is not bool. Example: to_additive(tensor([True, False])) is [0, -inf].
+    Raises: ValueError for a mask that is not bool.
+    Example:
+        >>> to_additive(torch.tensor([True, False])).tolist()
+        [0.0, -inf]
     """
     if mask.dtype != torch.bool:
         raise ValueError(f"expected a bool mask, got {mask.dtype}")

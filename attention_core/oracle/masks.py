@@ -41,7 +41,10 @@ def causal_mask(n_q: int, n_kv: int, alignment: str = "top_left") -> BoolArray:
 def sliding_window(n_q: int, n_kv: int, W: int, alignment: str = "top_left") -> BoolArray:
     """The last W keys up to the query's own: {(i, j) : i + o - W < j <= i + o}; W of them in the interior.
 
-    Returns: bool (n_q, n_kv). Example: sliding_window(3, 3, 1) is the identity.
+    Returns: bool (n_q, n_kv).
+    Example:
+        >>> sliding_window(2, 2, 1).tolist()
+        [[True, False], [False, True]]
     """
     i, j = _positions(n_q, n_kv, alignment)
     return np.asarray((i - W < j) & (j <= i), dtype=np.bool_)
@@ -51,7 +54,10 @@ def window(n_q: int, n_kv: int, left: int, right: int, alignment: str = "bottom_
     """Up to `left` keys before the query's own and `right` after it: {(i, j) : i + o - left <= j <= i + o + right}.
 
     Args: left, right: numbers of keys; -1 for any number.
-    Returns: bool (n_q, n_kv). Example: window(2, 2, 0, -1) is [[True, True], [False, True]].
+    Returns: bool (n_q, n_kv).
+    Example:
+        >>> window(2, 2, 0, -1).tolist()
+        [[True, True], [False, True]]
     """
     i, j = _positions(n_q, n_kv, alignment)
     low = np.ones((n_q, n_kv), dtype=np.bool_) if left < 0 else j >= i - left
@@ -61,7 +67,10 @@ def window(n_q: int, n_kv: int, left: int, right: int, alignment: str = "bottom_
 def prefix(n_q: int, n_kv: int, P: int, alignment: str = "top_left") -> BoolArray:
     """Every query sees the first P keys and is causal after: {(i, j) : j < P or j <= i + o}.
 
-    Returns: bool (n_q, n_kv). Example: prefix(n, n, 0) is the causal mask.
+    Returns: bool (n_q, n_kv).
+    Example:
+        >>> bool((prefix(5, 5, 0) == causal_mask(5, 5)).all())
+        True
     """
     i, j = _positions(n_q, n_kv, alignment)
     return np.asarray((j < P) | (j <= i), dtype=np.bool_)
@@ -83,7 +92,10 @@ def segments(n_q: int, n_kv: int, ids: npt.ArrayLike, alignment: str = "top_left
     """Query and key of one segment: {(b, i, j) : ids_b[i + o] = ids_b[j]}.
 
     Args: ids (B, n), n at least both lengths; a query takes the id at its position.
-    Returns: bool (B, 1, n_q, n_kv). Example: ids [[0, 1]] gives the identity.
+    Returns: bool (B, 1, n_q, n_kv).
+    Example:
+        >>> segments(2, 2, [[0, 1]]).tolist()
+        [[[[True, False], [False, True]]]]
     """
     ids = np.asarray(ids)
     start = _offset(n_q, n_kv, alignment)
@@ -115,7 +127,10 @@ def allowed(
 
     Args: mask broadcastable to (..., n_q, n_kv): bool, True = attend, or float, where -inf alone
         forbids (a bias of -1e9 does not); is_causal, alignment as in `causal_mask`.
-    Returns: bool, broadcastable to (..., n_q, n_kv). Example: allowed(2, 2).all() is True.
+    Returns: bool, broadcastable to (..., n_q, n_kv).
+    Example:
+        >>> allowed(2, 2, [[0.0, float("-inf")]], is_causal=True).tolist()
+        [[True, False], [True, False]]
     """
     given = None if mask is None else np.asarray(mask)
     allow = allowed_or_none(n_q, n_kv, given, is_causal, alignment)

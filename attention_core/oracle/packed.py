@@ -70,7 +70,10 @@ def text_mask(
     """Which key each query of a text may attend; None for all of them.
 
     Args: is_causal: no later key; sides: (left, right), at most so many keys to either side, -1 for any number.
-    Returns: bool (n_q, n_kv) or None. Example: text_mask(1, 3, sides=(1, 0)) is [[False, True, True]].
+    Returns: bool (n_q, n_kv) or None.
+    Example:
+        >>> text_mask(1, 3, sides=(1, 0)).tolist()
+        [[False, True, True]]
     """
     masks = [causal_mask(n_q, n_kv, alignment)] if is_causal else []
     masks += [window(n_q, n_kv, *sides, alignment)] if sides is not None else []

@@ -22,7 +22,9 @@ def standalone(module: str, name: str) -> str:
     Returns: imports (this package's own left out), what the function refers to, the function, and
         `attention = name`. Comments, docstrings and annotations are left out.
     Raises: KeyError where the module defines no such name.
-    Example: standalone("torch_sdpa", "flash") ends with "attention = flash".
+    Example:
+        >>> standalone("torch_sdpa", "flash").splitlines()[-1]
+        'attention = flash'
     """
     statements = list(_statements(module))
     defined = {_name(n): Plain().visit(n) for n in statements if isinstance(n, Definition)}

@@ -71,7 +71,11 @@ def right(given: Sequence[str], places: Sequence[str]) -> list[bool]:
 def wilson(successes: int, count: int, z: float = 1.959964) -> tuple[float, float]:
     """An interval for a probability from `successes` of `count`; z = 1.96 for 95 %.
 
-    Example: wilson(25, 500) is about (0.034, 0.073). Source: Wilson, JASA 22 (1927), p. 209. Raises: BadInput for none.
+    Example:
+        >>> [round(end, 3) for end in wilson(25, 500)]
+        [0.034, 0.073]
+
+    Source: Wilson, JASA 22 (1927), p. 209. Raises: BadInput for none.
     """
     if count < 1:
         raise BadInput("no answers, no interval")

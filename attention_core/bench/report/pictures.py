@@ -74,7 +74,12 @@ def write_pictures(results: Results, path: Path) -> list[Path]:
 
 
 def picture_file(path: Path, name: str) -> Path:
-    """The file of one picture. Example: picture_file(Path("p.svg"), "growth") is p-growth.svg."""
+    """The file of one picture.
+
+    Example:
+        >>> picture_file(Path("p.svg"), "growth").name
+        'p-growth.svg'
+    """
     return path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 

@@ -96,7 +96,12 @@ def calls_per_sample(seconds: float, resolution: float) -> int:
 
 
 def order_of(block: int, names: list[str]) -> list[str]:
-    """The order of a block: rotated by its number, and back. Example: order_of(1, ["A", "B"]) is B A A B."""
+    """The order of a block: rotated by its number, and back.
+
+    Example:
+        >>> order_of(1, ["A", "B"])
+        ['B', 'A', 'A', 'B']
+    """
     start = block % len(names)
     turned = names[start:] + names[:start]
     return turned + turned[::-1]

@@ -53,7 +53,9 @@ def probe_of(
 def in_turn(numbers: tuple[float, ...], shape: tuple[int, ...]) -> NDArray:
     """The numbers again and again: not drawn, so that a program that shows a failure writes them in a line.
 
-    Example: in_turn((1.0, 2.0, 3.0), (2, 2)) is [[1, 2], [3, 1]].
+    Example:
+        >>> in_turn((1.0, 2.0, 3.0), (2, 2)).tolist()
+        [[1.0, 2.0], [3.0, 1.0]]
     """
     return np.resize(np.array(numbers), shape)
 

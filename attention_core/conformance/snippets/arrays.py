@@ -84,7 +84,9 @@ def period_of(flat: NDArray, most: int) -> int | None:
 def runs_of(flat: NDArray) -> list[tuple[NDArray, int]] | None:
     """The numbers of a flat array, one of each in a row, and how often each follows itself; None where these are many.
 
-    Example: runs_of(np.array([0., 0., 1.])) is [([0.], 2), ([1.], 1)].
+    Example:
+        >>> [(number.tolist(), times) for number, times in runs_of(np.array([0.0, 0.0, 1.0]))]
+        [([0.0], 2), ([1.0], 1)]
     """
     if flat.ndim != 1 or flat.size > MOST_READ:
         return None
