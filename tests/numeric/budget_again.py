@@ -198,7 +198,7 @@ class Again:
         for j in row.keys:
             grown, centred = p[j] + errors[j], abs(dp[j] - mean)
             ds[j] = p[j] * centred
-            inner = error[j] + 2 * self.w * abs(dp[j]) + of_mean + 2 * self.w * abs(mean)
+            inner = error[j] + 2 * self.w * abs(dp[j]) + of_mean[j] + 2 * self.w * abs(mean)
             e = (inner * grown + errors[j] * centred) * (1 + 2 * self.u) + 2 * self.u * ds[j]
             ds_error[j] = e + (self.flush / min(self.scale, 1.0) if self.scale else self.flush)
         return ds, ds_error, True
@@ -206,8 +206,8 @@ class Again:
     def error_of_mean(
         self, at: tuple[int, int], cot: Any, product: float, p: dict[int, float], errors: dict[int, float],
         dp: dict[int, float], error: dict[int, float],
-    ) -> float:  # fmt: skip
-        """E_D: of the sum over the row, or of the product of cotangent and output, whichever is larger."""
+    ) -> dict[int, float]:  # fmt: skip
+        """E_D of every key: of the sum over the row, or of the product of cotangent and output, and of its part."""
         fused = 0.0
         for c in range(self.d_v) if p else ():
             o, o_error = abs(float(self.truth.out[0, at[0], at[1], c])), self.errors[at][c]
@@ -217,9 +217,10 @@ class Again:
             (p[j] + errors[j]) * ((1 + rounded) * error[j] + rounded * abs(dp[j])) + errors[j] * abs(dp[j]) for j in p
         )
         step = gamma(summed(self.n_kv, None), self.a) + 2 * self.w
-        magnitude = {j: error[j] - self.u * abs(dp[j]) for j in error}
-        part = (1 + step) * max(magnitude.values(), default=0.0) + step * max(map(abs, dp.values()), default=0.0)
-        return max(fused, plain) + 2 * part
+        each = {j: (1 + step) * (error[j] - self.u * abs(dp[j])) + step * abs(dp[j]) for j in error}
+        whole, most = sum((p[j] + errors[j]) * each[j] for j in each), max(each.values(), default=0.0)
+        shares = {j: (p[j] + errors[j]) * whole / max(p[j] ** 2, 1e-300) for j in each}
+        return {j: max(fused, plain) + 2 * min(most, shares[j]) for j in each}
 
     def backward(self, cotangent: Any) -> dict[str, Any]:
         """E_dQ, E_dK, E_dV before their last roundings, with E_dS and |dS|; inf where a row is not judged."""

@@ -60,10 +60,10 @@ class Backward:
         product = gamma(d_v + 2, f.a) * (1 + f.native)
         size *= product
         step = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.w
-        parts = (1 + step) * size.max(axis=-1, initial=0.0) + step * dp.max(axis=-1, initial=0.0)  # (D-parts)
+        grown = p + self.weight_error
+        parts = self._parts((1 + step) * size + step * dp, grown)
         largest = (size.max(axis=-1, initial=0.0) + dp.max(axis=-1, initial=0.0))[..., None]
         size += f.u * dp  # E_dP, also rounded where the weights were rounded for their product
-        grown = p + self.weight_error
         out = np.where(np.isfinite(out_error), np.abs(rows.group_heads(truth.out)), 0.0)
         out = np.where(rows.dead[..., None] | rows.bad[..., None], 0.0, out)
         fused = (self.cot * ((product + f.u) * (out + out_error) + out_error)).sum(axis=-1)
@@ -71,7 +71,7 @@ class Backward:
         plain = (1 + rounded) * np.einsum("...ij,...ij->...i", grown, size)
         plain += rounded * np.einsum("...ij,...ij->...i", grown, dp)
         plain += np.einsum("...ij,...ij->...i", self.weight_error, dp)
-        mean_error = (np.maximum(fused, plain) + 2 * parts)[..., None]
+        mean_error = np.maximum(fused, plain)[..., None] + 2 * parts
         apart = self._steps_apart(largest, np.abs(mean) + mean_error)
         self.ds = p * centred
         dp *= 2 * f.w
@@ -87,6 +87,15 @@ class Backward:
         if not self.judged.all():
             self.ds_error[~self.judged] = 0.0
             self.ds[~self.judged] = 0.0
+
+    def _parts(self, errors: Array, grown: Array) -> Array:
+        """The error of the mean over the part of the keys that each key lies in (D-parts), (part-share).
+
+        Args: errors: what each key adds to it; grown: p + E_p.
+        """
+        whole = np.einsum("...ij,...ij->...i", grown, errors)[..., None]
+        own = grown * whole / np.maximum(self.p * self.p, 1e-300)
+        return np.asarray(np.minimum(errors.max(axis=-1, keepdims=True, initial=0.0), own))
 
     def _steps_apart(self, largest: Array, mean: Array) -> Array | float:
         """What the two steps of a merged score's gradient add (merged-score), (merged-stores)."""

@@ -32,7 +32,7 @@ EMPTY = 0.1
 USUAL = Space(max_n=257)
 FEW = Space(max_n=65)
 LONG = Space(max_n=257, min_kv=34, floor=False, small=False)
-SINGLE = Space(max_n=65, dtypes=("float32", "float64"))
+SINGLE = Space(max_n=65)
 
 NOISE = 1e-9
 """What rounding alone moves a float64 output by, generously: a null model below it is none of the case."""

@@ -353,10 +353,7 @@ EMPTY = Sizes(heads_of(most=(1, 6)), {**ASKED, **BESIDE, "lengths": ("empty",)})
 SHARED = Sizes(heads_of(H_kv=(2, 3), group=(2, 3)), {"causal": (False, True), "lengths": ("any", "same", "decode")})
 LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})
 VIEWS = Sizes(heads_of(H_kv=(2, 3), d=(2, 8)), {"causal": (False, True), "lengths": ("same", "any")})
-SINGLE = Sizes(
-    heads_of(most=(1, 8), group=(1, 1)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")},
-    dtypes=("float32", "float64"),
-)  # fmt: skip
+SINGLE = Sizes(heads_of(most=(1, 8)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")})
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "varlen", "large": 12, "small": 0, "space": FEW}
 GRADIENTS: dict[str, Any] = {
     "declares": _differentiable, "because": "gradients are not declared, or not of torch's arrays",

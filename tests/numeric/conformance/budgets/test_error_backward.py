@@ -1,0 +1,34 @@
+"""Errors of the gradients of scores: what one key of a row is charged for the errors of the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from attention_core import oracle
+from attention_core.conformance.budgets import budget
+
+
+def bound_of_the_heavy_key(other: float) -> float:
+    """The bound of the gradient of a key of nearly all weight beside one of weight e^-14 whose value is `other`."""
+    query, key = np.ones((1, 1, 1, 1)), np.array([0.0, -14.0]).reshape(1, 1, 2, 1)
+    value, down = np.array([1.0, other]).reshape(1, 1, 2, 1), np.ones((1, 1, 1, 1))
+    truth = oracle.attention(query, key, value, scale=1.0)
+    true = oracle.gradients(query, key, value, down, scale=1.0)
+    found = budget.backward_bound(query, key, value, down, truth, true, scale=1.0, dtype="float32")
+    return float(found.key[0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("other", [1e3, -1e4])
+def test_a_key_of_much_weight_is_hardly_charged_for_the_part_that_it_may_share(other: float) -> None:
+    assert bound_of_the_heavy_key(other) < 1.2 * bound_of_the_heavy_key(1.0)
+
+
+def test_a_key_of_little_weight_is_charged_no_more_than_the_largest_error() -> None:
+    """The bound by the share of a weight grows without end as the weight falls; the largest error does not."""
+    query, key = np.ones((1, 1, 1, 1)), np.array([0.0, -300.0]).reshape(1, 1, 2, 1)
+    value, down = np.array([1.0, 2.0]).reshape(1, 1, 2, 1), np.ones((1, 1, 1, 1))
+    truth = oracle.attention(query, key, value, scale=1.0)
+    true = oracle.gradients(query, key, value, down, scale=1.0)
+    found = budget.backward_bound(query, key, value, down, truth, true, scale=1.0, dtype="float64")
+    assert np.isfinite(found.key).all() and found.key[0, 0, 1, 0] < 1e-100
