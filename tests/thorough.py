@@ -61,10 +61,25 @@ def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.
     return wanted, left_out
 
 
+def require_fitting_patterns(items: Iterable[pytest.Item]) -> None:
+    """Refuse a pattern that fits no row of its test: a row was renamed, and the sweep would lose or keep it unseen."""
+    marked: dict[str, tuple[pytest.Mark, list[str]]] = {}
+    for item in items:
+        mark, row = item.get_closest_marker("thorough"), getattr(item, "callspec", None)
+        if mark is not None and row is not None:
+            marked.setdefault(item.nodeid.partition("[")[0], (mark, []))[1].append(row.id)
+    for name, (mark, rows) in marked.items():
+        for pattern in (*mark.kwargs.get("keep", ()), *mark.kwargs.get("leave_out", ())):
+            if not any(fits(row, (pattern,)) for row in rows):
+                raise pytest.UsageError(f"{name}: no row fits {pattern!r} of its mark `thorough`")
+
+
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the default run its part of the sweeps, unless all are asked for, or one test by its name."""
     if config.getoption(OPTION) or any("[" in argument for argument in config.args):
         return
+    if not config.getoption("lf", False):  # which collects a part of the rows
+        require_fitting_patterns(items)
     items[:], left_out = split(items)
     if left_out:
         config.hook.pytest_deselected(items=left_out)

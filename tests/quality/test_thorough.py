@@ -62,7 +62,16 @@ def test_a_misspelt_mark_is_refused(mark: pytest.MarkDecorator) -> None:
 def test_everything_runs_when_asked_for(option: bool, arguments: list[str], left: int) -> None:
     told: list[Any] = []
     hook = SimpleNamespace(pytest_deselected=lambda items: told.extend(items))
-    config: Any = SimpleNamespace(getoption=lambda _: option, args=arguments, hook=hook)
+    config: Any = SimpleNamespace(
+        getoption=lambda name, default=None: option if name == "--thorough" else default, args=arguments, hook=hook
+    )
     items = [row("a", None), row("b", pytest.mark.thorough.mark)]
     thorough.deselect(config, items)
     assert len(items) == left and len(told) == 2 - left
+
+
+def test_a_pattern_that_fits_no_row_is_refused() -> None:
+    rows = [row("a", pytest.mark.thorough(keep=("a", "renamed_*")).mark)]
+    with pytest.raises(pytest.UsageError, match=r"t\.py::test_f: no row fits 'renamed_\*'"):
+        thorough.require_fitting_patterns(rows)
+    thorough.require_fitting_patterns([row("a", pytest.mark.thorough(leave_out=("a",)).mark)])

@@ -115,7 +115,7 @@ ROWS: list[tuple[Callable[..., Any], str, str]] = [
 """Functions that are right under some declaration, and what is found of each."""
 
 
-@pytest.mark.thorough(keep=("*geometric*", "interleaved*", "*varlen*", "*paged*"))
+@pytest.mark.thorough(keep=("*geometric*", "interleaved*"))
 @pytest.mark.parametrize(("function", "contract", "options"), ROWS, ids=lambda x: getattr(x, "__name__", None))
 def test_parameters_are_found_and_declared_they_conform(
     function: Callable[..., Any], contract: str, options: str
