@@ -37,6 +37,11 @@ _KINDS = ("size", "index", "array", "family")
 
 def restriction(step: Step) -> str:
     """What to write for a step that reads as a definition or an equation, '' for a claim."""
+    if step.restricts:
+        return (
+            f"it reads as a hypothesis on a line of its own: write 'Assume ${_formula(step)}$', or lead to it with "
+            "words that claim it, as in 'Hence'"
+        )
     if step.chained or step.op != "=":
         return ""
     for side, other in ((step.left, step.right), (step.right, step.left)):

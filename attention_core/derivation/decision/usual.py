@@ -3,7 +3,8 @@ r"""The usual hypotheses, tried on a false step where a document mentions one of
 "The vectors of the next section are orthogonal.", a title such as "Softmax over a single key" and a comment "% unit
 vectors" are far from the step, or name no symbol: which steps they are about is open. What they say is of a few
 kinds, though. So each kind that some words mention is written for the symbols of the step, as its author would. If the
-step holds under it, that may be what was meant, and the step is UNDECIDED; if not, it stays refuted.
+step holds under it, that may be what was meant, and the step is UNDECIDED; if not, it stays refuted. So it is with
+relations that the prose states in other sections, before their symbols are declared, or in tables.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import chain, combinations, islice, permutations, zip_longest
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.far_words import FarWords
 from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.records import GOOD, Finding
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Type
-from attention_core.derivation.words.caveats import chains_of, shorten_quote
+from attention_core.derivation.words.caveats import chains_of, declared_names, shorten_quote
 
-MAX_TRIED = 24  # guesses about one step
+MAX_TRIED = 36  # guesses about one step
+MAX_STATED = 12  # relations of the prose that are tried
 Array = tuple[str, Type]
 
 
@@ -108,6 +111,11 @@ def _positive(about: Subject) -> Iterator[str]:
 
 
 def _weights(about: Subject) -> Iterator[str]:
+    if len(about.columns) > 1:  # two distributions
+        yield ", ".join(
+            f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 1, {name}_{about.letter} \\ge 0"
+            for name, kind in about.columns
+        )
     for name, kind in about.columns:
         total = f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 1"
         yield from (total, f"{total}, {name}_{about.letter} \\ge 0")
@@ -119,8 +127,37 @@ def _zero_mean(about: Subject) -> Iterator[str]:
     return _combine(f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 0" for name, kind in about.columns)
 
 
+def _identity(about: Subject) -> Iterator[str]:
+    return _combine(f"{name} = I_{{{kind.rows}}}" for name, kind in about.squares)
+
+
+def _square(about: Subject) -> Iterator[str]:
+    """Two sizes that are one."""
+    sizes = [one.name for one in about.symbols if one.kind == "size"]
+    return (f"{a} = {b}" for a, b in combinations(sizes, 2))
+
+
+def _fit(about: Subject) -> Iterator[str]:
+    """The normal equations of each matrix with two vectors that fit."""
+    for name, kind in about.matrices:
+        for w, left in about.columns:
+            yield from (
+                f"{name}^\\top {name} {w} = {name}^\\top {y}"
+                for y, right in about.columns
+                if w != y and left.rows == kind.cols and right.rows == kind.rows
+            )
+
+
+def _softmax(about: Subject) -> Iterator[str]:
+    """Each vector as the softmax of another one."""
+    pairs = [(a[0], b[0]) for a, b in permutations(about.columns, 2) if a[1] == b[1]]
+    return (f"{a} = \\operatorname{{softmax}}({b})" for a, b in pairs)
+
+
 def _single(about: Subject) -> Iterator[str]:
-    return _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "size")
+    """Sizes, and indices: the first of many stands at one."""
+    yield from _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "size")
+    yield from _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "index")
 
 
 def _pattern(words: str) -> re.Pattern[str]:
@@ -158,7 +195,7 @@ USUAL = (
     Usual(
         _pattern(
             r"unit\b|normali[sz]|(?:norm|length)s? (?:is |are |of )?(?:1|one)\b|(?:hyper)?sphere|unit circle|"
-            r"directions?\b|cosine|qk norm"
+            r"directions?\b|cosine|qk norm|divid\w+ by (?:the|its|their|both) (?:norms?|lengths?)"
         ),
         _unit,
     ),
@@ -170,14 +207,14 @@ USUAL = (
     Usual(_pattern(r"project|idempoten"), _of_each("A A = A")),
     Usual(_pattern(r"diagonal"), _diagonal),
     Usual(
-        _pattern(r"commut|simultaneous|order (?:of .*)?does not matter|interchang"),
+        _pattern(r"commut|simultaneous|order (?:of .*)?does not matter|interchang|reorder|exchang\w+ the"),
         _commuting,
         _pattern(r"numbers?\b|scalars?\b"),
     ),
     Usual(_pattern(r"invers|invert|undo(?:es)?\b"), _inverse),
     Usual(
         _pattern(
-            r"same\b|equal\b|identical|coincid|cop(?:y|ies)\b|itself\b|self[ -]|tied\b|shared?\b|agree\b|"
+            r"same\b|equal(?:ity)?\b|identical|coincid|cop(?:y|ies)\b|itself\b|self[ -]|tied\b|shared?\b|agree\b|"
             r"(?:twice|only) (?:the|one)\b|two names|"
             r"the ((?:\w+ )?\w+[^s\W])\b.*\bthe \1\b(?!s)|are the (?:\w+ )?\w+[^s\W]$"  # one role of two symbols
         ),
@@ -185,17 +222,25 @@ USUAL = (
         _pattern(r"(\w+),? and (?:the |a )?\1\b|(?:an?|the) \w+(?:,| and) (?:its|the) \w+|transpose"),
     ),
     Usual(
-        _pattern(r"positiv|(?:non[ -]?)?negativ|absolute|lengths?\b|signs?\b|magnitude|counts?\b|temperature"),
+        _pattern(
+            r"positiv|(?:non[ -]?)?negativ|absolute|lengths?\b|signs?\b|magnitude|counts?\b|temperature|variance|am gm|"
+            r"arithmetic mean|geometric mean|logarithm|entrop"
+        ),
         _positive,
     ),
     Usual(
         _pattern(
             r"probab|distribut|weights?\b|stochastic|simplex|sum(?:s|ming)? (?:to|up)|histogram|convex combination|"
-            r"markov|attention|softmax|their sums?\b|normali[sz]"
+            r"markov|attention|softmax|their sums?\b|normali[sz]|entrop|divergence|likelihood|"
+            r"kullback|gibbs|jensen|average"
         ),
         _weights,
     ),
-    Usual(_pattern(r"cent(?:er|re)|mean (?:is )?zero|zero mean|layer ?norm|deviations?\b"), _zero_mean),
+    Usual(_pattern(r"cent(?:er|re)|mean (?:is )?zero|zero mean|layer ?norm|deviations?\b|varianc"), _zero_mean),
+    Usual(_pattern(r"least squares|regression|fitted|pseudo ?inverse|residual|normal equation"), _fit),
+    Usual(_pattern(r"identit"), _identity),
+    Usual(_pattern(r"square\b(?! root)|same (?:size|width|length|dimension)"), _square),
+    Usual(_pattern(r"softmax|attention weights"), _softmax),
     Usual(
         _pattern(rf"single|scalar|(?:one|only) {_ONE_OF_MANY}|numbers?\b(?! of)"),
         _single,
@@ -219,7 +264,27 @@ def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Find
         step: A step that was found false.
         decide: Decides a step under some more hypotheses.
     """
-    return next((one for one in islice(_guesses(step), MAX_TRIED) if _holds(step, one.formula, decide)), None)
+    stated = islice(_list_relations(step), MAX_STATED)
+    guesses = islice(_guesses(step), MAX_TRIED)
+    return next((one for one in chain(stated, guesses) if _holds(step, one.formula, decide)), None)
+
+
+def _list_relations(step: Step) -> Iterator[Meant]:
+    """The relations that the document states in prose: each alone, then all."""
+    names = collect_symbols(step)
+    said = (f"{to_latex(step.left)}", f"{to_latex(step.right)}")
+    found: list[Meant] = []
+    for one in step.far_relations:
+        about = declared_names(step.context, one.formula, one.line)
+        try:
+            sides = {to_latex(expr) for c in chains_of(one.formula, one.line) for expr in c.exprs}
+        except (Unreadable, RecursionError):
+            continue
+        if about & names and not sides >= set(said):
+            found.append(Meant(one.formula, FarWords(one.line, one.quote, "")))
+    yield from found
+    if 1 < len(found) <= MAX_STATED:
+        yield Meant(", ".join(one.formula for one in found), found[0].phrase)
 
 
 def _guesses(step: Step) -> Iterator[Meant]:
@@ -227,9 +292,8 @@ def _guesses(step: Step) -> Iterator[Meant]:
     if not any(phrase for _, phrase in mentioned):
         return
     about = _subject(step.context, sorted(collect_symbols(step)))
-    for usual, phrase in mentioned:
-        if phrase is not None:
-            yield from (Meant(formula, phrase) for formula in usual.write(about))
+    rounds = [[Meant(formula, phrase) for formula in usual.write(about)] for usual, phrase in mentioned if phrase]
+    yield from (one for turn in zip_longest(*rounds) for one in turn if one is not None)  # the first of each kind first
 
 
 def _subject(context: Context, names: list[str]) -> Subject:
@@ -243,7 +307,7 @@ def _holds(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]]
     """Whether a step is found true under a hypothesis."""
     context, line = step.context, step.line
     try:
-        more = [one for chain in chains_of(formula, line) for one in relations_of(context.copy(), chain, [], line)]
+        more = [one for said in chains_of(formula, line) for one in relations_of(context.copy(), said, [], line)]
         return decide(step, more).verdict in GOOD
     except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
         return False

@@ -14,6 +14,7 @@ from attention_core.derivation.document.blocks import FRAMES, Display, Option, m
 from attention_core.derivation.document.pieces import Piece
 from attention_core.derivation.document.rows import split_statements
 from attention_core.derivation.document.segments import in_brackets
+from attention_core.derivation.latex.commands import read_braces
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
@@ -21,6 +22,10 @@ from attention_core.derivation.latex.tokens import Tok, depth_zero
 
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
 _ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
+_BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
+_ROW_OPENS = re.compile(r"(?:^|\\\\|&|\\q?quad|\\(?:implies|Rightarrow|iff))\s*$")
+_ROW_ENDS = re.compile(r"\s*[.,;]?\s*(?:\\\\|\\tag|$)")
+_RELATES = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|approx|sim|in|to|ll|gg|perp|implies|iff)(?![a-zA-Z])")
 MAX_RELATIONS = 500  # of one display
 _INNER_OPTION = re.compile(
     r"^[ \t]*%[ \t]*(within|as|expect|check|assume|margin)[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE
@@ -36,6 +41,7 @@ class DisplayStatement:
     conditions: tuple[Chain, ...] = ()
     tag: str = ""
     tags: dict[int, str] = field(default_factory=dict)
+    own_tags: dict[int, str] = field(default_factory=dict)  # by the place of a relation, where a line has several
     options: dict[int, list[Option]] = field(default_factory=dict)
     offered: tuple[Chain, ...] = ()  # behind a comma: conditions, or claims
     beside: tuple[Chain, ...] = ()  # behind a gap: conditions if they are about indices, else claims
@@ -68,7 +74,17 @@ def _require_environments(text: str, line: int) -> None:
 
 def _without_frames(text: str) -> str:
     """The content of the frames `aligned`, `gather` and so on, every line where it was."""
-    return _FRAME.sub(lambda m: " ", text)
+    return _without_boxes(_FRAME.sub(lambda m: " ", text))
+
+
+def _without_boxes(text: str) -> str:
+    r"""The text with `\boxed{a = b}` as `a = b` where that has its row to itself."""
+    for found in reversed(list(_BOX.finditer(text))):
+        inner, after = read_braces(text, found.end() - 1, 0)
+        alone = _ROW_OPENS.search(text[: found.start()]) and _ROW_ENDS.match(text, after)
+        if alone and _RELATES.search(inner):
+            text = f"{text[: found.start()]} {inner} {text[after:]}"
+    return text
 
 
 def statements_of(display: Display) -> list[DisplayStatement]:
@@ -113,7 +129,8 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
     parts = tuple(_source(run, text, starts) for run in runs)
     tag = piece.tags[-1][1] if piece.tags else ""
     source = _source(piece.tokens, text, starts)
-    whole = DisplayStatement(statement, piece.tokens[0].line, tuple(conditions), tag, dict(piece.tags))
+    tags = {line: word for line, word, _ in piece.tags}
+    whole = DisplayStatement(statement, piece.tokens[0].line, tuple(conditions), tag, tags, _tags_in_one_line(piece))
     whole.quoted = tuple(f"{words} {_source(run, text, starts)}".strip() for words, run in piece.quoted)
     whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
@@ -129,9 +146,25 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
         place += len(chain.exprs)
         out.append(
             replace(
-                whole, statement=Statement((chain,)), parts=mine, options={k: list(v) for k, v in whole.options.items()}
+                whole,
+                statement=Statement((chain,)),
+                parts=mine,
+                own_tags={},
+                options={k: list(v) for k, v in whole.options.items()},
             )
         )
+    return out
+
+
+def _tags_in_one_line(piece: Piece) -> dict[int, str]:
+    """The tags of relations that share a line with others, by the places of these relations in their chain."""
+    lines = [line for line, _, _ in piece.tags]
+    out: dict[int, str] = {}
+    before = 0
+    for line, word, count in piece.tags:
+        if lines.count(line) > 1:
+            out |= dict.fromkeys(range(before, count), word)
+        before = count
     return out
 
 

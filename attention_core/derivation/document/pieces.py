@@ -20,8 +20,8 @@ class Piece:
     """Tokens of one statement while the rows are read.
 
     `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims, those
-    `beside` it behind a gap; `quoted` are
-    formulas in reasons, each with the words before it; `moves` is what stands behind "as", `arrow` what an arrow says.
+    `beside` it behind a gap; `quoted` are formulas in reasons, each with the words before it; `tags` are lines, names
+    and how many relations stand before each; `moves` is what stands behind "as", `arrow` what an arrow says.
     """
 
     tokens: list[Tok] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Piece:
     offered: list[list[Tok]] = field(default_factory=list)
     beside: list[list[Tok]] = field(default_factory=list)
     quoted: list[tuple[str, list[Tok]]] = field(default_factory=list)
-    tags: list[tuple[int, str]] = field(default_factory=list)
+    tags: list[tuple[int, str, int]] = field(default_factory=list)
     defines: bool = False
     moves: list[Tok] = field(default_factory=list)
     arrow: str = ""

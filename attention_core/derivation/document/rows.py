@@ -115,7 +115,7 @@ class _Splitter:
                 continue
             if kind == "TAG":
                 for piece in self.pieces[first:]:  # all statements of the row
-                    piece.tags.append((self.last_line(tokens), word))
+                    piece.tags.append((self.last_line(tokens), word, piece.relations()))
             elif kind == "TEXT":
                 self.text(word, tokens)
             elif kind == "FORALL" and not (self.binding == "reason" and self.opened):

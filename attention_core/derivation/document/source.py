@@ -24,6 +24,7 @@ from attention_core.derivation.document.blocks import (
 from attention_core.derivation.document.forms import unread_form, usual_forms
 from attention_core.derivation.document.macros import expand_macros
 from attention_core.derivation.document.preamble import without_preamble
+from attention_core.derivation.document.theorems import parts_of
 
 MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
@@ -61,7 +62,8 @@ class _Reader:
     def flush(self) -> None:
         """End the paragraph that is being gathered."""
         if any(line.strip() for line in self.prose):
-            self.blocks.append(Paragraph(self.prose_line, "\n".join(self.prose)))
+            behind = bool(self.blocks) and isinstance(self.blocks[-1], Display)
+            self.blocks += parts_of(Paragraph(self.prose_line, "\n".join(self.prose)), behind)
         self.prose, self.dollars = [], 0
 
     def add_prose(self, text: str) -> None:

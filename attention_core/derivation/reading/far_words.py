@@ -1,7 +1,8 @@
 r"""The words of a document, wherever they stand: other sections, titles, comments, tags and labels.
 
 The words around a step are read, or leave it UNDECIDED. Words farther away say something of it only now and then ("The
-vectors of the next section are orthogonal."), so they are kept for steps that are found false: see `usual`.
+vectors of the next section are orthogonal."), and so do formulas ("In these notes, $A = A^\\top$."), so they are kept
+for steps that are found false: see `usual`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph, option_on
 from attention_core.derivation.document.sentences import sentences_of
+from attention_core.derivation.words.caveats import is_goal, relation_in
+from attention_core.derivation.words.paragraphs import is_declaration
 
 _TAGGED = re.compile(r"\\(?:tag\*?|label)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}|\{#([^{}]*)\}")
@@ -33,6 +36,35 @@ class FarWords:
     quote: str
     words: str
     title: bool = False
+
+
+@dataclass(frozen=True)
+class FarRelation:
+    """A relation that a document states in its prose, and its sentence."""
+
+    line: int
+    quote: str
+    formula: str
+
+
+def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
+    """The relations that stand in prose and neither declare nor are a goal, in the order of the document.
+
+    Args:
+        blocks: The blocks of the document.
+    """
+    out: list[FarRelation] = []
+    for block in blocks:
+        if not isinstance(block, Paragraph | Heading) or (isinstance(block, Paragraph) and is_declaration(block)):
+            continue
+        for one in sentences_of(Paragraph(block.line, block.text)):
+            before = ""
+            for place, part in enumerate(one.parts):
+                if place % 2 == 0:
+                    before += " " + part
+                elif relation_in(part, one.line) and not is_goal(before):
+                    out.append(FarRelation(one.line, one.text, part))
+    return out
 
 
 def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
@@ -61,6 +93,8 @@ def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
                 piece for found in _TAGGED.findall(block.text) for piece in _pieces(block.line, found.split(":")[-1])
             )
             out += [one for one in tags if " " in one.words]  # one word is a name of the step
+    for found in _LABEL.finditer(text):  # of theorems and the like
+        out += _pieces(1 + text.count("\n", 0, found.start()), found.group())
     for found in _HTML.finditer(text):
         out += _pieces(1 + text.count("\n", 0, found.start()), found.group(1))
     for number, line in enumerate(text.splitlines(), 1):

@@ -43,8 +43,8 @@ _TAG = re.compile(r"\\(?:tag\*?|label)\s*\{([^{}]*)\}")
 
 # Words that draw a conclusion from the display above.
 CONCLUDES = re.compile(
-    r"^\W*(?:and )?(?:hence|thus|therefore|then|so|consequently|whence|it follows|(?:this|which) (?:gives|implies|"
-    r"yields|means|shows))\b",
+    r"^\W*(?:and )?(?:hence|thus|therefore|then|so|consequently|conversely|whence|it follows|"
+    r"(?:this|which) (?:gives|implies|yields|means|shows))\b",
     re.IGNORECASE,
 )
 
@@ -109,19 +109,77 @@ def referred(context: Context, sentence: Sentence, known: Sequence[Statement], a
     Returns:
         A caveat for each relation of what is named, or one for what the document does not have.
     """
+    return _look_up(context, (sentence.line, sentence.text), references_in(sentence.prose), known, above)
+
+
+_OVER = re.compile(
+    r"\\(?:overset|stackrel|underset|xlongequal|xrightarrow|xLongrightarrow)\s*(?:\[[^\]]*\])?\s*"
+    r"\{(?P<label>(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+)
+_MARK = re.compile(r"^\s*(?:\\(?:text|textrm|mathrm)\s*\{)?\s*\(?\s*([\w.*!?\\]{1,12})\s*\)?\s*\}?\s*$")
+
+
+def read_marks(
+    context: Context, display: Display, known: Sequence[Statement], above: Sequence[Step], words: str
+) -> list[Caveat]:
+    r"""What the marks over the relations of a display leave open, as in `\overset{(1)}{=}`.
+
+    A number names a display. Any other mark is explained where the document has it once more, in words that are looked
+    at where they stand; one that stands nowhere else was not read, and `\overset{!}{=}` demands.
+
+    Args:
+        context: What is declared there.
+        display: The display.
+        known: The numbered statements and displays of the document.
+        above: The steps above it.
+        words: All prose of the document.
+    """
     out: list[Caveat] = []
-    for kind, number in references_in(sentence.prose):
+    for found in _OVER.finditer(display.text):
+        label = found.group("label")
+        mark = _MARK.match(label)
+        line = display.line + display.text.count("\n", 0, found.start())
+        named = references_in(f"By {label},") or ([] if mark is None else _resolve_mark(mark.group(1), known, words))
+        out += _look_up(context, (line, found.group()), named, known, above)
+    return out
+
+
+def _resolve_mark(mark: str, known: Sequence[Statement], words: str) -> list[tuple[str, str]]:
+    """What a mark over a relation names; nothing where words of the document explain it."""
+    if mark.lower().rstrip(".") in ("def", "defn"):
+        return []
+    if any(one.number == mark and not one.kind for one in known):
+        return [("", mark)]
+    explained = mark not in ("!", "?") and re.search(
+        rf"\(\$?{re.escape(mark)}\$?\)|(?<!\w)\$?{re.escape(mark)}\)", words
+    )
+    return [] if explained else [("mark", mark)]
+
+
+def _look_up(
+    context: Context,
+    place: tuple[int, str],
+    named: Sequence[tuple[str, str]],
+    known: Sequence[Statement],
+    above: Sequence[Step],
+) -> list[Caveat]:
+    """The relations of what is named, or one caveat with the words at a place where some of it was not read."""
+    out: list[Caveat] = []
+    for kind, number in named:
         places = [one for one in known if one.kind == kind and one.number == number]
+        for one in places:
+            steps = [s for s in above if one.first <= s.line < one.last]
+            if not steps:
+                places = []
+            out += relations_of_steps(context, steps)
         if not places:
-            return [Caveat(sentence.line, shorten_quote(sentence.text), context.level, None, whole=True)]
-        for place in places:
-            out += relations_of_steps(context, [s for s in above if place.first <= s.line < place.last])
+            return [Caveat(place[0], shorten_quote(place[1]), context.level, None, whole=True)]
     return out
 
 
 def relations_of_steps(context: Context, steps: Sequence[Step]) -> list[Caveat]:
-    """The relations of some steps as caveats of those below: they may be constraints."""
-    plain = [one for one in steps if not one.assumed and not one.conditions]
+    """The relations of some steps as caveats of those below: they may be constraints, even of more indices."""
+    plain = [one for one in steps if not one.assumed]
     return [
         Caveat(one.line, shorten_quote(one.text), context.level, _about(context, one) or None, one.text)
         for one in plain

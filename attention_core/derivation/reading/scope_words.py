@@ -115,6 +115,24 @@ def words_of_paragraph(
     return lasting, passing
 
 
+# Words behind a display that say of it that it is a special case.
+_SPECIAL = re.compile(
+    r"\b(?:the|our|its|their) (?:fully |most |more )?general (?:cases?|statements?|versions?|settings?|results?|"
+    r"situations?|forms?)\b|\b(?:other|remaining|opposite|harder|second|third) cases?\b|\bmore generally\b|"
+    r"\b(?:in|with) full generality\b|\bgenerali[sz]\w+",
+    re.IGNORECASE,
+)
+
+
+def _says_special(context: Context, paragraph: Paragraph) -> list[Caveat]:
+    """What a paragraph behind a display leaves open for it where it turns to the general case."""
+    return [
+        Caveat(one.line, shorten_quote(one.text), context.level, None, whole=True)
+        for one in sentences_of(paragraph)
+        if _SPECIAL.search(one.prose)
+    ]
+
+
 _COMMENT = re.compile(r"^\s*(?:which is|which was|with equality)\b")  # in small letters: the display's sentence goes on
 _OF_THE_WHOLE = re.compile(rf"{_UNIVERSAL.pattern}|\b(?:here|above|have (?:used|taken|assumed|set))\b", re.IGNORECASE)
 
@@ -133,7 +151,7 @@ def words_of_the_whole(context: Context, paragraph: Paragraph) -> list[Caveat]:
         if _OF_THE_WHOLE.search(one.prose) and not one.formulas:
             found = _caveat(context, one, names_of(one), was_read(context, one, False))
             out += [found] if found is not None and found.whole else []
-    return out
+    return out + _says_special(context, paragraph)
 
 
 def words_of_remark(context: Context, sentence: Sentence, declares: bool) -> list[Caveat]:
@@ -161,7 +179,7 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
         leads: Whether another display follows it: then its last sentence leads into that one.
         read: Whether its first sentence was read as a condition.
     """
-    out: list[Caveat] = []
+    out = _says_special(context, paragraph)
     sentences = sentences_of(paragraph)
     for place, one in enumerate(sentences):
         if _PROMISE.match(one.prose):

@@ -27,10 +27,15 @@ _LIKE_SCENE = re.compile(
     r"conditions?|constraints?|premises|requirements?|background)\b",
     re.IGNORECASE,
 )
+_TEXT = (
+    r"(?:this|these|the present|our|the whole|the entire|all of this) (?:\w+ )?(?:notes?|documents?|pages?|posts?|"
+    r"chapters?|articles?|papers?|texts?|lectures?|tutorials?|reports?|manuscripts?|series|write-?ups?|handouts?)"
+)
 _OF_ALL = re.compile(
     r"\b(?:throughout(?! this (?:sub)?section)|everywhere|in what follows|in the (?:following|sequel|rest)|henceforth|"
-    r"hereafter|from (?:now|here) on|always|in (?:this|the present) (?:note|document|page|post|chapter|article|"
-    r"paper))\b",
+    r"hereafter|from (?:now|here) on|always|(?:for|in) the (?:rest|remainder)|until further notice|"
+    r"by convention|"
+    rf"(?:in|of|for|within|across|throughout|by|to) {_TEXT})\b",
     re.IGNORECASE,
 )
 
@@ -49,7 +54,7 @@ def sets_scene(title: str) -> bool:
 
 _BACK = re.compile(
     r"\b(?:throughout(?! this (?:sub)?section)|everywhere|"
-    r"in (?:this|the present) (?:note|document|page|post|article|paper)|"
+    rf"(?:in|of|for|within|across|throughout|by|to) {_TEXT}|"
     r"above|so far|up to (?:here|now)|earlier|before|(?:in|of) (?:all|each|every|both|the other|the "
     r"(?:previous|preceding|first|last)) (?:sub)?sections?|previous(?:ly)?)\b",
     re.IGNORECASE,

@@ -7,6 +7,7 @@ A place that cannot be read is a step of its own that says so, and the rest of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Option, Paragraph
@@ -18,9 +19,10 @@ from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.infer import Inference, definable
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
+from attention_core.derivation.reading.constraints import constrains
 from attention_core.derivation.reading.declare import Reader, declare
 from attention_core.derivation.reading.defining import Around, defining
-from attention_core.derivation.reading.far_words import FarWords, far_words_in
+from attention_core.derivation.reading.far_words import FarRelation, FarWords, far_relations_in, far_words_in
 from attention_core.derivation.reading.premises import (
     later,
     read_behind,
@@ -29,7 +31,13 @@ from attention_core.derivation.reading.premises import (
     split_paragraph,
     unread_declaration,
 )
-from attention_core.derivation.reading.references import CONCLUDES, referred, relations_of_steps, statements_in
+from attention_core.derivation.reading.references import (
+    CONCLUDES,
+    read_marks,
+    referred,
+    relations_of_steps,
+    statements_in,
+)
 from attention_core.derivation.reading.references import Statement as Numbered
 from attention_core.derivation.reading.scope_words import (
     words_behind,
@@ -44,7 +52,7 @@ from attention_core.derivation.reading.scope_words import (
 from attention_core.derivation.reading.sections import Remark, Sections, about_known, remarks_of
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.terms.terms import ShapeMismatch
-from attention_core.derivation.words.caveats import caveats_of
+from attention_core.derivation.words.caveats import caveats_of, shorten_quote
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
 from attention_core.derivation.words.phrase_patterns import is_title
 
@@ -65,9 +73,11 @@ class Step:
     conditions: tuple[Chain, ...] = ()
     chained: bool = False  # one of several relations of a chain
     quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
+    restricts: bool = False  # it reads as a hypothesis
     later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
     peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
     far_words: Sequence[FarWords] = field(default_factory=list, repr=False)  # all words of the document
+    far_relations: Sequence[FarRelation] = field(default_factory=list, repr=False)  # those that its prose states
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:
@@ -84,6 +94,7 @@ class Unread:
     text: str
     message: str
     options: list[Option] = field(default_factory=list)
+    remark: bool = False  # it stands beside relations and has none
 
 
 def steps_of(text: str, infer: bool = False) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
@@ -100,13 +111,14 @@ def steps_of(text: str, infer: bool = False) -> tuple[list[Step | Unread], list[
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
     inference = Inference(blocks) if infer else None
-    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), inference)
+    prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
+    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference)
     for place in range(len(blocks)):
         walk.block(place)
-    far_words = far_words_in(text, blocks)
+    far_words, far_relations = far_words_in(text, blocks), far_relations_in(blocks)
     for step in walk.out:
         if isinstance(step, Step):
-            step.far_words = far_words
+            step.far_words, step.far_relations = far_words, far_relations
     return _name_steps(walk.out), context.understood
 
 
@@ -119,6 +131,7 @@ class _Walk:
     numbered: list[Numbered]
     codes: list[Code]  # those that are not passed yet
     remarks: list[Remark]
+    words: str  # all prose
     inference: Inference | None = None  # of symbols that nobody declared
     out: list[Step | Unread] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
@@ -179,6 +192,11 @@ class _Walk:
             out += relations_of_steps(self.context, self.shown)
         return out
 
+    def reasons_over(self, block: Display) -> list[Caveat]:
+        """What the marks over the relations of a display leave open."""
+        above = [one for one in self.out if isinstance(one, Step)]
+        return read_marks(self.context, block, self.numbered, above, self.words)
+
     def farther_down(self, place: int) -> list[Caveat]:
         """What sentences from a place on say of the whole section."""
         out: list[Caveat] = []
@@ -214,7 +232,7 @@ class _Walk:
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
         context, local = self.context, self.local
-        passing = [*self.around_next, *words_inside(context, block)]
+        passing = [*self.around_next, *words_inside(context, block), *self.reasons_over(block)]
         next_alone: list[Caveat] = []
         following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
         leading = [c for c in self.around_next if c.words or c.whole]
@@ -240,11 +258,12 @@ class _Walk:
         found = _display(context, block, later_blocks, self.around(place), self.supply_at(place))
         self.out += found
         self.shown = [one for one in found if isinstance(one, Step)]
+        restricting = self.find_restricting(place)
         context.caveats = [c for c in context.caveats if not any(c is one for one in passing)]
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
         context.caveats += later(local, context)
-        if leading:  # what is not known to be claimed may be a constraint of all that follows
-            context.caveats += relations_of_steps(context, self.shown)
+        # what is not known to be claimed may be a constraint of all that follows
+        context.caveats += relations_of_steps(context, self.shown if leading else restricting)
         self.local, self.last, self.around_next = [], local, next_alone
 
     def supply_at(self, place: int) -> Supply | None:
@@ -253,6 +272,16 @@ class _Walk:
         if inference is None:
             return None
         return lambda statement, left: inference.supply(self.context, place, statement, left)
+
+    def find_restricting(self, place: int) -> list[Step]:
+        """The steps of the last display that read as hypotheses; they are marked."""
+        before = self.blocks[place - 1] if place else None
+        led = isinstance(before, Paragraph) and not (is_declaration(before) and before.text.rstrip().endswith("."))
+        for one in self.shown:
+            with suppress(RecursionError):  # whoever decides it says so
+                alone = not one.chained and not one.assumed
+                one.restricts = alone and constrains(one.context, one.left, one.op, one.right, led)
+        return [one for one in self.shown if one.restricts]
 
     def declared_behind(self, block: Paragraph, leads: bool) -> list[Caveat]:
         """What a paragraph that declares right behind a display leaves open for that display."""
@@ -315,11 +344,13 @@ def _display(
             Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
         ]
     out: list[Step | Unread] = []
+    asides: list[Caveat] = []
     for written_one in statements:
         one: DisplayStatement | None = written_one
         if supply is not None:
             if _is_bare(written_one):
                 context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
+                asides.append(_beside(context, written_one.line, written_one.source))
                 continue
             if _is_declaration(context, written_one):
                 context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
@@ -332,10 +363,18 @@ def _display(
                 one = supply(one, True)
             here = context.copy()
             out += list(_statement_steps(here, one, context))
+    unread = [one for one in out if isinstance(one, Unread)]
     for step in out:
         if isinstance(step, Step):
             step.later = later
+            near = [one for one in unread if one.remark or one.line == step.line]
+            step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
     return out
+
+
+def _beside(context: Context, line: int, text: str) -> Caveat:
+    """What a formula that was not read leaves open for the relation beside it: it may be its condition."""
+    return Caveat(line, shorten_quote(text), context.level, None, whole=True)
 
 
 def _is_bare(one: DisplayStatement) -> bool:
@@ -423,12 +462,15 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
         return
     chain = statement.chains[0]
     if chain.alone:
-        yield Unread(one.tag, one.line, one.source, "the display has no relation: there is nothing to check")
+        message = "the display has no relation: there is nothing to check"
+        yield Unread(one.tag, one.line, one.source, message, remark=True)
         return
     yield from _chain_steps(context, one, chain, [])
     for claim in claims:  # `a = b, \\quad c = d`
         parts = tuple(to_latex(e) for e in claim.exprs)
-        apart = replace(one, statement=Statement((claim,)), parts=parts, conditions=(), line=claim.lines[0])
+        apart = replace(
+            one, statement=Statement((claim,)), parts=parts, own_tags={}, conditions=(), line=claim.lines[0]
+        )
         yield from _chain_steps(context, apart, claim, [])
 
 
@@ -453,6 +495,8 @@ def _chain_steps(
         left, right, line = chain.exprs[k], chain.exprs[k + 1], chain.lines[k]
         text = f"{one.parts[first + k]} {SIGNS.get(op, op)} {one.parts[first + k + 1]}"
         tag = one.tags.get(line, one.tag)
+        if len(one.statement.chains) == 1:
+            tag = one.own_tags.get(k, tag)
         options = one.options.get(line, [])
         many = len(chain.ops) > 1
         yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)

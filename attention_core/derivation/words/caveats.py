@@ -127,6 +127,12 @@ def is_claim(before: str) -> bool:
     return bool(ends) and not CONDITION.search(before, ends[-1])
 
 
+def is_goal(before: str) -> bool:
+    """Whether the words in front of a relation announce what is to be shown or is denied, with no condition behind."""
+    ends = [found.end() for found in GOAL.finditer(before)]
+    return bool(ends) and not CONDITION.search(before, ends[-1])
+
+
 def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
     prose = sentence.prose
     if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):

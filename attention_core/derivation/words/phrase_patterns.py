@@ -80,7 +80,7 @@ _RULE = (
     r"linearity of (?:the )?(?:trace|sum|derivative|expectation))"
 )
 _ACT = (
-    r"(?:(?:expand|collect|rearrang|simplify|cancell?|combin|factor|multiply|differentiat|integrat|comput|regroup|"
+    r"(?:(?:expand|collect|rearrang|simplify|cancell?|combin|factor|multiply|differentiat|comput|regroup|"
     r"reorder|transpos|substitut|insert|plugg|add|subtract|summ|squar|divid|count|writ|compar|apply|us|exchang|"
     r"interchang|putt|insert|evaluat|group|split|pull|mov)ing|taking(?= (?:the )?(?:derivatives?|gradients?|"
     r"transposes?|"
@@ -255,7 +255,6 @@ PATTERNS: dict[str, str] = {
     ),
     "we manipulate": (
         rf"{_LEAD}{_SUBJECT} {_MAY}(?:expand|collect|rearrange|simplify|combine|factor|multiply|differentiate|"
-        rf"integrate|"
         rf"transpose|substitute|add|subtract|square|use|apply){_OBJECT}{_WITH_RESPECT}(?:,? (?:and|which|to) "
         rf"(?:{_GIVES}|"
         rf"{_REACH})(?: {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?)?"

@@ -12,21 +12,33 @@ import re
 
 DETERMINERS = (
     "the", "a", "an", "this", "that", "these", "those", "our", "its", "their", "both", "all", "some", "such", "each",
-    "every", "few", "many", "most", "other", "another", "any",
+    "every", "other", "another", "any",
 )  # fmt: skip
-# What an adjective may say: where a thing stands, what sort of thing it is, or what the author thinks of it.
+# What an adjective may say of a part of a text: where it stands, what sort it is, or what the author thinks of it.
 ADJECTIVES = (
-    "following", "next", "previous", "preceding", "last", "final", "first", "second", "third", "fourth", "main",
-    "above", "whole", "full", "complete", "entire", "general", "usual", "standard", "simple", "useful", "important",
+    "few", "many", "most", "following", "next", "previous", "preceding", "last", "final", "first", "second", "third",
+    "fourth", "main", "above", "whole", "full", "complete", "entire", "general", "usual", "standard", "simple",
+    "useful", "important",
     "well-known", "famous", "classical", "short", "long", "detailed", "direct", "explicit", "basic", "elementary",
-    "squared", "partial", "total", "forward", "backward", "scaled", "dot-product", "multi-head", "upper", "lower",
-    "left", "right", "left-hand", "right-hand", "corresponding", "remaining", "resulting", "desired", "required",
-    "familiar", "fundamental", "key", "popular", "large", "new", "modern", "original", "complicated", "convenient",
-    "elegant", "necessary", "further", "more", "interesting", "technical", "theoretical", "practical", "linear",
-    "quadratic", "mathematical", "neural", "recurrent", "residual", "feed-forward", "fully-connected",
-    "log-sum-exp", "self-attention", "cross-attention", "inner", "outer", "individual", "certain", "old",
-    "different",
+    "upper", "lower", "left", "right", "left-hand", "right-hand", "corresponding", "remaining", "resulting",
+    "desired", "required", "familiar", "fundamental", "key", "popular", "new", "modern", "original",
+    "complicated", "convenient", "elegant", "necessary", "further", "more", "interesting", "technical", "theoretical",
+    "practical", "mathematical", "individual", "certain", "old", "different",
 )  # fmt: skip
+# What it may say of an object. "Long queries", "the first token", "the same loss", "simple roots" and "linear parts"
+# restrict, so these adjectives are not here.
+OF_OBJECTS = (
+    "following", "whole", "entire", "general", "usual", "important", "well-known", "famous", "classical", "above",
+    "squared", "partial", "total", "forward", "backward", "scaled", "dot-product", "multi-head", "corresponding",
+    "resulting", "familiar", "fundamental", "key", "popular", "modern", "original", "complicated", "interesting",
+    "mathematical", "neural", "recurrent", "residual", "feed-forward", "fully-connected", "log-sum-exp",
+    "self-attention", "cross-attention", "inner", "outer", "individual", "certain",
+)  # fmt: skip
+# Names that hold such an adjective and say nothing by it.
+_DERIVED = (
+    r"(?:first|second|third|higher|explicit|direct|simple|full|elementary) (?:partial )?(?:derivative|gradient|"
+    r"jacobian|hessian|product rule|expansion)"
+)
 # Parts of a text, and what an author does there.
 TEXTS = (
     "note", "section", "subsection", "chapter", "lecture", "page", "paper", "article", "post", "document", "tutorial",
@@ -35,28 +47,31 @@ TEXTS = (
     "formulae", "statement", "bound", "relation", "line", "step", "calculation", "computation", "derivation",
     "expression", "conclusion", "argument", "example", "exercise", "figure", "table", "diagram", "definition",
     "notation", "idea", "fact", "detail", "remark", "summary", "summarie", "introduction", "motivation", "overview",
-    "background", "history", "question", "answer", "part", "term", "factor", "side", "reference", "literature",
+    "background", "history", "question", "answer", "reference", "literature",
     "solution to the exercise", "recap", "review", "warm-up", "preliminary", "preliminarie", "abstract", "content",
     "outline", "sketch", "intuition", "discussion", "comment", "problem set", "homework", "quiz",
     "acknowledgement", "bibliography", "corollarie", "way", "method", "approach", "technique", "tool", "trick",
-    "reason", "topic", "point", "thing", "paragraph", "display", "acknowledgment", "further reading",
+    "reason", "topic", "thing", "paragraph", "display", "acknowledgment", "further reading",
     "verdict",
 )  # fmt: skip
+# Parts of a formula: "the main term" and "the large factors" say which count.
+PARTS = ("part", "term", "factor", "side", "point")
+OF_PARTS = ("following", "next", "last", "other", "remaining", "left", "right", "left-hand", "right-hand")
 # What is computed, and what models are made of.
 OBJECTS = (
     "gradient", "derivative", "jacobian", "hessian", "norm", "loss", "losse", "softmax", "attention", "sigmoid",
     "logarithm", "exponential", "function", "vector", "matrix", "matrice", "product", "dot product", "inner product",
-    "outer product", "sum", "difference", "quotient", "square", "square root", "root", "trace", "determinant",
+    "outer product", "sum", "difference", "quotient", "square", "square root", "trace", "determinant",
     "transpose", "power", "exponent", "denominator", "numerator", "score", "key", "query", "querie", "token", "layer",
     "network", "transformer", "model", "block", "head", "embedding", "entry", "entrie", "component", "row", "column",
     "dimension", "length", "width", "depth", "parameter", "input", "output", "error", "entropy", "entropie",
     "cross-entropy",
     "divergence", "distance", "temperature", "argument", "backpropagation", "differentiation", "integral",
-    "polynomial", "algebra", "calculus", "logit", "logits", "word", "sequence", "sentence", "batch", "feature",
-    "encoder", "decoder", "language model", "perceptron", "number", "magnitude", "coefficient", "variable", "size",
+    "algebra", "calculus", "logit", "logits", "word", "sequence", "sentence", "batch", "feature",
+    "encoder", "decoder", "language model", "perceptron", "magnitude", "coefficient", "variable", "size",
     "regression", "least squares", "likelihood", "pass", "passe", "rule", "cost", "operation", "memory", "weight",
     "complexity", "size", "log-sum-exp", "complexitie", "loss function", "activation", "activation function",
-    "update", "general case",
+    "update",
 )  # fmt: skip
 # Names that mean one thing in the field, though a word of theirs alone might be a property.
 COMPOUNDS = (
@@ -66,8 +81,9 @@ COMPOUNDS = (
     "position encodings?", "rotary embeddings?", "attention weights", "attention scores", "residual connections?",
     "feed-forward (?:blocks?|layers?|networks?)", "ridge regression", "logistic regression", "triangle inequality",
     "ordinary least squares", "maximum likelihood", "word vectors?", "hidden (?:layers?|units?|sizes?)",
+    "root(?!s)",
     "weight matri(?:x|ces)", "bias terms?", "bias vectors?", "learning rates?", "fine-tuning", "pre-?training",
-    "number of (?:parameters|tokens|heads|layers|operations|multiplications)", "linear layers?", "linear models?",
+    "numbers? of (?:parameters|tokens|heads|layers|operations|multiplications)", "linear layers?", "linear models?",
     "linear regression", "key-value cache", "kv cache", "log-likelihood", "attention", "self-attention",
     "language models?", "large language models?", "deep learning", "machine learning", "neural networks?",
 )  # fmt: skip
@@ -88,6 +104,18 @@ RESTRICTING: tuple[tuple[str, frozenset[str]], ...] = (
         frozenset(),
     ),
 )
+# Subjects of a title that say which operation, rule or sum it is about; what a symbol could be by them, such as an
+# inverse, or distributions in "Jensen", is tried where a step is false: see `usual`.
+SUBJECTS = (
+    "set-?up", "inverses?", "(?:hyperbolic )?(?:co)?sines?", "(?:hyperbolic )?tangents?", "tanh", "jensen", "cauchy",
+    "minkowski", "binomials?", "(?:binomial|quotient|product|sum|power) rules?", "binomial formulas?",
+    "polari[sz]ation", "parallelogram law", "fractions?", "geometric (?:series|sums?)", "telescoping sums?",
+    "variances?", "averages?",
+    "quadratic forms?", "quadratics", "shift invariance", "homogeneity", "linearity", "bilinearity", "cyclicity",
+    "associativity", "distributivity", "momentum", "weight decay", "least squares", "backprop", "temperatures?",
+    "reciprocals?", "moments?", "cumulants?", "counting", "parameter counts?",
+    "flops?", "geometry", "arithmetic", "trigonometry", "completing the square",
+)  # fmt: skip
 JOINTS = r"(?:,? (?:of|for|through|via|to|from|in|over|between|and|or|with respect to|about|on|into|across|behind) |, )"
 
 _PLURAL = r"(?:e?s)?"
@@ -98,12 +126,23 @@ def _any(words: tuple[str, ...]) -> str:
     return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
 
 
-_MODIFIERS = rf"(?:(?:{_any(ADJECTIVES)})[ -])*"
-_HEAD = rf"(?:{_any(COMPOUNDS)}|{_any(TEXTS + OBJECTS)}{_PLURAL})"
+_OF_TEXTS = rf"(?:(?:{_any(ADJECTIVES)})[ -])*"
+_OF_OBJECTS = rf"(?:(?:{_any(OF_OBJECTS)})[ -])*"
 # "loss function gradient": nouns before a noun; a formula behind a preposition is what is operated on.
-_NOUNS = rf"(?:{_any(OBJECTS + TEXTS)} )?{_HEAD}"
+_BEFORE = rf"(?:{_any(OBJECTS + TEXTS + PARTS)} )?"
+# One of what there are many of, as in "the softmax of a score": a size may be one.
+_ONE = (
+    r"(?!an? (?:\w+ )??(?:scalar|token|key|query|score|logit|entry|component|row|column|head|word|coefficient|variable|"
+    r"parameter|weight|feature|layer)(?! ?(?:vector|matri|function|model|head|embedding|norm|layer|number|update|rule))"
+    r"(?![\w-]))"
+)
+_HEAD = (
+    rf"(?:{_OF_TEXTS}{_BEFORE}{_any(TEXTS)}{_PLURAL}|"
+    rf"(?:(?:{_any(OF_PARTS)}) )*{_BEFORE}{_any(PARTS)}{_PLURAL}|"
+    rf"{_OF_OBJECTS}{_BEFORE}(?:{_any(COMPOUNDS)}|{_DERIVED}{_PLURAL}|{_any(OBJECTS)}{_PLURAL}))"
+)
 _FORMULA = r"\$\$"
-NOUN_PHRASE = rf"(?:(?:{_any(DETERMINERS)}) )*{_MODIFIERS}{_NOUNS}(?:'s? {_MODIFIERS}{_HEAD})?"
+NOUN_PHRASE = rf"{_ONE}(?:(?:{_any(DETERMINERS)}) )*{_HEAD}(?:'s? {_HEAD})?"
 TOPIC = rf"{NOUN_PHRASE}(?:{JOINTS}(?:{NOUN_PHRASE}|{_FORMULA})){{0,6}}"
 _TITLE_LABEL = (
     r"(?:(?:lecture|chapter|section|part|step|exercise|example|lemma|theorem|proposition|corollary|claim|appendix|"
@@ -115,9 +154,14 @@ _GERUND = (
     r"estimat|bound|multiply|implement|visuali[sz])ing"
 )
 _ASIDE = r"(?:,? (?:by hand|step by step|in detail|in brief|in short|in a nutshell|explained|revisited|and all that))?"
-_TITLE_PHRASE = rf"(?:{_GERUND} )?{TOPIC}{_ASIDE}"
+_SUBJECT = rf"(?:the )?(?:{'|'.join(SUBJECTS)})(?: (?:gradient|derivative|jacobian|loss|function|formula)s?)?"
+_ONLY_SUBJECT = re.compile(rf"^{_SUBJECT}$", re.IGNORECASE)
+_TITLE_PHRASE = (
+    rf"(?:{_SUBJECT}(?:(?: and |, | of ){_SUBJECT})?|(?:{_GERUND} )?(?:{_SUBJECT} (?:of|and) )?{TOPIC}"
+    rf"(?: and {_SUBJECT})?){_ASIDE}"
+)
 _HEADED = re.compile(
-    rf"^(?:{_TITLE_LABEL}[.:)]*(?: ?[-\u2013\u2014])? ?)?(?:{_TITLE_PHRASE}(?:[:,.]? (?:\u2013|\u2014|-) "
+    rf"^(?:{_TITLE_LABEL}(?!\w)[.:)]*(?: ?[-\u2013\u2014])? ?)?(?:{_TITLE_PHRASE}(?:[:,.]? (?:\u2013|\u2014|-) "
     rf"{_TITLE_PHRASE})?"
     rf"(?:: {_TITLE_PHRASE})?)?$",
     re.IGNORECASE,
@@ -146,6 +190,8 @@ def restricting_topics(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
         >>> restricting_topics("The gradient of the loss")
         ()
     """
+    if _ONLY_SUBJECT.match(" ".join(text.split()).strip(" .:")):
+        return ()
     found = [(m.group(), ops) for words, ops in RESTRICTING for m in re.finditer(rf"\b(?:{words})\b", text, re.I)]
     return tuple(found)
 

@@ -21,7 +21,7 @@ ONE = r"x x^\top x + \operatorname{softmax}(x) = x x^\top x + \mathbf{1}_n"
 # Words in another section, the declaration and the step.
 FAR = [
     ("The vectors of the next section are orthogonal.", VECTORS, RIGHT),
-    ("In this lecture all vectors are orthogonal.", VECTORS, RIGHT),
+    ("In the lecture all vectors are orthogonal.", VECTORS, RIGHT),
     ("Below, queries and keys have length one.", VECTORS, UNIT),
     ("In the next section the matrix is symmetric.", MATRICES, SYMMETRIC),
     ("The rest is about rotations.", MATRICES, ROTATED),
@@ -130,3 +130,65 @@ def test_a_tag_of_more_words_may_be_a_hypothesis(tag: str) -> None:
 @pytest.mark.parametrize("tag", [r"\tag{norm}", r"\tag{perpendicular}"])
 def test_a_tag_of_one_word_is_a_name(tag: str) -> None:
     assert last("# Notes", VECTORS, f"$$ {RIGHT} {tag} $$").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "In these parts, $A^\\top = A$.",
+        "Our matrices satisfy $A = A^\\top$.",
+        "Note that $A_{ij} = A_{ji}$, by the way.",
+        "The letter $A$ is kept for matrices with $A = A^\\top$.",
+        "| symbol | property |\n|---|---|\n| $A$ | $A = A^\\top$ |",
+        "- (H1) $A = A^\\top$\n- (H2) nothing",
+    ],
+)
+def test_relations_that_another_section_states_may_be_hypotheses(words: str) -> None:
+    blocks = ("# First", "$$ 1 = 1 $$", words, "# Second", "Something.", "# Third", MATRICES)
+    found = last(*blocks, f"$$ {SYMMETRIC} $$")
+    assert found.verdict is Verdict.UNDECIDED and "Assume $A" in found.evidence.text
+    assert last(*blocks, f"$$ {ROTATED} $$").verdict is Verdict.REFUTED  # no hypothesis makes it true
+
+
+def test_a_goal_of_another_section_is_no_hypothesis() -> None:
+    goal = "We show that $A B = B A$, and prove that $x^\\top A B x = x^\\top A^\\top B x$."
+    blocks = ("# First", "$$ 1 = 1 $$", goal, "# Third", MATRICES)
+    assert last(*blocks, f"$$ {COMMUTING} $$").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("title", "declared", "display"),
+    [
+        ("Large scores", NUMBERS, r"a^2 \ge a"),
+        ("Long queries", VECTORS, r"\|x\|^2 \ge \|x\|"),
+        ("Short keys", VECTORS, r"\|x\|^2 \le \|x\|"),
+        ("Different tokens", VECTORS, r"\|x - y\| > 0"),
+        ("The first token", r"Let $t \in \mathbb{N}$.", "t^2 = t"),
+        ("The softmax of a score", VECTORS, r"\|\operatorname{softmax}(x)\| = 1"),
+        ("The linear part", NUMBERS, r"\exp(a) = 1 + a"),
+        ("Linear parts", NUMBERS, r"(1 + a)^2 = 1 + 2 a"),
+        ("The main terms", NUMBERS, r"(1 + a)^2 = 1 + 2 a"),
+        ("Roots", NUMBERS, "a^2 - a = 0"),
+        ("Simple functions", NUMBERS, "a^2 - a = 0"),
+    ],
+)
+def test_titles_with_an_adjective_that_restricts_are_not_read(title: str, declared: str, display: str) -> None:
+    assert last("# Notes", f"## {title}", declared, f"$$ {display} $$").verdict is Verdict.UNDECIDED
+    plain = "norm" if title in ("Roots", "The first token") else title.split()[-1].rstrip("s")
+    assert last("# Notes", f"## The {plain}", declared, f"$$ {display} $$").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The general case is left to the reader.",
+        "We leave the general case to the reader.",
+        "The general case is analogous.",
+        "The general statement is proved below.",
+        "The other cases are similar.",
+        "We now turn to the general case.",
+    ],
+)
+def test_words_behind_a_display_may_say_that_it_is_a_special_case(words: str) -> None:
+    assert last(NUMBERS, "We get", "$$ a^2 = a $$", words).verdict is Verdict.UNDECIDED
+    assert last(NUMBERS, "In the general case, we get", "$$ a^2 = a $$").verdict is Verdict.REFUTED

@@ -48,3 +48,17 @@ def test_what_is_not_understood_names_its_line(display: str, line: int, words: s
 def test_boxes_and_comments_change_nothing(formula: str, verdict: str) -> None:
     (step,) = check_document(f"{HEAD}$$ {formula} $$\n").steps
     assert str(step.verdict) == verdict, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("display", "names", "texts"),
+    [
+        (r"x + x &= 2 x \tag{a} \\ &= x \cdot 2 \tag{b}", ["a", "b"], ["x + x = 2 x", r"2 x = x \cdot 2"]),
+        (r"x + x &= 2 x \tag{a} \\ x &= x \tag{b}", ["a", "b"], ["x + x = 2 x", "x = x"]),
+        (r"x = x, \quad \boxed{x + x = 2 x}.", ["line-3[1]", "line-3[2]"], ["x = x", "x + x = 2 x"]),
+        (r"\boxed{x + x = 2 x}", ["line-3"], ["x + x = 2 x"]),
+    ],
+)
+def test_each_relation_of_a_line_has_its_tag_and_its_text(display: str, names: list[str], texts: list[str]) -> None:
+    steps = check_document(f"{HEAD}$$ {display} $$\n").steps
+    assert [one.id for one in steps] == names and [one.text for one in steps] == texts

@@ -55,3 +55,27 @@ def test_a_relation_that_is_claimed_above_may_be_what_a_step_rests_on(words: str
         verdict(HEAD, words.replace("q = k", r"q^\top q = \|q\|^2"), r"$$ q^\top k = k^\top q + d $$")
         is Verdict.REFUTED
     )
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [r"\overset{(1)}", r"\stackrel{(7)}", r"\underset{(1)}", r"\overset{\text{(1)}}", r"\overset{(a)}", r"\overset{*}"],
+)
+def test_a_mark_over_a_relation_names_what_was_read(mark: str) -> None:
+    over = FALSE.replace("=", mark + "{=}", 1)
+    assert verdict(HEAD, "We get", over) is Verdict.UNDECIDED
+    assert verdict(HEAD, "We get", r"$$ q \# k \tag{1} $$", "We get", over) is Verdict.UNDECIDED
+    if "1" in mark:
+        assert verdict(HEAD, "We have", UNIT, "We get", over) is Verdict.UNDECIDED
+        assert verdict(HEAD, "We have", TRUE, "We get", over) is Verdict.REFUTED
+
+
+def test_words_that_explain_a_mark_are_read_where_they_stand() -> None:
+    over = FALSE.replace("=", r"\overset{(a)}{=}", 1)
+    for behind, quoted in (("where (a) follows from the chain rule.", False), ("This is all.", True)):
+        (step,) = check_document("\n\n".join((HEAD, "We get", over, behind)) + "\n").steps
+        assert ("overset" in step.evidence.text) is quoted
+
+
+def test_a_display_with_a_tag_that_was_not_read_leaves_its_consequence_open() -> None:
+    assert verdict(HEAD, "We have", r"$$ q \# k \tag{1} $$", "By (1), we get", FALSE) is Verdict.UNDECIDED

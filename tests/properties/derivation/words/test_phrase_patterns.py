@@ -175,3 +175,13 @@ def test_long_sentences_are_matched_in_little_time() -> None:
     ):
         assert not is_pattern(words * 60 + "tie") and not is_title(words * 60 + "tie")
         assert not leads_to_value(words * 20 + "tie")
+
+
+def test_titles_that_name_a_subject_restrict_nothing_and_adjectives_do() -> None:
+    harmless = "Inverse|Cosine|Jensen|Least squares|Trace|Proof|Setup|Polarization|Geometric series|Variance|Step 1"
+    assert all(is_title(title) for title in harmless.split("|"))
+    restricting = (
+        "Large scores|Long queries|Many keys|Few tokens|First token|Different keys|Linear parts|Roots|Minimum|"
+        "The softmax of a score|Main terms|Unit vectors|Projections|Simple functions|General case|Ties|Zero mean"
+    )
+    assert not [title for title in restricting.split("|") if is_title(title)]

@@ -1,0 +1,92 @@
+r"""Displays that restrict a symbol: `A_{ij} = A_{ji} \text{ for all } i, j`, or `\|x\| = 1` that no words lead to.
+
+"For all matrices A, A is symmetric" is a claim that nobody makes. Such a display is a hypothesis that stands on a line
+of its own, and the steps below it may rest on it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.syntax import Big, Expr, Fence, Group, Minus, Name, Num, Sub, Sup, Times, Transpose
+from attention_core.derivation.terms.context import Context
+
+_ONES = (r"\mathbf{1}", "I", r"\mathbf{0}", "0")
+
+
+def constrains(context: Context, left: Expr, op: str, right: Expr, led: bool) -> bool:
+    """Whether a relation says of free symbols what nobody claims of all of them.
+
+    Args:
+        context: What is declared above it.
+        left: Its left side.
+        op: The relation.
+        right: Its right side.
+        led: Whether words lead to it, which may claim it.
+    """
+    if _without_sign(left) == _without_sign(right):
+        return False
+    bases = {_entry_of(context, side) for side in (left, right)}
+    if len(bases) == 1 and None not in bases:
+        return True
+    pairs = ((left, right), (right, left))
+    return not led and any(
+        _is_constant(context, side, op) and _is_simple(context, other, side) for side, other in pairs
+    )
+
+
+def _without_sign(side: Expr) -> Expr:
+    return _without_sign(side.body) if isinstance(side, Minus) else side
+
+
+def _is_free(context: Context, name: str | None) -> bool:
+    """Whether nothing but its shape is known of a symbol."""
+    symbol = context.symbols.get(name or "")
+    if symbol is None or symbol.kind not in ("array", "family") or symbol.law is not None or symbol.term is not None:
+        return False
+    bounded = symbol.lower is not None or symbol.upper is not None or bool(symbol.values)
+    return not bounded and not any(name in one.mentions for one in context.hypotheses)
+
+
+def _entry_of(context: Context, side: Expr) -> str | None:
+    """The free symbol that a side is an entry, the transpose or the negative of; an entry at a number says less."""
+    match side:
+        case Minus(body) | Transpose(body):
+            return _entry_of(context, body)
+        case Group("(", (one,), _) if one.alone:
+            return _entry_of(context, one.exprs[0])
+        case Sub(base, items):
+            numbered = any(isinstance(expr, Num) for item in items for expr in item.exprs)
+            name = symbol_name(side) if symbol_name(side) in context.symbols else symbol_name(base)
+            return name if not numbered and _is_free(context, name) else None
+        case Name(text):
+            return text if _is_free(context, text) else None
+    return None
+
+
+def _is_constant(context: Context, side: Expr, op: str) -> bool:
+    """Whether a side is what hypotheses compare with: 0, 1, the identity, a vector of ones."""
+    if isinstance(side, Num):
+        return side.value in (Fraction(0), Fraction(1))
+    base = side.base if isinstance(side, Sub) else side
+    name = symbol_name(base)
+    return op == "=" and name in _ONES and name not in context.symbols
+
+
+def _is_simple(context: Context, side: Expr, constant: Expr) -> bool:
+    """Whether a side is an entry, a norm, a sum of entries, or a product: of two symbols, or of one if it is I."""
+    if _entry_of(context, side) is not None:
+        return not isinstance(side, Minus)
+    match side:
+        case Fence(_, body):
+            return _entry_of(context, body) is not None
+        case Sup(base, Num(value)) if value == 2:
+            return isinstance(base, Fence) and _is_simple(context, base, constant)
+        case Big("sum", _, _, body):
+            return isinstance(body, Sub) and _is_simple(context, body, constant)
+        case Times((first, second), ("",)):
+            factors = (_entry_of(context, first), _entry_of(context, second))
+            apart = factors[0] != factors[1] or not isinstance(constant, Num)
+            return isinstance(first, Transpose) and None not in factors and apart
+    return False
