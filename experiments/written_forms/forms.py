@@ -242,5 +242,63 @@ def apply_rope(x, positions):
         n, m = q.shape[-2], self.k.shape[-2]
         return F.scaled_dot_product_attention(q, self.k, self.v, torch.ones(n, m, dtype=torch.bool).tril(m - n))
 ''', "attend", "kv-cache", "[self.v, v]", "[v, self.v]"),
+    Form("a loop over heads in NumPy", '''def multi_head_attention(Q, K, V, causal=False):
+    B, H, n_q, d = Q.shape
+    out = np.empty((B, H, n_q, V.shape[-1]), dtype=Q.dtype)
+    for b in range(B):
+        for h in range(H):
+            scores = Q[b, h] @ K[b, h].T / np.sqrt(d).astype(Q.dtype)
+            if causal:
+                later = np.triu(np.ones(scores.shape, dtype=bool), k=1)
+                scores = np.where(later, -np.inf, scores).astype(Q.dtype)
+            weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            out[b, h] = weights / weights.sum(axis=-1, keepdims=True) @ V[b, h]
+    return out
+''', "multi_head_attention", "attention", "K[b, h].T", "K[b, 0].T"),
+    Form("flash tiles, an online softmax", '''def flash_attention(q, k, v, causal=False, block=32):
+    n, m, scale = q.shape[-2], k.shape[-2], q.shape[-1] ** -0.5
+    out = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=torch.promote_types(q.dtype, torch.float32))
+    top = torch.full((*q.shape[:-1], 1), float("-inf"), dtype=out.dtype)
+    total = torch.zeros_like(top)
+    for start in range(0, m, block):
+        keys, values = (x[..., start : start + block, :].to(out.dtype) for x in (k, v))
+        s = q.to(out.dtype) @ keys.transpose(-2, -1) * scale
+        if causal:
+            rows = torch.arange(n)[:, None]
+            s = s.masked_fill(torch.arange(start, start + s.shape[-1]) > rows, float("-inf"))
+        new = torch.maximum(top, s.amax(-1, keepdim=True))
+        p, old = torch.exp(s - new), torch.exp(top - new)
+        total, out, top = total * old + p.sum(-1, keepdim=True), out * old + p @ values, new
+    return (out / total).to(q.dtype)
+''', "flash_attention", "attention", "out * old + p @ values", "out + p @ values"),
+    Form("torch's kernel behind (B, n, H, d)", '''def attention(q, k, v, causal=False):
+    """q, k, v: (batch, seq, heads, head_dim)"""
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril() if causal else None
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2)
+''', "attention", "attention", ".tril()", ".tril(-1)"),
+    Form("a padding mask of keys alone", '''def attention(q, k, v, key_padding_mask=None):
+    """key_padding_mask: (B, n_kv), True where a key is padding"""
+    s = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    if key_padding_mask is not None:
+        s = s.masked_fill(key_padding_mask[:, None, None, :], float("-inf"))
+    return s.softmax(-1) @ v
+''', "attention", "attention", "[:, None, None, :]", "[:1, None, None, :]"),
+    Form("a mask that is added alone", '''def attention(query, key, value, mask=None):
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / query.shape[-1] ** 0.5
+    if mask is not None:
+        if mask.dtype == torch.bool:
+            raise TypeError("an additive mask is expected")
+        scores = scores + mask
+    return torch.einsum("bhqk,bhkd->bhqd", torch.nn.functional.softmax(scores, dim=-1), value)
+''', "attention", "attention", "scores + mask", "scores + mask * 0.5"),
+    Form("JAX, by hand", '''import jax
+import jax.numpy as jnp
+
+
+def attention(q, k, v):
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k) / jnp.sqrt(q.shape[-1]).astype(q.dtype)
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores, axis=-1), v)
+''', "attention", "attention", "axis=-1", "axis=-2"),
 )  # fmt: skip
 """Functions; what is replaced by what makes the fault."""

@@ -2,6 +2,7 @@
 
 python experiments/written_forms/run.py
 python experiments/written_forms/run.py --only rotary
+python experiments/written_forms/run.py --log rows.jsonl --page docs/written_forms.md
 
 The first run is given the contract alone. Where its verdict is not "conforms", a second run gives the options that the
 first one advises: the conventions found, and the parameters that it says no law tests. A right form must conform then,
@@ -90,35 +91,73 @@ def is_right(row: Row, verdicts: Sequence[str]) -> bool:
     return "conforms" not in verdicts if row.faulty else verdicts[-1] == "conforms"
 
 
+def judged_rows(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    """All targets that are asked for with their verdicts; those that stand in the log are not judged again."""
+    known: list[dict[str, Any]] = []
+    if chosen.log is not None and chosen.log.exists():
+        known = [json.loads(line) for line in chosen.log.read_text(encoding="utf-8").splitlines()]
+    found = {(one["form"], one["faulty"]): one for one in known}
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows(Path(folder)):
+            if chosen.only not in f"{row.form} {row.contract}" or (row.form, row.faulty) in found:
+                continue
+            verdicts, options = judge(row, chosen.seed)
+            one = {"form": row.form, "faulty": row.faulty, "contract": row.contract, "verdicts": verdicts}
+            one |= {"options": options, "good": is_right(row, verdicts)}
+            found[row.form, row.faulty] = one
+            print(f"{row.form}, {'faulty' if row.faulty else 'right'}: {', '.join(verdicts)} {options}", flush=True)
+            if chosen.log is not None:
+                with chosen.log.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(one) + "\n")
+    return list(found.values())
+
+
+def table(found: Sequence[dict[str, Any]]) -> str:
+    """One row a form: what came of it in each run, and of the same with its fault; below, the counts."""
+    head = ("form", "contract", "first run", "second run", "its options", "with its fault")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    faulty = {one["form"]: one for one in found if one["faulty"]}
+    right = [one for one in found if not one["faulty"]]
+    for one in right:
+        first, second = [*one["verdicts"], ""][:2]
+        wrong = faulty.get(one["form"], {"verdicts": ["not run"], "good": True})
+        told = ", ".join(wrong["verdicts"]) + ("" if wrong["good"] else ": **not seen**")
+        options = f"`{one['options']}`" if one["options"] else ""
+        missed = "" if one["good"] else " **false alarm**"
+        lines.append(f"| {one['form']} | {one['contract']} | {first} | {second}{missed} | {options} | {told} |")
+    conform, seen = (sum(one["good"] for one in some) for some in (right, faulty.values()))
+    at_once = sum(one["verdicts"][0] == "refuted" for one in faulty.values())
+    return "\n".join(lines) + (
+        f"\n\n**{conform} of {len(right)} right forms conform in at most two runs; {seen} of {len(faulty)} faulty ones "
+        f"never do.** {at_once} of these are refuted in the first run.\n"
+    )
+
+
+HEAD = """# Attention as people write it
+
+Forms of attention and of its parts from well-known code, each right, and once more with one fault planted in it. The
+first run is given the contract alone; where its verdict is not "conforms", the second has the options that the first
+advises, and no others. Made by
+
+    python experiments/written_forms/run.py --log rows.jsonl --page docs/written_forms.md
+
+The functions, with their faults, stand in `experiments/written_forms/forms.py`, the modules in
+`attention_core/faults/module_forms.py`.
+"""
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="forms whose name or contract contains this")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--log", type=Path, help="where every finished row is written, and not judged again")
+    parser.add_argument("--page", type=Path, help="a page that the table is written to")
     chosen = parser.parse_args(argv)
-    counts = {"right": [0, 0], "faulty": [0, 0]}
-    print("| form | contract | | first run | second run | its options | |\n|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for row in rows(Path(folder)):
-            if chosen.only not in f"{row.form} {row.contract}":
-                continue
-            verdicts, options = judge(row, chosen.seed)
-            good, kind = is_right(row, verdicts), "faulty" if row.faulty else "right"
-            counts[kind][0] += good
-            counts[kind][1] += 1
-            first, second = [*verdicts, ""][:2]
-            cells = (
-                row.form,
-                row.contract,
-                kind,
-                first,
-                second,
-                f"`{options}`" if options else "",
-                "" if good else "**wrong**",
-            )
-            print(f"| {' | '.join(cells)} |", flush=True)
-    (right, forms), (seen, faults) = counts["right"], counts["faulty"]
-    print(f"\n{right} of {forms} right forms conform in at most two runs; {seen} of {faults} faulty ones never do")
+    made = table(judged_rows(chosen))
+    print(made)
+    if chosen.page is not None:
+        chosen.page.write_text(f"{HEAD}\n{made}", encoding="utf-8")
 
 
 if __name__ == "__main__":
