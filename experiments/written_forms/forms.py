@@ -243,6 +243,7 @@ def apply_rope(x, positions):
         return F.scaled_dot_product_attention(q, self.k, self.v, torch.ones(n, m, dtype=torch.bool).tril(m - n))
 ''', "attend", "kv-cache", "[self.v, v]", "[v, self.v]"),
     Form("a loop over heads in NumPy", '''def multi_head_attention(Q, K, V, causal=False):
+    assert Q.shape[:2] == K.shape[:2] == V.shape[:2]
     B, H, n_q, d = Q.shape
     out = np.empty((B, H, n_q, V.shape[-1]), dtype=Q.dtype)
     for b in range(B):
@@ -271,12 +272,6 @@ def apply_rope(x, positions):
         total, out, top = total * old + p.sum(-1, keepdim=True), out * old + p @ values, new
     return (out / total).to(q.dtype)
 ''', "flash_attention", "attention", "out * old + p @ values", "out + p @ values"),
-    Form("torch's kernel behind (B, n, H, d)", '''def attention(q, k, v, causal=False):
-    """q, k, v: (batch, seq, heads, head_dim)"""
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril() if causal else None
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2)
-''', "attention", "attention", ".tril()", ".tril(-1)"),
     Form("a padding mask of keys alone", '''def attention(q, k, v, key_padding_mask=None):
     """key_padding_mask: (B, n_kv), True where a key is padding"""
     s = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
