@@ -77,13 +77,19 @@ def advised(report: dict[str, Any]) -> list[str]:
 def judge(row: Row, seed: int) -> tuple[list[str], str]:
     """The verdicts of one or two runs, and the options of the second."""
     first = verify(row, (), seed)
-    verdicts, options = [str(first.get("verdict", "error"))], list[str]()
+    verdicts, options = [verdict(first)], list[str]()
     if verdicts == ["conforms"] or not (options := advised(first)):
         return verdicts, ""
     if "--contract" in options:
         row = row._replace(contract=options[options.index("--contract") + 1])
     second = verify(row, options, seed)
-    return [*verdicts, str(second.get("verdict", "error"))], " ".join(options)
+    return [*verdicts, verdict(second)], " ".join(options)
+
+
+def verdict(report: dict[str, Any]) -> str:
+    """The verdict of a run; "refuted as found" where nothing is judged as declared, and refuted as found."""
+    said, under = str(report.get("verdict", "error")), report.get("under_found") or {}
+    return "refuted as found" if said != "refuted" and under.get("verdict") == "refuted" else said
 
 
 def is_right(row: Row, verdicts: Sequence[str]) -> bool:
@@ -126,7 +132,7 @@ def table(found: Sequence[dict[str, Any]]) -> str:
         missed = "" if one["good"] else " **false alarm**"
         lines.append(f"| {one['form']} | {one['contract']} | {first} | {second}{missed} | {options} | {told} |")
     conform, seen = (sum(one["good"] for one in some) for some in (right, faulty.values()))
-    at_once = sum(one["verdicts"][0] == "refuted" for one in faulty.values())
+    at_once = sum(one["verdicts"][0].startswith("refuted") for one in faulty.values())
     return "\n".join(lines) + (
         f"\n\n**{conform} of {len(right)} right forms conform in at most two runs; {seen} of {len(faulty)} faulty ones "
         f"never do.** {at_once} of these are refuted in the first run.\n"

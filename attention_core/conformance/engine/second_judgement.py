@@ -19,12 +19,12 @@ from attention_core.declaration.sizes import ATTENTION
 
 
 def adopt_conventions(session: Session, look: FirstLook | None) -> Session | None:
-    """A session under the conventions that the first look found; None where they explain nothing.
+    """A session under the conventions that the first look found; None where they neither explain nor help anything.
 
     Raises:
         TargetError, Unavailable: as for `Session`.
     """
-    if look is None or not look.explains:
+    if look is None or not look.judges:
         return None
     array = look.found.get("array", session.implementation.array)
     other = array != session.implementation.array
@@ -85,7 +85,9 @@ def judge_under_conventions(
     except (TargetError, Unavailable) as error:
         report.advice.insert(0, f"the conventions found cannot be judged: {error}")
         return
-    explain_refutations(session, report, look or session.first_look)
+    used = look or session.first_look
+    if used is not None and used.explains:
+        explain_refutations(session, report, used)
     if complete and report.failed and report.verdict == "error":  # the number of its results is the one found
         report.failed, declared = False, report.problem.partition(": declare ")[0]
         how = (look or session.first_look or FirstLook(())).options()

@@ -44,6 +44,11 @@ class FirstLook:
         """Whether other conventions than the declared ones make the target agree with the truth."""
         return self.agrees and bool(self.found)
 
+    @property
+    def judges(self) -> bool:
+        """Whether the target is judged under what was found: it explains, or no call works with the declared arrays."""
+        return self.explains or "array" in self.found
+
     def options(self) -> str:
         """The options of the command line that declare what was found."""
         return " ".join(option_text(name, value) for name, value in self.found.items())

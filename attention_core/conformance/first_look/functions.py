@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -57,10 +58,11 @@ def look_at_function(
     look = Look(runner, implementation, description)
     found = look.changes()
     if found is None:
-        for array in other_arrays(implementation, description, look.failures):
-            other = look_with_arrays(array, runner, implementation, description)
-            if other is not None:
-                return other
+        arrays = other_arrays(implementation, description, look.failures)
+        others = [look_with_arrays(array, runner, implementation, description) for array in arrays]
+        working = [other for other in others if other is not None]
+        if working:
+            return next((other for other in working if other.agrees), working[0])
     return look.result(found)
 
 
@@ -89,13 +91,15 @@ def other_arrays(record: Implementation, description: Mapping[str, Any], failure
 def look_with_arrays(
     array: str, runner: Runner, implementation: Implementation, description: Mapping[str, Any]
 ) -> FirstLook | None:
-    """The look with arrays of another library; None where the target does not agree with the truth on those either."""
+    """The look with arrays of another library; None where the target takes no call with those either."""
     other: Runner | None = None
     try:
         other = runner.with_array(array)
         look = Look(other, implementation.with_(array=array), description)
         found = look.changes()
-        return None if found is None else look.result({"array": array, **found})
+        if found is None:
+            return None if look.failures else replace(look.result(None), found={"array": array})
+        return look.result({"array": array, **found})
     except (TargetError, Unavailable):
         return None
     finally:

@@ -293,3 +293,18 @@ def test_a_mask_that_no_comparison_judged_is_named() -> None:
     assert unjudged_masks({("", "mask"): "refused"}, ["mask"], refused) == ""
     held = [LawResult(law, "held", 3, 0.0, None, "")]
     assert unjudged_masks({("", "mask"): "tested"}, ["mask"], held) == ""
+
+
+def test_a_wrong_function_of_numpy_is_refuted_in_the_run_that_finds_its_arrays(tmp_path: Path) -> None:
+    """Nothing agrees with the truth, but its calls work with NumPy's arrays alone: it is judged with those as well."""
+    target = tmp_path / "late.py"
+    target.write_text(
+        "import numpy as np\n\n\ndef attention(q, k, v):\n"
+        "    s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)\n"
+        "    w = np.exp(s - s.max(-2, keepdims=True))\n    return w / w.sum(-2, keepdims=True) @ v\n"
+    )
+    report = verify_target(f"{target}:attention", {}, effort="quick", shrink=False)
+    assert report.verdict == "incomplete" and "give --array numpy" in report.problem
+    assert report.under_found is not None and report.under_found.verdict == "refuted"
+    assert under_found_lines(report)[0].startswith("under the conventions found (--array numpy): refuted (")
+    assert not any("consistent with" in line for line in report.advice)
