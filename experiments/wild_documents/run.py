@@ -48,7 +48,9 @@ def judge(step: Any, seconds: float, read_only: bool) -> tuple[str, str]:
         claim_of(step)
     except Unreadable as error:
         return "UNREADABLE", error.message
-    except (ShapeMismatch, Unsettled) as error:
+    except ShapeMismatch as error:
+        return ("UNREADABLE" if step.context.inferred else "READ"), f"the shapes do not fit: {error}"
+    except Unsettled as error:
         return "READ", str(error)
     return "READ", ""
 

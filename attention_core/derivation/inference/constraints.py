@@ -203,6 +203,10 @@ class Builder:
             self.sizes.setdefault(name, reason)
             self.shapes[name] = self.solver.number()
 
+    def expect_number(self, shape: Shape) -> None:
+        """Make a shape a number, once it is settled what is surely a vector."""
+        self.solver.waiting.append(lambda: self.solver.equal(self.solver.number(), shape) or True)
+
     # -- formulas -----------------------------------------------------------------------------------------------
 
     def chain(self, chain: Chain) -> Shape:
@@ -257,7 +261,7 @@ class Builder:
                 name = symbol_name(inner)
                 if name is not None and _SIZES.match(name):
                     self.size(name, f"\\sqrt{{{name}}}")
-                self.solver.equal(self.solver.number(), self.expr(body))
+                self.expect_number(self.expr(body))
                 return self.solver.number()
             case Call():
                 return self.call(expr)
@@ -268,7 +272,7 @@ class Builder:
                 if kind == "norm":
                     self.hint_array(body, "a norm")
                 else:
-                    self.solver.equal(self.solver.number(), inside)
+                    self.expect_number(inside)
                 return self.solver.number()
             case Array(rows):
                 for row in rows:
@@ -345,7 +349,7 @@ class Builder:
             return self.symbol(name)
         if isinstance(node.exponent, Name) and node.exponent.text in ("*", "+", "-"):
             return self.expr(node.base)
-        self.solver.equal(self.solver.number(), self.expr(node.exponent))
+        self.expect_number(self.expr(node.exponent))
         if node.base == Name("e") and "e" not in self.context.symbols:
             return self.solver.number()
         inverse = isinstance(node.exponent, Minus)
@@ -374,7 +378,7 @@ class Builder:
             if op == "o":
                 self.solver.equal(shape, other)
             elif op == "/":
-                self.solver.equal(self.solver.number(), other)
+                self.expect_number(other)
             else:
                 out = Shape()
                 self.solver.waiting.append(self.solver.product(shape, other, out, dot=op == "."))
@@ -395,7 +399,7 @@ class Builder:
             return Shape() if body is None else out
         if not (isinstance(node.bottom, Name | Sub) and is_capital(self.key(node.bottom) or "a")):
             self.hint(node.bottom, 2, "number", "a denominator")
-        self.solver.equal(self.solver.number(), self.expr(node.bottom))
+        self.expect_number(self.expr(node.bottom))
         return self.expr(node.top)
 
     def call(self, node: Call) -> Shape:

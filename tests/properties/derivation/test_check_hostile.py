@@ -45,7 +45,7 @@ BAD = [
     ("too long", "a" * 2_100_000 + "\n", "UNREADABLE", "more than 2000000 characters"),
     ("write", HEAD + "$$ \\write18{ls} = x $$", "UNREADABLE", "\\write is not understood"),
     ("input", HEAD + "$$ \\input{/etc/passwd} = x $$", "UNREADABLE", "\\input is not understood"),
-    ("def", HEAD + "$$ \\def\\x{\\x\\x} \\x = 1 $$", "UNREADABLE", "\\def is not understood"),
+    ("def", HEAD + "$$ \\def\\x{\\x\\x} \\x = 1 $$", "UNREADABLE", "\\x is not understood"),
     ("code", HEAD + "$$ \\operatorname{__import__}(x) = 1 $$", "UNREADABLE", "is not declared"),
     ("a long sum", HEAD + "$$ \\sum_{i=1}^{10^{9}} x = x $$", "UNDECIDED", "runs over more than 2000 values"),
     ("a big determinant", "Let $B \\in \\mathbb{R}^{40 \\times 40}$.\n\n$$ \\det(B) = 1 $$", "UNDECIDED", "beyond 14 x 14"),
@@ -213,7 +213,7 @@ def test_documents_made_by_a_grammar_end_in_reports(examples: int) -> None:
 
     check()
     assert verdicts["UNREADABLE"] < 0.9 * verdicts.total()
-    assert verdicts["REFUTED"] + verdicts["UNDECIDED"] and verdicts.total() - verdicts["UNREADABLE"] > 10
+    assert verdicts["REFUTED"] + verdicts["UNDECIDED"] and verdicts.total() - verdicts["UNREADABLE"] > examples // 8
 
 
 def test_an_error_of_the_checker_in_one_step_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

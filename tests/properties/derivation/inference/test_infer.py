@@ -58,6 +58,7 @@ def test_a_right_step_holds_under_the_reading_that_it_names(formula: str, read_a
         r"\Delta (A B) = \Delta A \, B",
         r"x^\top A x = \operatorname{tr}(A x^\top x)",
         r"\mathbf{x} \mathbf{y} = \mathbf{y} \mathbf{x}",
+        r"\nabla_{\mathbf{s}} \mathbf{y} \log \mathbf{s}^\top = \mathbf{y} \nabla_{\mathbf{s}} \log \mathbf{s} + 0 \frac{1}{\mathbf{s}}",
         r"(A + B)^{-1} = A^{-1} + B^{-1}",
         r"\nabla_w \frac{1}{2} (w^\top x - y)^2 = (w^\top x - y) w",
     ],
