@@ -72,7 +72,7 @@ FORMS: list[tuple[Any, dict[str, Any], str, str]] = [
         forms.CausalSelfAttention,
         {"contract": "multi-head", "always_causal": True},
         "conforms",
-        "dropout=0.0, bias=True",
+        "dropout=0.0 (0.5 in evaluation), bias=True",
     ),
     (forms.NanoSeesOneAhead, {"contract": "multi-head"}, "refuted", ""),
     (forms.MultiHeadedAttention, {"contract": "multi-head"}, "conforms", "with dropout=0.0"),
@@ -110,7 +110,7 @@ def test_what_a_constructor_wants_is_named() -> None:
 
 def test_names_alone_say_little_of_a_function() -> None:
     report = check_implementation(cut_wrong, "quick")
-    assert report.problem.endswith("give --arg n_heads=VALUE")
+    assert "give --arg n_heads=VALUE" in report.problem
     assert report.under_found is None and report.first_look is None
 
 
