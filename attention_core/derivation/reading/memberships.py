@@ -105,7 +105,7 @@ def random_symbols(reader: ReaderState, item: Item, line: int) -> None:
         joint = reader.paragraph.line * 1000 + reader.sentence
         introduce(
             reader,
-            replace(symbol, law=replace(symbol.law, joint=joint)),
+            replace(symbol, law=replace(symbol.law, joint=joint, independent=reader.independent)),
             f"{symbol.name}: random, {symbol.type}, {symbol.law.name}",
         )
         reader.drawn.append(symbol.name)

@@ -36,6 +36,14 @@ _ADVICE = {
 }
 
 
+# "Draw independent $x$ and $y$": of the symbols that follow.
+_BEFORE_DRAWS = re.compile(
+    r"\bindependent(?:ly)?(?: (?:random|normal|gaussian|real|standard|variables?|vectors?|numbers?|draws?|"
+    r"samples?))*\s*$",
+    re.IGNORECASE,
+)
+
+
 def words(reader: ReaderState, text: str, line: int) -> None:
     """Prose between formulas."""
     found = _MEANING.search(text)
@@ -44,6 +52,7 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         advice = _ADVICE.get(word, "say it with a formula, or leave the sentence out of this paragraph")
         raise Unreadable(f"the word '{found.group()}' changes the meaning and is not understood here: {advice}", line)
     if re.search(r"\bindependent(ly)?\b", text):
+        reader.independent = bool(_BEFORE_DRAWS.search(text))
         for name in reader.drawn:
             symbol = reader.context.symbols[name]
             assert symbol.law is not None
@@ -55,6 +64,7 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         reader.distinct(line)
     if re.search(r"[.;]\s|[.;]$", text):
         reader.drawn, reader.law_index, reader.sentence = [], "", reader.sentence + 1
+        reader.independent = False
     if re.search(r"[.;]\s|[.;]$|\bwith\b|\band let\b", text) and not BINDING.search(text.rstrip()):
         reader.settle()
     for word in re.findall(r"[A-Za-z]+", text):

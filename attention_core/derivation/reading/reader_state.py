@@ -44,6 +44,7 @@ class ReaderState:
         self.failed: list[Unreadable] = []
         self.pending: list[Pending] = []
         self.drawn: list[str] = []
+        self.independent = False  # "independent" stands before the symbols that its sentence draws
         self.indices: list[str] = []
         self.verb = "let"
         self.sentence = 0

@@ -106,3 +106,16 @@ def test_a_run_with_a_sign_is_a_family_of_numbers(declared: str, display: str, v
 def test_a_part_of_a_run_is_not_taken_for_all_of_it() -> None:
     text = r"Let $n \in \mathbb{N}$, $x \in \mathbb{R}^n$ with $x_2, \dots, x_n \ge 0$."
     assert outcomes(text + "\n\n$$ \\mathbf{1}_n^\\top x \\ge 0 $$\n")[-1][0] == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("declared", "verdict"),
+    [
+        (r"Draw independent $x \sim \mathcal{N}(0, 1)$ and $y \sim \mathcal{N}(0, 1)$.", "PROVED"),
+        (r"Draw $x \sim \mathcal{N}(0, 1)$ and independent $y \sim \mathcal{N}(0, 1)$.", "PROVED"),
+        (r"Draw independent $x \sim \mathcal{N}(0, 1)$. Draw $y \sim \mathcal{N}(0, 1)$.", "UNDECIDED"),
+    ],
+)
+def test_the_word_independent_may_stand_before_what_it_is_about(declared: str, verdict: str) -> None:
+    (step,) = check_document(declared + "\n\n$$ \\mathbb{E}[x^2 y^2] = 1 $$\n").steps
+    assert str(step.verdict) == verdict
