@@ -37,8 +37,9 @@ from attention_core.derivation.words.vocabulary import CONDITION, NOUN, PROPERTY
 _FORMULAS = re.compile(r"(?<!\\)\$")
 _UNIVERSAL = re.compile(
     r"\b(?:throughout|everything|everywhere|in (?:what follows|the (?:following|sequel|rest))|from (?:now|here) on|"
-    r"henceforth|hereafter|suppos\w+|assum\w+|restrict\w*|in (?:this|the (?:present|rest of this)) "
-    r"(?:section|note|document|page|post|proof|chapter|article|subsection)|always|(?:is|are) for|we (?:only |always )?"
+    r"henceforth|hereafter|suppos\w+|assum\w+|restrict\w*|in (?:this|these|our|the (?:present|rest of this)) "
+    r"(?:\w+ )?(?:section|note|document|page|post|proof|chapter|article|subsection|lecture|paper|text|"
+    r"tutorial)s?|always|(?:is|are) for|we (?:only |always )?"
     r"(?:consider|look at|deal with|work with|study|treat))\b",
     re.IGNORECASE,
 )

@@ -58,3 +58,9 @@ def test_what_is_declared_in_a_section_of_assumptions_holds_behind_it() -> None:
     assert verdict(*said, "## Distance", FALSE.replace("2 -", "m + 2 - m -", 1)) is not Verdict.UNREADABLE
     assert verdict(*said, "## Distance", FALSE) in (Verdict.PROVED, Verdict.EXACT, Verdict.AGREES)
     assert verdict(*said, "# Another note", FALSE) is Verdict.UNREADABLE
+
+
+def test_words_that_speak_of_all_notes_reach_symbols_that_are_declared_later() -> None:
+    words = "In these notes, lengths survive the matrix."
+    blocks = ("# Introduction", words, "$$ 1 = 1 $$", "# Computation", HEAD, r"$$ \|q\| = \|q + k\| $$")
+    assert verdict(*blocks) is Verdict.UNDECIDED
