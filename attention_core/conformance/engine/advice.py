@@ -118,6 +118,21 @@ BOTH_KINDS, ADDED, HIDDEN = (
 """Laws whose masks are of both kinds, added alone, and of either kind."""
 
 
+def fails_without_keys(implementation: Implementation, results: Sequence[LawResult]) -> list[str]:
+    """A sentence where the only fault is an exception for calls without any key, as many a `max` over keys raises."""
+    refuted = [r for r in results if r.status == "refuted"]
+    if not refuted or any(r.law != WITHOUT_KEYS or not r.message.startswith(RAISED) for r in refuted):
+        return []
+    if implementation.sizes is not None:
+        return []
+    return [f"it raises only where there is no key: if that is meant, declare --sizes '{SOME_KEY}'"]
+
+
+WITHOUT_KEYS, SOME_KEY = "an_empty_key_sequence_leaves_dead_rows", "n_kv >= 1"
+RAISED = "a valid call raised "
+"""How a law's message begins where the call raised what declines nothing."""
+
+
 def known_of_others(
     implementation: Implementation, refuted: Sequence[Law], description: Mapping[str, Any]
 ) -> list[str]:

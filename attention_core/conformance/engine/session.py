@@ -21,6 +21,7 @@ from attention_core.conformance.cases.small import plain_case
 from attention_core.conformance.contracts import Contract, find_contract
 from attention_core.conformance.engine.advice import (
     array_advice,
+    fails_without_keys,
     known_of_others,
     nan_in_dead_rows,
     one_kind_of_masks,
@@ -508,7 +509,7 @@ class Session:
         look = self._first_look
         if refuted and steady and self.contract.name == "attention" and (look is None or not look.explains):
             advice = [*nan_in_dead_rows(results), *advice]
-        advice = [*advice, *one_kind_of_masks(self.implementation, results)]
+        advice += [*one_kind_of_masks(self.implementation, results), *fails_without_keys(self.implementation, results)]
         problem = self.misnamed or why or (self.core() if complete else "")
         if (refuted or problem) and not self.misnamed:
             advice = [*other_library(self.implementation, self.description), *advice]

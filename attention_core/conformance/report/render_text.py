@@ -103,7 +103,7 @@ def under_found_lines(report: Report) -> list[str]:
     unjudged = f"; {look.unjudged}" if look.unjudged else ""
     lines = [f"under the conventions found ({look.options()}): {under.verdict} ({under.reason()}){unjudged}"]
     if not under.untested or under.problem or not report.isolated:
-        return [*lines, f"to declare them: {how_to_declare(report)}"]
+        return [*lines, f"to declare them: {how_to_declare(report)}", *under.advice]
     accepted = f"--untested {','.join(under.untested)}"  # all that keeps it from conforming
     return [*lines, f"to declare them, and to accept what no law tests: {how_to_declare(report)} {accepted}"]
 

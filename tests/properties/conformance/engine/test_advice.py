@@ -153,3 +153,30 @@ def test_masks_of_one_kind_that_are_all_refused_are_told_with_their_option(kind:
             results = [session.run(law) for law in session.laws if law.name in names]
             advice = session.report(results, complete=False).advice
         assert [option for option in (advised,) if any(option in line for line in advice)] == told, advice
+
+
+def largest_first(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    scores = query @ key.mT * query.shape[-1] ** -0.5
+    powers = torch.exp(scores - scores.amax(-1, keepdim=True))  # an IndexError where there is no key
+    return powers @ value / powers.sum(-1, keepdim=True)
+
+
+EMPTY = ("an_empty_key_sequence_leaves_dead_rows",)
+
+
+def test_an_exception_without_keys_alone_is_declared_by_sizes() -> None:
+    report = check_implementation(Implementation(largest_first), effort="quick", seed=0, laws=EMPTY)
+    assert report.verdict == "refuted"
+    assert report.advice == ["it raises only where there is no key: if that is meant, declare --sizes 'n_kv >= 1'"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "laws"), [(1.0, (*EMPTY, "agrees_with_truth")), (1.0, ("agrees_with_truth",))], ids=["beside", "other"]
+)
+def test_a_fault_with_keys_is_not_declared_away(scale: float, laws: tuple[str, ...]) -> None:
+    def wrong(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return largest_first(query, key, value) + scale
+
+    report = check_implementation(Implementation(wrong), effort="quick", seed=0, laws=laws)
+    assert report.verdict == "refuted"
+    assert not any("--sizes" in line for line in report.advice)
