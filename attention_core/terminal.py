@@ -38,7 +38,7 @@ def check_outputs(options: dict[str, Any]) -> None:
     """
     from attention_core.declaration.implementation import TargetError
 
-    given = {f"--{name}": options[f"{name}_path"] for name in OUTPUTS}
+    given = {f"--{name}": options.get(f"{name}_path") for name in OUTPUTS}
     named = [(option, path) for option, path in given.items() if path is not None and path != STANDARD_OUTPUT]
     check_apart(named)
     for name, path in ((option.removeprefix("--"), path) for option, path in named):
@@ -75,7 +75,7 @@ def write_reports(reports: list[Report], options: dict[str, Any]) -> None:
     from attention_core.declaration.implementation import TargetError
 
     for name in OUTPUTS:
-        path = options[f"{name}_path"]
+        path = options.get(f"{name}_path")
         if path == STANDARD_OUTPUT:
             click.echo(_render(name, reports), nl=False)
         elif path:

@@ -64,7 +64,7 @@ class Member:
             >>> from attention_core.conformance.cases.space import Space
             >>> wish = Space(masks=("bool", "float"), causal=(False, True))
             >>> sorted(Member(1, (1, 1, 1, 1, 1, 1), turn=turn).flags(wish) for turn in range(4))
-            [('bool', False, 0), ('bool', True, 1), ('float', False, 1), ('float', True, 0)]
+            [('bool', False, 1), ('bool', True, 0), ('float', False, 1), ('float', True, 0)]
         """
         kinds, flags = len(space.masks), len(space.causal)
         place = self.turn + wish_of(space) % kinds

@@ -90,7 +90,11 @@ def test_gradients_and_what_their_budget_begins_with_are_computed_once(monkeypat
     assert np.array_equal(bounds.query, alone.query) and np.array_equal(bounds.value, alone.value)
 
 
+def without_features(query: Any, key: Any, value: Any, mask: Any = None, *, scale: float | None = None) -> Any:
+    return attention(query, key, value, mask, scale=scale)
+
+
 def test_a_first_look_asks_no_more_once_all_agrees() -> None:
-    with Session(Implementation(attention), effort="quick") as session:
+    with Session(Implementation(without_features), effort="quick") as session:
         look = session.first_look
         assert look is not None and look.agrees and look.calls < 60  # 90 where every convention was asked about
