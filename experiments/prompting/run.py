@@ -118,6 +118,9 @@ def page(found: list[dict[str, Any]]) -> str:
     ]  # fmt: skip
     lines += boolq_table([f for f in found if f["table"] == "boolq"])
     lines += sector_table([f for f in found if f["table"] == "sectors"])
+    done = {(f["table"], f["model"], f["row"]) for f in found}
+    left = [job.name for job in jobs() if (job.table, job.model, job.row) not in done]
+    lines += [f"Not run yet: {'; '.join(left)}."] if left else []
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -135,8 +138,9 @@ def boolq_table(rows: list[dict[str, Any]]) -> list[str]:
     ]  # fmt: skip
     for f in rows:
         low, high = wilson(f["correct"], f["count"])
+        part = "" if f["count"] == counts[-1] else f", the first {f['count']} examples"
         lines.append(
-            f"| {MODELS[f['model']]} | {f['row']} | {f['correct'] / f['count']:.3f} | {low:.3f} to {high:.3f} | "
+            f"| {MODELS[f['model']]} | {f['row']}{part} | {f['correct'] / f['count']:.3f} | {low:.3f} to {high:.3f} | "
             f"{f['unreadable']} | {f['answered_true']} / {f['answered_false']} | {beside(low, high, f['majority'])} | "
             f"{beside(low, high, f['chance'])} |"
         )
