@@ -69,6 +69,12 @@ def split_statements(tokens: list[Tok]) -> list[Piece]:
         if not piece.tokens and (piece.conditions or piece.offered or piece.moves):
             stray = (piece.conditions or piece.offered or [piece.moves])[0]
             raise Unreadable("the conditions here belong to no statement: write the statement first", stray[0].line)
+        if not piece.tokens and piece.quoted and any(one.tokens for one in splitter.pieces):
+            words, formula = piece.quoted[0]
+            said = f"the words '{words}' and the formula behind them belong to no statement"
+            raise Unreadable(
+                f"{said}: write the formula first, or give the statement a row of its own", formula[0].line
+            )
         parts = [
             piece.tokens,
             piece.moves,

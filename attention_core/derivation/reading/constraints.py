@@ -6,16 +6,30 @@ of its own, and the steps below it may rest on it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import Big, Expr, Fence, Group, Minus, Name, Num, Sub, Sup, Times, Transpose
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Chain,
+    Expr,
+    Fence,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Sub,
+    Sup,
+    Times,
+    Transpose,
+)
 from attention_core.derivation.terms.context import Context
 
 _ONES = (r"\mathbf{1}", "I", r"\mathbf{0}", "0")
 
 
-def constrains(context: Context, left: Expr, op: str, right: Expr, led: bool) -> bool:
+def constrains(context: Context, left: Expr, op: str, right: Expr, led: bool, conditions: Sequence[Chain] = ()) -> bool:
     """Whether a relation says of free symbols what nobody claims of all of them.
 
     Args:
@@ -24,8 +38,9 @@ def constrains(context: Context, left: Expr, op: str, right: Expr, led: bool) ->
         op: The relation.
         right: Its right side.
         led: Whether words lead to it, which may claim it.
+        conditions: What it is said for, as in `i = 2`: the entries at numbers are no more than one that is written so.
     """
-    if _without_sign(left) == _without_sign(right):
+    if _without_sign(left) == _without_sign(right) or _names_entries(conditions):
         return False
     bases = {_entry_of(context, side) for side in (left, right)}
     if len(bases) == 1 and None not in bases:
@@ -40,6 +55,22 @@ def _without_sign(side: Expr) -> Expr:
     return _without_sign(side.body) if isinstance(side, Minus) else side
 
 
+def _names_entries(conditions: Sequence[Chain]) -> bool:
+    r"""Whether conditions list the values of an index: `i = 2, 3`, `i \in \{2\}`, and not `i = 1, \dots, n`."""
+    listed = [part for one in conditions for expr in one.exprs for part in _parts_of(expr)]
+    return (
+        any(isinstance(one, Num) for one in listed)
+        and all(isinstance(one, Num | Name) for one in listed)
+        and not any(op not in ("=", "in") for one in conditions for op in one.ops)
+    )
+
+
+def _parts_of(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Group) and expr.bracket == "{":
+        return [part for item in expr.items for part in item.exprs]
+    return [expr]
+
+
 def _is_free(context: Context, name: str | None) -> bool:
     """Whether nothing but its shape is known of a symbol."""
     symbol = context.symbols.get(name or "")
@@ -52,8 +83,10 @@ def _is_free(context: Context, name: str | None) -> bool:
 def _entry_of(context: Context, side: Expr) -> str | None:
     """The free symbol that a side is an entry, the transpose or the negative of; an entry at a number says less."""
     match side:
-        case Minus(body) | Transpose(body):
+        case Minus(body):
             return _entry_of(context, body)
+        case Transpose(body):
+            return None if _is_number(context, body) else _entry_of(context, body)  # a power, where T is a number
         case Group("(", (one,), _) if one.alone:
             return _entry_of(context, one.exprs[0])
         case Sub(base, items):
@@ -63,6 +96,17 @@ def _entry_of(context: Context, side: Expr) -> str | None:
         case Name(text):
             return text if _is_free(context, text) else None
     return None
+
+
+def _is_number(context: Context, side: Expr) -> bool:
+    """Whether a side is a symbol for a number, or an entry of an array or of a family of numbers."""
+    name = symbol_name(side)
+    entry = isinstance(side, Sub) and name not in context.symbols
+    base = side.base if isinstance(side, Sub) and entry else side
+    symbol = context.symbols.get(symbol_name(base) or "")
+    if symbol is None or symbol.type is None:
+        return False
+    return symbol.type.scalar or (entry and symbol.kind == "array")
 
 
 def _is_constant(context: Context, side: Expr, op: str) -> bool:
@@ -83,8 +127,9 @@ def _is_simple(context: Context, side: Expr, constant: Expr) -> bool:
             return _entry_of(context, body) is not None
         case Sup(base, Num(value)) if value == 2:
             return isinstance(base, Fence) and _is_simple(context, base, constant)
-        case Big("sum", _, _, body):
-            return isinstance(body, Sub) and _is_simple(context, body, constant)
+        case Big("sum", below, _, body):
+            ends = (expr.value for one in below for expr in one.exprs if isinstance(expr, Num))
+            return all(end <= 1 for end in ends) and isinstance(body, Sub) and _is_simple(context, body, constant)
         case Times((first, second), ("",)):
             factors = (_entry_of(context, first), _entry_of(context, second))
             apart = factors[0] != factors[1] or not isinstance(constant, Num)

@@ -280,7 +280,7 @@ class _Walk:
         for one in self.shown:
             with suppress(RecursionError):  # whoever decides it says so
                 alone = not one.chained and not one.assumed
-                one.restricts = alone and constrains(one.context, one.left, one.op, one.right, led)
+                one.restricts = alone and constrains(one.context, one.left, one.op, one.right, led, one.conditions)
         return [one for one in self.shown if one.restricts]
 
     def declared_behind(self, block: Paragraph, leads: bool) -> list[Caveat]:

@@ -171,6 +171,14 @@ def test_no_relation_is_lost_in_displays_put_together_of_pieces() -> None:
     assert read_at_all > 50  # the others are nonsense, and are refused
 
 
+@pytest.mark.parametrize(
+    "display", ["a = b \\text{ Hence, } \\text{by independence } a = c", "a \\text{Hence, } \\text{by X} a ="]
+)
+def test_a_formula_behind_a_reason_alone_is_not_dropped(display: str) -> None:
+    with pytest.raises(Unreadable, match="belong to no statement"):
+        statements_of(Display(1, display))
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "derivations").glob("*.md")), ids=lambda path: path.stem)
 def test_no_relation_of_a_document_is_lost(path: Path) -> None:
     for block in blocks_of(path.read_text(encoding="utf-8")):

@@ -84,4 +84,5 @@ def test_a_letter_that_was_bound_may_be_declared_afterwards() -> None:
     assert verdicts(FAMILY + r" with $v_i = 0$ for $i > 1$." + DECLARED, "v_2 = 0") == ["EXACT"]
     assert verdicts(FAMILY + "." + DECLARED + r" Let $v_i > 0$.", "v_i > 0") == ["AGREES"]
     restated = FAMILY + "." + DECLARED + r" Let $v_i > 0$. Let $i \in \{1, \dots, n\}$."
-    assert verdicts(restated, "v_i > 0") == ["REFUTED"]
+    # led by a word that claims it: alone, it would read as the hypothesis that was dropped, said again
+    assert verdicts(restated + "\n\nHence", "v_i > 0") == ["REFUTED"]

@@ -41,6 +41,9 @@ def test_a_constraint_on_a_line_of_its_own_is_a_hypothesis(display: str, step: s
         r"\|x + y\| = \|x\|",
         r"x_1 \le 10^9",
         r"x^\top y = 1 + n",
+        r"x_i = 0 \text{ for } i = 2, 3",
+        r"x_i = 0 \text{ for } i \in \{2\}",
+        r"\sum_{i=400}^n x_i = 0",
     ],
 )
 def test_what_people_claim_is_refuted(display: str) -> None:
