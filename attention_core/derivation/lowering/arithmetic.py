@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from attention_core.derivation.graph.gradient import gradients
-from attention_core.derivation.graph.nodes import Graph, Undefined
+from attention_core.derivation.graph.nodes import Graph, Undefined, gradients
 from attention_core.derivation.lowering.lower import Cells, Env, Infeasible, Lowering, handles, one
 from attention_core.derivation.terms.terms import Term
 
