@@ -14,9 +14,8 @@ from flint import arb, fmpq
 from attention_core.derivation.algebra.frames import Surd
 from attention_core.derivation.cases.admissible import NoCase, assigned_value, require
 from attention_core.derivation.cases.generate import with_length
-from attention_core.derivation.graph.floats import Column, columns
 from attention_core.derivation.graph.nodes import square_root
-from attention_core.derivation.graph.numbers import COMPARE, Case, evaluate, exact, precision
+from attention_core.derivation.graph.numbers import COMPARE, Case, Column, columns, evaluate, exact, precision
 from attention_core.derivation.lowering.gram import Vector
 from attention_core.derivation.lowering.plans import CasePlan, Constraint
 

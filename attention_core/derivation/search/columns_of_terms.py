@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.derivation.graph.floats import Column
 from attention_core.derivation.graph.nodes import TooLarge
+from attention_core.derivation.graph.numbers import Column
 from attention_core.derivation.lowering.block_arrays import Unsupported
 from attention_core.derivation.terms.terms import Size, Term
 

@@ -17,9 +17,8 @@ from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.complete import Completion, completion
 from attention_core.derivation.cases.counterexamples import refutation
 from attention_core.derivation.graph.compare import compare
-from attention_core.derivation.graph.floats import Column, columns, is_supported
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
-from attention_core.derivation.graph.numbers import Imprecise
+from attention_core.derivation.graph.numbers import Column, Imprecise, columns, is_supported
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from attention_core.derivation.graph.floats import KNOWN, columns, is_supported, number
 from attention_core.derivation.graph.nodes import Graph, Undefined
-from attention_core.derivation.graph.numbers import Imprecise, ball, evaluate, precision
+from attention_core.derivation.graph.numbers import (
+    KNOWN,
+    Imprecise,
+    ball,
+    columns,
+    evaluate,
+    is_supported,
+    number,
+    precision,
+)
 
 POINTS = [fmpq(p, 4) for p in (-9, -2, 1, 2, 5, 12)]
 
