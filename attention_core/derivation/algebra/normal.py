@@ -18,9 +18,8 @@ from typing import Any
 from flint import Ordering, fmpq, fmpz_mpoly_ctx, fmpz_mpoly_vec
 from flint.utils.flint_exceptions import DomainError
 
-from attention_core.derivation.algebra.atoms import Atoms, Finer
 from attention_core.derivation.algebra.frames import Surd
-from attention_core.derivation.algebra.ratios import Ratio, TooComplex
+from attention_core.derivation.algebra.ratios import Atoms, Finer, Ratio, TooComplex
 from attention_core.derivation.graph.nodes import Graph, Undefined
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, precision, sign_of
 
