@@ -1,17 +1,20 @@
-"""Generation of cases at given sizes.
+"""Generation and completion of cases at given sizes.
 
 Cases that satisfy the hypotheses by construction: frames for Gram conditions, solutions of linear equations,
 intervals for bounds. How is said by `plans`, and what is `admissible` is checked before a case is used.
+
+From values of the free entries to a whole case: entries that equations fix are solved for, lengths are set.
+The same plan is carried out in float64 at many points and exactly at one, so that the search meets the hypotheses.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from flint import arb, fmpq
 
-from attention_core.derivation.algebra.frames import orthogonal_matrix, project, scale_to_length
+from attention_core.derivation.algebra.frames import Surd, orthogonal_matrix, project, scale_to_length
 from attention_core.derivation.cases.admissible import (
     NoCase,
     assigned_value,
@@ -22,9 +25,10 @@ from attention_core.derivation.cases.admissible import (
     require,
 )
 from attention_core.derivation.graph.choices import MODES, Choices
-from attention_core.derivation.graph.numbers import COMPARE, Case, evaluate, exact, precision, sign_of
+from attention_core.derivation.graph.nodes import square_root
+from attention_core.derivation.graph.numbers import COMPARE, Case, Column, columns, evaluate, exact, precision, sign_of
 from attention_core.derivation.lowering.gram import Vector
-from attention_core.derivation.lowering.plans import CasePlan
+from attention_core.derivation.lowering.plans import CasePlan, Constraint
 
 
 def draw(made: CasePlan, choices: Choices) -> Case:
@@ -194,3 +198,147 @@ def flat(made: CasePlan, value: fmpq) -> Case:
             values[node] = assigned_value(made, node, values)
         require(made, values, everywhere=True)
     return values
+
+
+PROBES = (0, 1, -1, 2)  # a quadratic is known from three of them, the last one tells it from other functions
+
+
+@dataclass
+class Completion:
+    """How the entries of a plan follow from the free ones: `steps` in order, each (kind, what, of what)."""
+
+    plan: CasePlan
+    free: list[int] = field(default_factory=list)
+    steps: list[tuple[str, Any, Any]] = field(default_factory=list)
+
+    def fill(self, values: dict[int, Column]) -> Column:
+        """Complete every point in place; which points meet the hypotheses."""
+        import numpy as np
+
+        graph = self.plan.low.graph
+        good: Any = np.ones(len(next(iter(values.values()))), dtype=bool)
+        with np.errstate(all="ignore"):
+            for kind, what, of in self.steps:
+                if kind == "follows":
+                    values[what] = columns(graph, graph.reachable([of]), values)[of] + 0.0
+                elif kind == "length":
+                    good = good & self._scale(values, what, of)
+                else:
+                    values[what], real = self._solve(values, what, of)
+                    good = good & real
+            allowed: Column = good & self._find_allowed_points(values)
+            return allowed
+
+    def _scale(self, values: dict[int, Column], vector: Vector, length: tuple[int, bool]) -> Column:
+        import numpy as np
+
+        node, squared = length
+        graph = self.plan.low.graph
+        wanted: Any = columns(graph, graph.reachable([node]), values)[node]
+        have = np.sqrt(sum(values[n] ** 2 for n in vector))
+        factor = (np.sqrt(wanted) if squared else wanted) / have
+        for n in vector:
+            values[n] = values[n] * factor
+        return np.asarray(np.isfinite(factor))
+
+    def _solve(self, values: dict[int, Column], leaf: int, c: Constraint) -> tuple[Any, Any]:
+        import numpy as np
+
+        hint, graph = values[leaf], self.plan.low.graph
+        at = [columns(graph, c.order, {**values, leaf: np.full_like(hint, k)})[c.difference] for k in PROBES]
+        a, b = (at[1] + at[2]) / 2 - at[0], (at[1] - at[2]) / 2
+        fits = np.abs(4 * a + 2 * b + at[0] - at[3]) <= 1e-9 * (1 + np.abs(at[3]))
+        root = np.sqrt(b * b - 4 * a * at[0])
+        straight = np.abs(a) <= 1e-12 * (np.abs(b) + np.abs(at[0]))
+        found = np.where(straight, -at[0] / b, (-b + np.where(hint >= 0, 1, -1) * np.sign(a) * root) / (2 * a))
+        return found, fits & np.isfinite(found)
+
+    def _find_allowed_points(self, values: dict[int, Column]) -> Any:
+        """Which points lie within all intervals and sets and meet the inequalities among the hypotheses."""
+        import numpy as np
+
+        plan, graph = self.plan, self.plan.low.graph
+        good: Any = True
+        for node, (symbol, _) in plan.entries.items():
+            if symbol.values:
+                good = good & np.isin(values[node], symbol.values)
+            for bound, way in ((symbol.lower, 1), (symbol.upper, -1)):
+                if bound is None:
+                    continue
+                end = plan.low.number(bound[0])
+                gap: Any = (values[node] - columns(graph, graph.reachable([end]), values)[end]) * way
+                good = good & ((gap > 0) if bound[1] else (gap >= 0))
+        for c in plan.constraints:
+            if c.op != "=" and c.leaves:
+                gap = columns(graph, c.order, values)[c.difference]
+                good = good & {"<": gap < 0, "<=": gap <= 0, "!=": gap != 0}[c.op]
+        return good
+
+    def case(self, free: dict[int, fmpq]) -> Case:
+        """The exact case; raises `NoCase` where the hypotheses do not hold."""
+        values: Case = dict(free)
+        with precision(128):
+            for kind, what, of in self.steps:
+                if kind == "follows":
+                    values[what] = assigned_value(self.plan, what, values)
+                elif kind == "length":
+                    direction = [values[n] for n in what]
+                    lengths = with_length(self.plan, direction, of, values)
+                    values.update(zip(what, lengths, strict=True))
+                else:
+                    values[what] = self._root(values, what, of)
+            require(self.plan, values, everywhere=True)
+        if any(s.values and values[n] not in s.values for n, (s, _) in self.plan.entries.items()):
+            raise NoCase
+        return values
+
+    def _root(self, values: Case, leaf: int, c: Constraint) -> Any:
+        at = [evaluate(self.plan.low.graph, [c.difference], {**values, leaf: fmpq(k)}, c.order)[0] for k in PROBES]
+        if not all(exact(v) for v in at):
+            raise NoCase
+        a, b, free = (at[1] + at[2]) / 2 - at[0], (at[1] - at[2]) / 2, at[0]
+        if 4 * a + 2 * b + free != at[3] or (a == 0 and b == 0):
+            raise NoCase
+        if a == 0:
+            return -free / b
+        square, sign = b * b - 4 * a * free, 1 if values[leaf] >= 0 else -1
+        sign = sign if a > 0 else -sign
+        if square < 0:
+            raise NoCase
+        root = square_root(square)
+        if root is not None:
+            return (-b + sign * root) / (2 * a)
+        if b == 0:
+            return Surd(sign / (2 * a), square)
+        return lambda: (sign * arb(square).sqrt() - arb(b)) / arb(2 * a)
+
+
+def completion(plan: CasePlan) -> Completion | None:
+    """How a plan's cases follow from free entries; None where a group of vectors needs a frame, or no entry is left."""
+    if plan.gram.pairs or any(c.op not in COMPARE for c in plan.constraints):
+        return None
+    graph, made = plan.low.graph, Completion(plan)
+    solved: set[int] = set(plan.assigned) | set(plan.gram.leaves())
+    waiting: list[tuple[str, Any, Any, set[int]]] = []
+    for vector, length in plan.gram.lengths.items():
+        waiting.append(("length", vector, length, set(graph.leaves([length[0]]))))
+    for node, source in plan.assigned.items():
+        waiting.append(("follows", node, source, set(graph.leaves([source]))))
+    for c in {c.difference: c for c in plan.constraints if c.op == "="}.values():  # each said once
+        if not c.leaves or plan.assigned.get(c.left) == c.right or plan.assigned.get(c.right) == c.left:
+            continue
+        target = next((n for n in reversed(plan.order) if n in c.leaves and n not in solved), None)
+        if target is None:
+            return None
+        solved.add(target)
+        waiting.append(("root", target, c, set(c.leaves) - {target}))
+    known = set(plan.entries) - solved
+    while waiting:
+        ready = next((w for w in waiting if w[3] <= known), None)
+        if ready is None:
+            return None
+        waiting.remove(ready)
+        made.steps.append(ready[:3])
+        known |= set(ready[1]) if ready[0] == "length" else {ready[1]}
+    made.free = [n for n in plan.order if n not in plan.assigned]  # the value given to a root says which of two
+    return made if made.free else None

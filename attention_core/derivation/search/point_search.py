@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from flint import fmpq
 
 from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.complete import Completion, completion
 from attention_core.derivation.cases.counterexamples import refutation
+from attention_core.derivation.cases.generate import Completion, completion
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import Column, Imprecise, columns, is_supported

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flint import arb, fmpq
 
 from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.complete import Completion, completion
+from attention_core.derivation.cases.generate import Completion, completion
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined
 from attention_core.derivation.graph.numbers import COMPARE, Imprecise, ball, evaluate, precision, sign_of
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict

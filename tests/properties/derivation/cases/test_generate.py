@@ -11,7 +11,7 @@ import pytest
 from flint import fmpq
 
 from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.complete import Completion, completion
+from attention_core.derivation.cases.generate import Completion, completion
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.graph.numbers import ball, precision
