@@ -11,9 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
-from attention_core.derivation.document.pieces import Piece
 from attention_core.derivation.document.rows import split_statements
-from attention_core.derivation.document.segments import in_brackets
+from attention_core.derivation.document.segments import Piece, in_brackets
 from attention_core.derivation.latex.commands import read_braces
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens

@@ -6,17 +6,17 @@ text joins, binds or gives a reason. Nothing is dropped: what belongs nowhere ma
 
 from __future__ import annotations
 
-from attention_core.derivation.document.connectives import (
+from attention_core.derivation.document.segments import (
     ARROWS,
     BINDS,
     CHANGES,
+    GOES_ON,
     JOINS,
     OPENS_REASON,
+    OPERATORS,
     WRITTEN_RELATION,
+    Piece,
     bare,
-)
-from attention_core.derivation.document.pieces import GOES_ON, OPERATORS, Piece
-from attention_core.derivation.document.segments import (
     first_kind,
     has_relation,
     in_brackets,

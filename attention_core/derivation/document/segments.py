@@ -1,13 +1,44 @@
-"""Segments of a row.
+"""Segments of a row, the words between formulas, and the statement that they make up.
 
 A row is cut at its words, commas, wide gaps and alignment marks; what each run of tokens between them is, is told by
 its form alone: a relation, what goes on with one, a condition, the range of an index.
+
+What words between formulas do: join statements, bind indices, stand for an arrow or give a reason.
+Words that change the meaning, or hold a relation themselves, are told from them, so that they can be refused.
+
+A piece is one statement while `rows` gathers it: its own tokens apart from its conditions, its reasons and its tags,
+and which segment goes on with it.
 """
 
 from __future__ import annotations
 
-from attention_core.derivation.document.connectives import ARROWS, bare
+import re
+from dataclasses import dataclass, field
+
 from attention_core.derivation.latex.tokens import Tok, depth_zero
+
+JOINS = ("and", "hence", "thus", "so", "therefore", "then", "similarly", "also", "moreover", "so that")
+BINDS = (
+    "for", "for all", "for any", "for every", "for each", "whenever", "where", "if", "when", "provided",
+    "provided that", "assuming", "given that", "with", "such that", "subject to", "as long as", "and for", "and if",
+    "in case",
+)  # fmt: skip
+OPENS_REASON = re.compile(
+    r"\b(since|because|by|via|from|use|uses|using|as|due|apply|applying|substitut\w+|insert\w*|definition|"
+    r"linearity|independen\w+|symmetry|orthogonal\w*|bilinearity|property|rule|inequality|identity|assumption|hypothesis)\b"
+)
+CHANGES = re.compile(r"\b(not|unless|except|never|otherwise|else|nowhere|fails?|false|wrong|some)\b")
+WRITTEN_RELATION = re.compile(r"[=<>≤≥≠≈]|\\(?:leq?|geq?|neq?|approx|to|implies|iff|in|sim|gg|ll)\b")
+ARROWS = {
+    "implies": "=>", "which implies": "=>", "implies that": "=>", "if and only if": "<=>", "iff": "<=>",
+    "or equivalently": "<=>", "equivalently": "<=>", "is equivalent to": "<=>", "which is equivalent to": "<=>",
+}  # fmt: skip
+
+
+def bare(word: str) -> str:
+    """The letters of some words."""
+    return " ".join(re.sub(r"[^a-z ]", "", word.lower().replace(".", " ")).split())
+
 
 Segment = tuple[str, str, list[Tok]]  # the mark before it, the word or the tag that the mark is, its tokens
 WHOLE = ("NAME", "NUM", "PLUS", "MINUS", "TIMES", "GAP")  # what a whole number is written with
@@ -125,3 +156,52 @@ def in_brackets(segment: list[Tok]) -> list[Tok]:
     depths = [i for i, _ in depth_zero(kept)]
     closed_early = any(0 < i < len(kept) - 1 for i in depths)
     return inside if not closed_early and any(t.kind == "REL" for _, t in depth_zero(inside)) else []
+
+
+OPERATORS = ("PLUS", "TIMES")
+GOES_ON = ("REL", "ARROW", "AND", "PLUS", "MINUS", "TIMES")  # what a complete statement does not end with
+
+
+@dataclass
+class Piece:
+    """Tokens of one statement while the rows are read.
+
+    `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims, those
+    `beside` it behind a gap; `quoted` are formulas in reasons, each with the words before it; `tags` are lines, names
+    and how many relations stand before each; `moves` is what stands behind "as", `arrow` what an arrow says.
+    """
+
+    tokens: list[Tok] = field(default_factory=list)
+    conditions: list[list[Tok]] = field(default_factory=list)
+    offered: list[list[Tok]] = field(default_factory=list)
+    beside: list[list[Tok]] = field(default_factory=list)
+    quoted: list[tuple[str, list[Tok]]] = field(default_factory=list)
+    tags: list[tuple[int, str, int]] = field(default_factory=list)
+    defines: bool = False
+    moves: list[Tok] = field(default_factory=list)
+    arrow: str = ""
+
+    def relations(self) -> int:
+        """How many relations it has by now."""
+        return sum(t.kind in ("REL", "ARROW") for _, t in depth_zero(self.tokens))
+
+    def last(self) -> Tok | None:
+        """Its last token."""
+        return next((t for t in reversed(self.tokens) if t.kind != "GAP"), None)
+
+    def continues(self, segment: list[Tok], kind: str) -> bool:
+        """Whether a segment behind a mark of this kind goes on with the statement."""
+        if not self.tokens or starts_with_relation(segment):
+            return True
+        last = self.last()
+        if (last is not None and last.kind in GOES_ON) or first_kind(segment) in OPERATORS:
+            return True
+        if (
+            first_kind(segment) == "MINUS"
+            and kind in ("AMP", "TEXT", "")
+            and (not has_relation(segment) or kind == "AMP")
+        ):
+            return True
+        if kind in ("COMMA", "WIDE", "SEMI", "STOP") or (kind in ("GAP", "AMP", "NEXT") and self.relations()):
+            return False
+        return not (has_relation(segment) and self.relations())
