@@ -22,8 +22,7 @@ from attention_core.derivation.document.blocks import (
     option_on,
 )
 from attention_core.derivation.document.forms import unread_form, usual_forms
-from attention_core.derivation.document.macros import expand_macros
-from attention_core.derivation.document.preamble import without_preamble
+from attention_core.derivation.document.macros import expand_macros, without_preamble
 from attention_core.derivation.document.theorems import parts_of
 
 MAX_CHARACTERS = 2_000_000

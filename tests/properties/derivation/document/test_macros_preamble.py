@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.document.preamble import without_preamble
+from attention_core.derivation.document.macros import without_preamble
 from attention_core.derivation.records import Verdict
 
 HEAD = r"Let $n \in \mathbb{N}$, $s, t \in \mathbb{R}^n$ and $a \in \mathbb{R}$."
