@@ -21,9 +21,8 @@ from attention_core.derivation.document.blocks import (
     misspelt,
     option_on,
 )
-from attention_core.derivation.document.forms import unread_form, usual_forms
+from attention_core.derivation.document.forms import parts_of, unread_form, usual_forms
 from attention_core.derivation.document.macros import expand_macros, without_preamble
-from attention_core.derivation.document.theorems import parts_of
 
 MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document

@@ -6,7 +6,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.document.blocks import Paragraph
-from attention_core.derivation.document.theorems import parts_of
+from attention_core.derivation.document.forms import parts_of
 from attention_core.derivation.records import Verdict
 
 LET = r"Let $n \in \mathbb{N}$ and $A \in \mathbb{R}^{n \times n}$."
