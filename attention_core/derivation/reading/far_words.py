@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph, option_on
-from attention_core.derivation.document.sentences import sentences_of
+from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph, option_on, sentences_of
 from attention_core.derivation.words.caveats import is_goal, relation_in
 from attention_core.derivation.words.paragraphs import is_declaration
 

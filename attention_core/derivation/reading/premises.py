@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from attention_core.derivation.document.blocks import Paragraph
-from attention_core.derivation.document.sentences import Sentence, sentences_of
+from attention_core.derivation.document.blocks import Paragraph, Sentence, sentences_of
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.properties import PROPERTIES
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.document.blocks import Block, Display, Heading
-from attention_core.derivation.document.sentences import Sentence
+from attention_core.derivation.document.blocks import Block, Display, Heading, Sentence
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import shorten_quote

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from attention_core.derivation.document.blocks import Code, Display, Heading, Paragraph
+from attention_core.derivation.document.blocks import Code, Display, Heading, Paragraph, Sentence, sentences_of
 from attention_core.derivation.document.segments import ARROWS, BINDS, JOINS, bare
-from attention_core.derivation.document.sentences import Sentence, sentences_of
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
-from attention_core.derivation.document.sentences import Sentence, sentences_of
+from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph, Sentence, sentences_of
 from attention_core.derivation.reading.premises import later
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.paragraphs import is_declaration

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Option, Paragraph
+from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Option, Paragraph, sentences_of
 from attention_core.derivation.document.display import DisplayStatement, statements_of
-from attention_core.derivation.document.sentences import sentences_of
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from attention_core.derivation.document.sentences import Sentence
+from attention_core.derivation.document.blocks import Sentence
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names, symbol_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from attention_core.derivation.document.sentences import Sentence
+from attention_core.derivation.document.blocks import Sentence
 from attention_core.derivation.terms.context import Context
 
 _SAYS = r"(?:(?:is|are|be|holds?|contains?|denotes?|stands? for|collects?|for)\b|(?=the ))"
