@@ -13,7 +13,7 @@ from itertools import islice, product
 
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
-from attention_core.derivation.elaborate.derivatives import DENOMINATORS, ROW_GRADIENTS
+from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,

@@ -7,7 +7,6 @@ From the written tree to typed terms: which subscript is an index, which product
 from __future__ import annotations
 
 from attention_core.derivation.elaborate.calls import call
-from attention_core.derivation.elaborate.derivatives import derivative, ordinary
 from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
 from attention_core.derivation.elaborate.functions import MARK, expand_definition, with_calls
@@ -15,7 +14,7 @@ from attention_core.derivation.elaborate.indicators import require_function, wit
 from attention_core.derivation.elaborate.names import symbol
 from attention_core.derivation.elaborate.norms import fence, root
 from attention_core.derivation.elaborate.powers import elaborate_letter_power, power
-from attention_core.derivation.elaborate.products import times
+from attention_core.derivation.elaborate.products import derivative, ordinary, times
 from attention_core.derivation.elaborate.subscripts import elaborate_subscript
 from attention_core.derivation.elaborate.sums import big
 from attention_core.derivation.latex.syntax import (
