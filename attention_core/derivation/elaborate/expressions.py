@@ -9,10 +9,9 @@ from __future__ import annotations
 from attention_core.derivation.elaborate.calls import call
 from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
-from attention_core.derivation.elaborate.functions import MARK, expand_definition, with_calls
+from attention_core.derivation.elaborate.functions import MARK, expand_definition, fence, root, with_calls
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
 from attention_core.derivation.elaborate.names import symbol
-from attention_core.derivation.elaborate.norms import fence, root
 from attention_core.derivation.elaborate.powers import elaborate_letter_power, power
 from attention_core.derivation.elaborate.products import derivative, ordinary, times
 from attention_core.derivation.elaborate.subscripts import elaborate_subscript

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.functions import norm_with_index
 from attention_core.derivation.elaborate.indicators import (
     ONES,
     conditions_in,
@@ -19,7 +20,6 @@ from attention_core.derivation.elaborate.indicators import (
     missing_index,
 )
 from attention_core.derivation.elaborate.names import symbol
-from attention_core.derivation.elaborate.norms import norm_with_index
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Fence, Name, Num, Slice, Sub, Sup, Times
 from attention_core.derivation.terms.context import Symbol, has_entries
