@@ -12,9 +12,8 @@ from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
 from attention_core.derivation.elaborate.functions import MARK, expand_definition, fence, root, with_calls
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
 from attention_core.derivation.elaborate.names import symbol
-from attention_core.derivation.elaborate.powers import elaborate_letter_power, power
 from attention_core.derivation.elaborate.products import derivative, ordinary, times
-from attention_core.derivation.elaborate.subscripts import elaborate_subscript
+from attention_core.derivation.elaborate.subscripts import elaborate_letter_power, elaborate_subscript, power
 from attention_core.derivation.elaborate.sums import big
 from attention_core.derivation.latex.syntax import (
     Array,
