@@ -20,8 +20,7 @@ from attention_core.derivation.algebra.roots import square_root
 from attention_core.derivation.graph.bounds import bounds, enclosing
 from attention_core.derivation.graph.nodes import Graph, Unsettled
 from attention_core.derivation.graph.numbers import APPLY, COMPARE, ball, evaluate, exact
-from attention_core.derivation.limits.regions import Divided, End, Piece, Region
-from attention_core.derivation.limits.scales import VAGUE
+from attention_core.derivation.limits.scales import VAGUE, Divided, End, Piece, Region
 from attention_core.derivation.limits.transseries import Expansions, Series, constant, plain
 
 

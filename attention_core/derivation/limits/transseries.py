@@ -16,11 +16,11 @@ from flint import arb, fmpq
 from attention_core.derivation.algebra.roots import Roots, exponential, logarithm, square_root
 from attention_core.derivation.graph.nodes import Undefined, Unsettled
 from attention_core.derivation.graph.numbers import APPLY, ball, exact
-from attention_core.derivation.limits.regions import Piece
 from attention_core.derivation.limits.scales import (
     FASTEST_FIRST,
     ONE,
     Coefficient,
+    Piece,
     Scale,
     compare,
     faster,
