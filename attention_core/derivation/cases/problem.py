@@ -26,8 +26,7 @@ from attention_core.derivation.limits.scales import Scale
 from attention_core.derivation.lowering.limits import approaches
 from attention_core.derivation.lowering.lower import Infeasible, Lowering
 from attention_core.derivation.lowering.plans import CasePlan, plan
-from attention_core.derivation.lowering.size_ties import constants, whole_marks
-from attention_core.derivation.lowering.spaces import Tuples
+from attention_core.derivation.lowering.spaces import Tuples, constants, whole_marks
 from attention_core.derivation.probability.operations import register
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import find_connected_names, relevant

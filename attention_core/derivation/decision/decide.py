@@ -17,7 +17,7 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.decision.agreement import summarize_agreement
 from attention_core.derivation.effort import LATE
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
-from attention_core.derivation.lowering.size_ties import constants, whole_marks
+from attention_core.derivation.lowering.spaces import constants, whole_marks
 from attention_core.derivation.proofs.all_sizes import RULE
 from attention_core.derivation.proofs.modular import at_large_size
 from attention_core.derivation.proofs.shortcuts import identical, is_ordered_everywhere, is_proved_everywhere

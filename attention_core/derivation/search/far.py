@@ -19,7 +19,7 @@ from attention_core.derivation.cases.generate import Completion, completion
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case, Imprecise
-from attention_core.derivation.lowering.size_ties import constants
+from attention_core.derivation.lowering.spaces import constants
 
 if TYPE_CHECKING:
     from attention_core.derivation.cases.problem import Problem, Site

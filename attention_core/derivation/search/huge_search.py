@@ -21,7 +21,7 @@ from attention_core.derivation.graph.compare import apart, exact_text, long_text
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import Imprecise, precision
 from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity
-from attention_core.derivation.lowering.size_ties import constants
+from attention_core.derivation.lowering.spaces import constants
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 from attention_core.derivation.search.far import OPEN, Power
 from attention_core.derivation.search.huge import HALVES, OPERATIONS, Env, Huge, Spot

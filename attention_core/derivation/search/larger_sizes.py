@@ -20,7 +20,7 @@ from attention_core.derivation.graph.choices import MODES, Choices
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case, Imprecise
-from attention_core.derivation.lowering.size_ties import constants
+from attention_core.derivation.lowering.spaces import constants
 from attention_core.derivation.terms.terms import Relation
 
 if TYPE_CHECKING:

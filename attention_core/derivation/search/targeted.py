@@ -18,7 +18,7 @@ from attention_core.derivation.algebra.normal import Facts, Normal
 from attention_core.derivation.algebra.ratios import TooComplex
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.graph.numbers import Column, number
-from attention_core.derivation.lowering.size_ties import constants
+from attention_core.derivation.lowering.spaces import constants
 from attention_core.derivation.search.patterns import patterns
 from attention_core.derivation.search.point_search import CERTIFIED, Points, Search, search_of
 
