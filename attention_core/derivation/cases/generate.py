@@ -27,8 +27,7 @@ from attention_core.derivation.cases.admissible import (
 from attention_core.derivation.graph.choices import MODES, Choices
 from attention_core.derivation.graph.nodes import square_root
 from attention_core.derivation.graph.numbers import COMPARE, Case, Column, columns, evaluate, exact, precision, sign_of
-from attention_core.derivation.lowering.gram import Vector
-from attention_core.derivation.lowering.plans import CasePlan, Constraint
+from attention_core.derivation.lowering.plans import CasePlan, Constraint, Vector
 
 
 def draw(made: CasePlan, choices: Choices) -> Case:
