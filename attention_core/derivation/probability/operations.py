@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from attention_core.derivation.limits import evaluate
-from attention_core.derivation.lowering import arithmetic, arrays, limits
+from attention_core.derivation.lowering import arithmetic, limits
 from attention_core.derivation.lowering.lower import Cells, Env, Lowering, handles
 from attention_core.derivation.probability.moments import expectation
 from attention_core.derivation.terms.terms import Term
@@ -26,4 +26,4 @@ def register() -> tuple[ModuleType, ...]:
     Returns:
         The modules that fill them when they are imported.
     """
-    return arithmetic, arrays, limits, evaluate
+    return arithmetic, arithmetic, limits, evaluate
