@@ -11,9 +11,22 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from attention_core.derivation.lowering.spaces import Tuples
-from attention_core.derivation.proofs.indexed import ENDS, Atom, CannotProve, Poly, constant, is_zero, plus, scale
+from attention_core.derivation.proofs.indexed import (
+    ENDS,
+    Atom,
+    CannotProve,
+    Index,
+    Poly,
+    Range,
+    Rule,
+    Sums,
+    constant,
+    delta,
+    is_zero,
+    plus,
+    scale,
+)
 from attention_core.derivation.proofs.indexed_entries import Entries
-from attention_core.derivation.proofs.indexed_sums import Index, Range, Rule, Sums, delta
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import Relation, Term
 

@@ -13,8 +13,11 @@ from attention_core.derivation.effort import on_time
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.proofs.indexed import (
     CannotProve,
+    Index,
     Poly,
+    Sums,
     constant,
+    delta,
     exponential,
     key,
     logarithm,
@@ -23,10 +26,9 @@ from attention_core.derivation.proofs.indexed import (
     root,
     scale,
     single,
+    slope,
     times,
 )
-from attention_core.derivation.proofs.indexed_slopes import slope
-from attention_core.derivation.proofs.indexed_sums import Index, Sums, delta
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import Size, Term
 
