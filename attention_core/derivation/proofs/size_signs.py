@@ -13,8 +13,8 @@ from math import comb
 
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.proofs.all_sizes import SHARE, entries_under
+from attention_core.derivation.proofs.contradiction import linear
 from attention_core.derivation.proofs.indexed import ENDS, Atom, CannotProve, Mono, Poly, plus, scale
-from attention_core.derivation.proofs.size_conditions import linear
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.terms import Relation
