@@ -14,8 +14,7 @@ from attention_core.derivation.algebra.normal import Facts, is_nonnegative, is_z
 from attention_core.derivation.cases.problem import Problem, Site
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.numbers import Case
-from attention_core.derivation.proofs.all_sizes import holds_at_all_sizes
-from attention_core.derivation.proofs.size_signs import ordered_at_all_sizes
+from attention_core.derivation.proofs.all_sizes import holds_at_all_sizes, ordered_at_all_sizes
 
 
 def is_proved_everywhere(problem: Problem) -> bool:
