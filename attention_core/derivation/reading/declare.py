@@ -17,11 +17,10 @@ from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.assuming import Standing, clause_before, standings, words_before
-from attention_core.derivation.reading.definitions import define, defines
+from attention_core.derivation.reading.definitions import define, defines, words
 from attention_core.derivation.reading.describe import describe, name_subjects, without_properties
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.memberships import bare_scalar, bounded_run, membership, random_symbols
-from attention_core.derivation.reading.prose import words
 from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.terms.terms import ShapeMismatch
