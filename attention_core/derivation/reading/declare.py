@@ -86,7 +86,7 @@ class Reader(ReaderState):
                 elif binding and self.pending:
                     self.bind(condition_parts(part, line), part, line)
                 elif binding and self.law_index:
-                    from attention_core.derivation.reading.drawing import require_whole_range
+                    from attention_core.derivation.reading.domains import require_whole_range
 
                     symbol = self.context.symbols[self.drawn[-1]]
                     require_whole_range(self.context, symbol, condition_parts(part, line), line)

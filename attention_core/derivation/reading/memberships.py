@@ -97,7 +97,7 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
 
 def random_symbols(reader: ReaderState, item: Item, line: int) -> None:
     """`q, k \\sim \\mathcal{N}(\\mu, \\sigma^2 I_d)` and families, see `drawing`."""
-    from attention_core.derivation.reading.drawing import drawn_symbols
+    from attention_core.derivation.reading.domains import drawn_symbols
 
     reader.law_index = ""
     for symbol, relations in drawn_symbols(reader.context, item.left, item.chain.exprs[1], line):
