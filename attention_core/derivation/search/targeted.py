@@ -1,30 +1,252 @@
-"""A directed search for counterexamples.
+r"""A directed search for counterexamples.
 
 Where a relation could fail that random small numbers never hit: at the numbers the claim names, between them, at
 one-hot and two-valued arrays, and where a search in float64 comes closest. A case refutes only when compared exactly.
+
+Roots: a strict inequality, or one with \ne, between polynomials in one number fails at a real root of their
+difference, which need not be rational: (x^2 - 2)^2 > 0. That both sides are equal there needs no evaluation.
+
+Patterns: plain arrays at which norms, means and softmax are extreme: one-hot, one large column, two-valued, geometric.
+Each array of a step takes one of them at some scale; which go together is drawn, or changed one array at a time.
+
+Points at one tuple are scored in float64 by how far they are from holding; the most promising are compared exactly,
+with simple numbers near them first. Only an exact comparison refutes.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from flint import fmpq, fmpq_poly, fmpz_poly
+from flint import arb, fmpq, fmpq_poly, fmpz_poly
 
 from attention_core.derivation.algebra.normal import Facts, Normal
 from attention_core.derivation.algebra.ratios import TooComplex
-from attention_core.derivation.graph.nodes import TooLarge
-from attention_core.derivation.graph.numbers import Column, number
+from attention_core.derivation.cases.admissible import NoCase, require
+from attention_core.derivation.cases.counterexamples import case_values, describe_counterexample, refutation
+from attention_core.derivation.cases.generate import Completion, completion
+from attention_core.derivation.graph.compare import compare, format_value
+from attention_core.derivation.graph.nodes import TooLarge, Undefined
+from attention_core.derivation.graph.numbers import (
+    Column,
+    Imprecise,
+    columns,
+    evaluate,
+    exact,
+    is_supported,
+    number,
+    precision,
+)
 from attention_core.derivation.lowering.spaces import constants
-from attention_core.derivation.search.patterns import patterns
-from attention_core.derivation.search.point_search import CERTIFIED, Points, Search, search_of
+from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from attention_core.derivation.cases.problem import Problem, Site
-    from attention_core.derivation.records import Finding
+
+
+MOST = 8
+
+
+class RealRoot:
+    """One real root of a polynomial, enclosed at the precision of the moment."""
+
+    def __init__(self, poly: fmpz_poly, place: int) -> None:
+        self.poly, self.place = poly, place
+
+    def __call__(self) -> arb:
+        """The root."""
+        return real_roots(self.poly)[self.place]
+
+
+def real_roots(poly: fmpz_poly) -> list[arb]:
+    """The real roots, each once, from below; a root whose imaginary part is exactly 0 is certainly real."""
+    found = [root.real for root, _ in poly.complex_roots() if root.imag == 0]
+    return sorted(found, key=lambda r: float(r.mid()))
+
+
+def equal_at_root(problem: Problem, site: Site, leaf: int, coefficients: Sequence[fmpq]) -> Finding | None:
+    """The finding if a root of the difference, given by its coefficients, is admitted by the hypotheses."""
+    from flint import fmpq_poly
+
+    poly = fmpz_poly(list(fmpq_poly(list(coefficients)).numer()))
+    for place in range(min(MOST, len(real_roots(poly)))):
+        case: dict[int, Any] = {leaf: RealRoot(poly, place)}
+        try:
+            with precision(256):
+                require(site.plan, case, everywhere=True)
+                sides = evaluate(site.low.graph, list(site.pairs[0]), case, site.order)
+        except (NoCase, Undefined, Imprecise, TooLarge):
+            continue
+        at = format_value(next((s for s in sides if exact(s)), sides[0]))
+        example = Counterexample(case_values(problem, site, case), at, at, "")
+        text = f"{describe_counterexample(problem.claim.op, example)}, a root of their difference"
+        return Finding(Verdict.REFUTED, Evidence(text, {"cases": problem.tally.cases + 1}), example)
+    return None
+
+
+SCALES = (1.0, 10.0, 0.1, -1.0)
+
+
+def patterns(site: Site, free: Sequence[int], rng: np.random.Generator, count: int, starts: Any = None) -> Any:
+    """Points as columns, a row for each free entry: `count` drawn ones, or `starts` with one symbol replaced each."""
+    import numpy as np
+
+    rows: dict[str, list[int]] = {}
+    for row, node in enumerate(free):
+        rows.setdefault(site.plan.entries[node][0].name, []).append(row)
+    tables = {name: np.stack(list(_of(site, [free[r] for r in own])), axis=1) for name, own in rows.items()}
+    if starts is None:
+        out = np.empty((len(free), count))
+        for name, own in rows.items():
+            table = tables[name]
+            picks = np.arange(count) % table.shape[1] if len(rows) == 1 else rng.integers(0, table.shape[1], count)
+            out[own] = table[:, picks]
+        if len(rows) == 1 and tables[next(iter(rows))].shape[1] > count:
+            return tables[next(iter(rows))]
+        return out
+    blocks = []
+    for start in starts.T:
+        for name, own in rows.items():
+            table = tables[name]
+            block = np.repeat(start[:, None], table.shape[1], axis=1)
+            block[own] = table
+            blocks.append(block)
+    return np.concatenate(blocks, axis=1)
+
+
+def _of(site: Site, nodes: list[int]) -> Iterator[Any]:
+    """The patterns of one symbol's entries."""
+    import numpy as np
+
+    symbol = site.plan.entries[nodes[0]][0]
+    keys = [site.plan.entries[n][1][1] for n in nodes]
+    places: Any = np.array([key[-2:] for key in keys])
+    if symbol.values:
+        for value in symbol.values[:4]:
+            yield np.full(len(nodes), float(value))
+        return
+    if symbol.kind == "family":  # its members are the rows
+        places = np.array([(key[0], key[1] * (places[:, 1].max() + 1) + key[2]) for key in keys])
+    i, j = places[:, 0] - places[:, 0].min(), places[:, 1] - places[:, 1].min()
+    if len(nodes) == 1:
+        for number in (1.0, 0.0, -1.0, 0.5, 2.0, 10.0, 0.1, 1e3):
+            yield np.array([number])
+        return
+    along = i if i.max() else j
+    last = int(along.max())
+    shapes: list[Any] = [
+        (i == 0) & (j == 0), along == last, np.ones(len(nodes)), j == 0, i == 0, i == j,
+        np.where(along % 2, -1.0, 1.0), np.where(2 * along > last, -1.0, 1.0), np.where(along == 0, 1.0, -1.0),
+        2.0 ** -along.astype(float), along + 1.0,
+    ]  # fmt: skip
+    for shape in shapes:
+        for scale in SCALES:
+            yield scale * shape
+    yield np.zeros(len(nodes))
+    yield np.where(along == 0, 0.0, 1.0 / max(1, last))
+    yield np.full(len(nodes), 1.0 / len(nodes))
+    yield 1.0 + 9.0 * ((i == 0) & (j == 0))
+
+
+CERTIFIED = 6  # exact comparisons at one tuple
+SURELY = 1e-9  # what float64 calls a violation, relatively; below it the exact comparison decides
+Points = Any  # a matrix: a row for each free entry, a column for each point
+
+
+@dataclass
+class Search:
+    """One tuple: how cases are completed, the order of evaluation, and what was seen."""
+
+    problem: Problem
+    site: Site
+    made: Completion
+    rng: np.random.Generator
+    tried: int = 0
+
+    def scores(self, points: Points) -> Column:
+        """How far each point is from holding: above 0 where it fails, minus infinity where it is not a case."""
+        import numpy as np
+
+        op = self.problem.claim.op
+        values: dict[int, Column] = {n: points[k].copy() for k, n in enumerate(self.made.free)}
+        good = self.made.fill(values)
+        found = columns(self.site.low.graph, self.site.order, values)
+        worst: Any = np.full(points.shape[1], -np.inf)
+        with np.errstate(all="ignore"):
+            for a, b in self.site.pairs:
+                left, right = (found[a], found[b]) if op not in (">", ">=") else (found[b], found[a])
+                size = np.maximum(np.maximum(np.abs(left), np.abs(right)), 1e-300)
+                gap = np.where(left == right, 0.0, (left - right) / size)
+                worst = np.maximum(worst, {"=": np.abs(gap), "!=": -np.abs(gap)}.get(op, gap))
+        return np.where(good & np.isfinite(worst), worst, -np.inf)
+
+    def certify(self, points: Points, scores: Column) -> Finding | None:
+        """Compare the most promising points exactly, each with simple numbers near it first."""
+        import numpy as np
+
+        op = self.problem.claim.op
+        least = {"!=": -1e-12, "<": 0.0, ">": 0.0}.get(op, SURELY if op == "=" else 1e-15)
+        for place in np.argsort(-scores)[:3]:
+            if scores[place] < least or self.tried >= CERTIFIED:
+                break
+            self.tried += 1
+            for values in self.simple(points[:, place]):
+                if found := self.compare_case(values):
+                    return found
+        return None
+
+    def simple(self, point: Column) -> Iterator[dict[int, fmpq]]:
+        """The point with its numbers rounded where it fails all the same, and as it is."""
+        import numpy as np
+
+        exact = [Fraction(float(v)) for v in point]
+        for most in (1, 12, 1000):
+            rounded = [v.limit_denominator(most) for v in exact]
+            values = dict(zip(self.made.free, (fmpq(v.numerator, v.denominator) for v in rounded), strict=True))
+            column = np.array([[float(v)] for v in rounded])
+            if self.scores(column)[0] >= -1e-12:
+                yield values
+        yield dict(zip(self.made.free, (fmpq(v.numerator, v.denominator) for v in exact), strict=True))
+
+    def compare_case(self, free: dict[int, fmpq]) -> Finding | None:
+        """The finding if the exact case refutes."""
+        try:
+            case = self.made.case(free)
+            outcome = compare(
+                self.site.low.graph, self.site.pairs, self.problem.claim.op, case, self.site.order, most=512
+            )
+        except (NoCase, Undefined, Imprecise, TooLarge, ZeroDivisionError):
+            return None
+        if outcome.holds is False:
+            return refutation(self.problem, self.site, case, outcome)
+        if outcome.holds and self.problem.is_scarce:
+            self.problem.tally.add(outcome)
+            if self.site.env not in self.problem.tally.tuples:
+                self.problem.tally.tuples.append(self.site.env)
+        return None
+
+
+def search_of(problem: Problem, site: Site) -> Search | None:
+    """The search at one tuple, None where cases cannot be completed or an operation has no form in float64."""
+    import numpy as np
+
+    graph = site.low.graph
+    made = completion(site.plan) if site.plan.entries else None
+    if made is None or not any(graph.ops[n] == "leaf" for n in site.order):
+        return None
+    orders = [site.order, *(c.order for c in site.plan.constraints)]
+    orders += [tuple(graph.reachable([s])) for s in site.plan.assigned.values()]
+    if not all(is_supported(graph, order) for order in orders):
+        return None
+    return Search(problem, site, made, np.random.default_rng(problem.effort.seed))
+
 
 SITES = 6
 ROUNDS = 14
@@ -106,8 +328,6 @@ def _at_turning_points(problem: Problem, site: Site, search: Search) -> Finding 
         if finding := search.compare_case({search.made.free[0]: value}):
             return finding
     if coefficients and problem.claim.op in ("<", ">", "!="):
-        from attention_core.derivation.search.equal_roots import equal_at_root
-
         return equal_at_root(problem, site, search.made.free[0], coefficients)
     return None
 
@@ -271,6 +491,3 @@ def at_patterns(problem: Problem, site: Site) -> Finding | None:
         best = finite[np.argsort(-scores[finite])[:2]]
         points = patterns(site, search.made.free, search.rng, 48, points[:, best])
     return None
-
-
-__all__ = ["at_patterns", "search_targeted"]

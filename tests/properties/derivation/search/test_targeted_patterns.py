@@ -11,7 +11,7 @@ import numpy as np
 from attention_core.derivation.cases.problem import Problem, Site
 from attention_core.derivation.claims.claim import claim_of
 from attention_core.derivation.reading.steps import Step, steps_of
-from attention_core.derivation.search.patterns import patterns
+from attention_core.derivation.search.targeted import patterns
 
 
 def site(declared: str, claim: str, **sizes: int) -> Site:
