@@ -26,8 +26,7 @@ from attention_core.derivation.proofs.shortcuts import identical, is_ordered_eve
 from attention_core.derivation.proofs.size_degree import enough_sizes
 from attention_core.derivation.records import Evidence, Finding, Verdict
 from attention_core.derivation.search.larger_sizes import search_larger_sizes
-from attention_core.derivation.search.sharpen import sharpen
-from attention_core.derivation.search.trials import search_cases
+from attention_core.derivation.search.trials import search_cases, sharpen
 from attention_core.derivation.terms.relevance import relation_names
 
 if TYPE_CHECKING:

@@ -2,6 +2,9 @@
 
 Cases at one site: drawn, compared, and for an inequality altered a little from where it is tightest.
 The first that refutes ends the search; the others are counted.
+
+An equation that agrees to 64 bits may still be false: 1 + e^{-100} = 1. A few of its cases are compared once more
+with far more bits, where nothing has proved it.
 """
 
 from __future__ import annotations
@@ -11,13 +14,13 @@ import time
 from dataclasses import replace
 
 from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.counterexamples import shrink_and_report
+from attention_core.derivation.cases.counterexamples import refutation, shrink_and_report
 from attention_core.derivation.cases.generate import draw
 from attention_core.derivation.cases.problem import Best, Problem, Site, is_outsized
 from attention_core.derivation.graph.choices import Choices, alter
 from attention_core.derivation.graph.compare import Outcome, compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
-from attention_core.derivation.graph.numbers import Case
+from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise
 from attention_core.derivation.limits.evaluate import TOO_WIDE
 from attention_core.derivation.proofs.shortcuts import equal_here, identical, is_proved_everywhere
 from attention_core.derivation.records import Finding
@@ -109,4 +112,34 @@ def _climb(problem: Problem, site: Site, steps: int, best: Best) -> Finding | No
             continue
         if found := _judge(problem, site, choices, case, best):
             return found
+    return None
+
+
+SITES, CASES = 8, 3
+SHORT = 60  # operations of a step that is compared with still more bits
+SHARPEST = 4 * MAX_PRECISION
+NODES = 2_000
+SHARE = 0.05  # of a step's time, as the last resort
+
+
+def sharpen(problem: Problem) -> Finding | None:
+    """Compare a few cases with many bits; the finding if one refutes."""
+    if problem.claim.op not in ("=", "<=", ">=") or problem.moves or not problem.tally.bits:
+        return None
+    end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
+    sites = [site for site in problem.sites.values() if site is not None and len(site.order) <= NODES]
+    for site in sites[:: max(1, len(sites) // SITES)]:
+        bits = SHARPEST if len(site.order) <= SHORT else MAX_PRECISION
+        for number in range(CASES):
+            if time.process_time() > end:
+                return None
+            _, case = problem.case(site.plan, problem.effort.seed * 1_000_003 + number)
+            if case is None:
+                break
+            try:
+                outcome = compare(site.low.graph, site.pairs, problem.claim.op, case, site.order, most=bits, start=bits)
+            except (Undefined, Imprecise, TooLarge):
+                continue
+            if outcome.holds is False:
+                return refutation(problem, site, case, outcome)
     return None
