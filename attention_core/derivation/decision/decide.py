@@ -174,7 +174,7 @@ def search_likely_failures(problem: Problem) -> Finding | None:
     from attention_core.derivation.search.far import far
     from attention_core.derivation.search.huge_search import huge
     from attention_core.derivation.search.integer_points import integer_points
-    from attention_core.derivation.search.large_frames import large_frames
+    from attention_core.derivation.search.larger_sizes import large_frames
     from attention_core.derivation.search.sign_changes import search_sign_changes
     from attention_core.derivation.search.size_sweep import size_sweep
     from attention_core.derivation.search.targeted import search_targeted

@@ -33,7 +33,7 @@ def test_what_fails_only_at_large_sizes_is_refuted_at_a_point(monkeypatch: pytes
         decide, "search_larger_sizes", lambda decider: None
     )  # which would find it at 7, and so would the others
     monkeypatch.setattr("attention_core.derivation.search.huge_search.huge", lambda decider: None)
-    monkeypatch.setattr("attention_core.derivation.search.large_frames.large_frames", lambda decider: None)
+    monkeypatch.setattr("attention_core.derivation.search.larger_sizes.large_frames", lambda decider: None)
     formula = r"\prod_{i=1}^{n} (1 + x_i) = \prod_{i=1}^{n} (1 + x_i) + \prod_{i=1}^{6} (n - i)"
     (step,) = check_document(HEAD + f"$$ {formula} $$\n").steps
     assert step.verdict == "REFUTED"

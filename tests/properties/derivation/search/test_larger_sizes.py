@@ -8,7 +8,7 @@ from flint import fmpq
 from attention_core.derivation import check_document
 from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.records import GOOD, Verdict
-from attention_core.derivation.search.large_frames import FRAMES, SIZES, hadamard
+from attention_core.derivation.search.larger_sizes import FRAMES, SIZES, hadamard
 
 FAMILY = r"Let $n \in \mathbb{N}$ and $v_1, \dots, v_n \in \mathbb{R}^n$ with $v_i^\top v_j = 0$ for $i \ne j$."
 MATRIX = r"Let $n \in \mathbb{N}$ and $A \in \mathbb{R}^{n \times n}$ with $A^\top A = I_n$."
