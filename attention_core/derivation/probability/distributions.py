@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.graph.nodes import Key, TooLarge, Unsettled
 from attention_core.derivation.lowering.lower import Cells, Infeasible
-from attention_core.derivation.terms.random_symbols import MAX_SUPPORT
+from attention_core.derivation.terms.relevance import MAX_SUPPORT
 
 if TYPE_CHECKING:
     from attention_core.derivation.lowering.lower import Lowering

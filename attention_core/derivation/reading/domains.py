@@ -31,7 +31,7 @@ from attention_core.derivation.latex.syntax import (
     names_in,
 )
 from attention_core.derivation.terms.context import Context, Distribution, Symbol
-from attention_core.derivation.terms.random_symbols import derive_conditions, is_random
+from attention_core.derivation.terms.relevance import derive_conditions, is_random
 from attention_core.derivation.terms.shapes import size_term
 from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, Term, Type, integer, matrix
 
