@@ -17,9 +17,8 @@ import numpy as np
 
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.draw import draw
-from attention_core.conformance.cases.shape_pool import small_members
 from attention_core.conformance.cases.small import declared_sizes, small_cases
-from attention_core.conformance.cases.space import Space
+from attention_core.conformance.cases.space import Space, small_members
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.first_look.functions import look_at_function
 from attention_core.conformance.first_look.modules import findings

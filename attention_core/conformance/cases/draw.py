@@ -14,8 +14,7 @@ import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.shape_pool import FALLBACK, Member, large_member
-from attention_core.conformance.cases.space import Profile, Space
+from attention_core.conformance.cases.space import FALLBACK, Member, Profile, Space, large_member
 from attention_core.conformance.worker.exchange import NDArray
 
 EDGES = (8, 16, 32, 48, 64, 96, 128)

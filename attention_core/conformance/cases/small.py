@@ -13,8 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.shape_pool import small_members
-from attention_core.conformance.cases.space import Profile, Space
+from attention_core.conformance.cases.space import Profile, Space, small_members
 from attention_core.conformance.worker.exchange import NDArray
 
 Sizes = tuple[int, int, int, int, int, int]

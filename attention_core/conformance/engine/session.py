@@ -16,8 +16,8 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attention_core.conformance.cases.shape_pool import OF_CALLS, POOL
 from attention_core.conformance.cases.small import plain_case
+from attention_core.conformance.cases.space import OF_CALLS, POOL
 from attention_core.conformance.contracts import Contract, find_contract
 from attention_core.conformance.engine.advice import (
     array_advice,

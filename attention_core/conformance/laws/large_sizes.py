@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.shape_pool import some
-from attention_core.conformance.cases.space import Profile, Space
+from attention_core.conformance.cases.space import Profile, Space, some
 from attention_core.conformance.laws.shapes import attribute_failures, judge_gradients, judge_output, judge_weights
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.subject import Subject

@@ -14,8 +14,7 @@ import numpy as np
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.draw import EDGES
-from attention_core.conformance.cases.shape_pool import some
-from attention_core.conformance.cases.space import Space
+from attention_core.conformance.cases.space import Space, some
 from attention_core.conformance.laws.gradients import INPUTS, NOT_DECLARED, differentiable, limits
 from attention_core.conformance.subjects.evidence import NotApplicable, Violation, require_close
 from attention_core.conformance.subjects.law import Law

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.cases.null_models import MINIMUM
-from attention_core.conformance.cases.shape_pool import OF_CALLS
+from attention_core.conformance.cases.space import OF_CALLS
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.report.flaky import if_different
 from attention_core.conformance.report.law_result import Counterexample, LawResult

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from attention_core.conformance.cases.draw import draw
-from attention_core.conformance.cases.shape_pool import POOL, SMALL, members, pool_for, some
-from attention_core.conformance.cases.space import Profile, Space
+from attention_core.conformance.cases.space import POOL, SMALL, Profile, Space, members, pool_for, some
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.search.minimise import NEW_SHAPES, shape_of
 from attention_core.conformance.worker.exchange import Array, Request
