@@ -92,15 +92,15 @@ def _render(name: str, reports: list[Report]) -> str:
 
         return to_json(reports)
     if name == "junit":
-        from attention_core.conformance.report.render_junit import to_junit
+        from attention_core.conformance.report.render_ci import to_junit
 
         return to_junit(reports)
     if name == "sarif":
-        from attention_core.conformance.report.render_sarif import to_sarif
+        from attention_core.conformance.report.render_ci import to_sarif
 
         return to_sarif(reports)
     if name == "badge":
-        from attention_core.conformance.report.render_badge import to_badge
+        from attention_core.conformance.report.render_ci import to_badge
 
         return to_badge(reports)
     from attention_core.conformance.report.render_html import to_html
@@ -117,7 +117,7 @@ def annotate(reports: list[Report], *, aside: bool = False) -> None:
         TargetError: the summary cannot be written.
     """
     from attention_core.annotations import append_summary
-    from attention_core.conformance.report.render_github import annotation_lines, to_markdown
+    from attention_core.conformance.report.render_ci import annotation_lines, to_markdown
     from attention_core.declaration.implementation import TargetError
 
     for line in annotation_lines(reports):

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult, law_result_from_dict
+from attention_core.conformance.report.render_ci import to_junit
 from attention_core.conformance.report.render_html import to_html
-from attention_core.conformance.report.render_junit import to_junit
 from attention_core.conformance.report.results import VERDICTS, Report, to_json
 
 EXAMPLE = Counterexample(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attention_core.conformance.report.law_result import Counterexample, LawResult
-from attention_core.conformance.report.render_github import annotation_lines, to_markdown
+from attention_core.conformance.report.render_ci import annotation_lines, to_markdown
 from attention_core.conformance.report.results import Report
 
 LAW = "agrees_with_truth"

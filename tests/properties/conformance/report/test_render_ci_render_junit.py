@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult
-from attention_core.conformance.report.render_junit import to_junit
+from attention_core.conformance.report.render_ci import to_junit
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.errors import plain
 

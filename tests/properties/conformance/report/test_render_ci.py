@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from attention_core.conformance.report.law_result import LawResult
-from attention_core.conformance.report.render_badge import WORST, to_badge
+from attention_core.conformance.report.render_ci import WORST, to_badge
 from attention_core.conformance.report.results import Report
 
 ONE = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult
-from attention_core.conformance.report.render_sarif import NOT_JUDGED, to_sarif
+from attention_core.conformance.report.render_ci import NOT_JUDGED, to_sarif
 from attention_core.conformance.report.results import Report
 
 LAW = "agrees_with_truth"
