@@ -13,7 +13,7 @@ from finetune.data.texts import TextTokenizer, load_tokenizer
 from finetune.errors import BadInput
 from finetune.models.classifier import MaskedLM
 from finetune.models.huggingface import LAYOUTS, load_encoder, load_masked_lm, read_config, read_json
-from finetune.models.sizes import refuse_too_large
+from finetune.models.weights import refuse_too_large
 
 FILES = ("*.json", "*.safetensors", "vocab.txt", "merges.txt")
 """What is fetched from the hub: never a pickle."""

@@ -18,7 +18,7 @@ from attention_core.kernels.heads import merge_heads, split_heads
 from attention_core.registry.load import load
 from finetune.errors import BadInput
 from finetune.models.gpt import initialise
-from finetune.models.sizes import refuse_too_large
+from finetune.models.weights import refuse_too_large
 
 ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,

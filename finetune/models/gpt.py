@@ -20,7 +20,7 @@ from attention_core.modules.positions import rotary
 from attention_core.modules.synthesizer import Form, SynthesizerSelfAttention, ValueCache
 from attention_core.registry.load import load
 from finetune.errors import BadInput
-from finetune.models.sizes import refuse_too_large
+from finetune.models.weights import refuse_too_large
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Models of 10^9 layers, features or rows.
 
-finetune.models.sizes: sizes that no machine holds are refused before anything is allocated, whoever names them.
+finetune.models.weights: sizes that no machine holds are refused before anything is allocated, whoever names them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from finetune.errors import BadInput
 from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.models.gpt import GPT, GPTConfig
 from finetune.models.huggingface import load_masked_lm
-from finetune.models.sizes import bytes_of_model
+from finetune.models.weights import bytes_of_model
 
 HUGE = 10**9
 
