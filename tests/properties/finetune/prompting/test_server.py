@@ -163,7 +163,7 @@ def test_what_is_not_a_completion_is_one_line(fault: Fault) -> None:
 
 
 def test_an_endless_answer_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("finetune.prompting.transport.LONGEST", 1000)
+    monkeypatch.setattr("finetune.prompting.server.LONGEST", 1000)
     with serving(echo) as server:
         server.faults = [raw(json.dumps({"choices": [], "filler": "x" * 5000}).encode())] * 9
         model = model_of(server, retries=1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finetune.prompting.transport import LONGEST, BoundedStream, TooLong, bound
+from finetune.prompting.server import LONGEST, BoundedStream, TooLong, bound
 
 
 class Endless(httpx2.SyncByteStream):
