@@ -9,9 +9,8 @@ from __future__ import annotations
 from finetune.prompting.answers import AnswerStore
 from finetune.prompting.ask import Replies, ask
 from finetune.prompting.evaluate import Result, Setting, evaluate
-from finetune.prompting.parse import parse_label
 from finetune.prompting.request import Answer, Controls, Model, Request, Unanswered
-from finetune.prompting.template import Template
+from finetune.prompting.template import Template, parse_label
 
 __all__ = [
     "Answer", "AnswerStore", "Controls", "Model", "Replies", "Request", "Result", "Setting", "Template", "Unanswered",

@@ -12,10 +12,8 @@ from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from finetune.prompting.answers import AnswerStore
 from finetune.prompting.ask import Progress, Replies, ask
-from finetune.prompting.demonstrations import Order, choose_demonstrations
-from finetune.prompting.parse import YES_NO, parse_label
 from finetune.prompting.request import Controls, Mode, Model, Request
-from finetune.prompting.template import Template
+from finetune.prompting.template import YES_NO, Order, Template, choose_demonstrations, parse_label
 
 Scoring = Literal["answer", "likelihood"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from finetune.errors import BadInput
 from finetune.prompting.answers import AnswerStore
 from finetune.prompting.ask import Progress, ask
-from finetune.prompting.parse import parse_label
 from finetune.prompting.request import Answer, Controls, Mode, Model, Request
+from finetune.prompting.template import parse_label
 from finetune.standardise.outcome import Outcome
 
 

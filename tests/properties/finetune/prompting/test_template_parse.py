@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from finetune.prompting.parse import YES_NO, parse_label
+from finetune.prompting.template import YES_NO, parse_label
 
 WORDS = ("False", "True")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from finetune.data.examples import Examples
 from finetune.errors import BadInput
-from finetune.prompting.demonstrations import ORDERS, choose_demonstrations
+from finetune.prompting.template import ORDERS, choose_demonstrations
 
 
 def examples(count: int, classes: int = 2, prefix: str = "text") -> Examples:
