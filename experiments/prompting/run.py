@@ -27,7 +27,7 @@ from finetune.prompting import AnswerStore
 from finetune.prompting.evaluate import Setting, compare, evaluate
 from finetune.prompting.local import LocalModel
 from finetune.prompting.template import TEMPLATES
-from finetune.standardise.distances import compare_counts
+from finetune.standardise.outcome import compare_counts
 from finetune.standardise.run import Task, standardise
 from finetune.training.checkpoint import replace_file
 

@@ -6,8 +6,7 @@ Path of the data: labels and sectors -> questions (with the running and the targ
 
 from __future__ import annotations
 
-from finetune.standardise.distances import Distances, compare_counts
-from finetune.standardise.outcome import Outcome, check_outcomes
+from finetune.standardise.outcome import Distances, Outcome, check_outcomes, compare_counts
 from finetune.standardise.run import Task, standardise
 
 __all__ = ["Distances", "Outcome", "Task", "check_outcomes", "compare_counts", "standardise"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finetune.errors import BadInput
-from finetune.standardise.distances import bootstrap, compare_counts
+from finetune.standardise.outcome import bootstrap, compare_counts
 
 COUNTS = st.lists(st.integers(0, 50), min_size=3, max_size=6).filter(any)
 
