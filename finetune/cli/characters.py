@@ -65,10 +65,9 @@ def characters(text_path: str, **options: Any) -> None:
     from finetune.data.running_text import RunningText, split
     from finetune.models.gpt import next_token_loss
     from finetune.training.digests import digest
-    from finetune.training.interruption import stopped_by_signals
     from finetune.training.metrics import sinks
     from finetune.training.processes import processes
-    from finetune.training.train import Trainer
+    from finetune.training.train import Trainer, stopped_by_signals
 
     if options["threads"]:
         torch.set_num_threads(options["threads"])

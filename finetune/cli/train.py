@@ -90,10 +90,9 @@ def _train(
     from finetune.models.gpt import next_token_loss
     from finetune.training import checkpoint
     from finetune.training.digests import digest
-    from finetune.training.interruption import stopped_by_signals
     from finetune.training.metrics import sinks
     from finetune.training.processes import processes
-    from finetune.training.train import Trainer
+    from finetune.training.train import Trainer, stopped_by_signals
 
     made = model_of(name, vocabulary, form, options)
     # New weights follow from the seed, and another processor may draw them otherwise.

@@ -1,6 +1,6 @@
 """Signals in a run of training, raised within a step in this process.
 
-finetune.training.interruption: a signal ends a run between two steps, what it did is kept, and going on changes no bit.
+finetune.training.train: a signal ends a run between two steps, what it did is kept, and going on changes no bit.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from finetune.training import checkpoint
 from finetune.training.config import TrainConfig
-from finetune.training.interruption import stopped_by_signals
 from finetune.training.processes import OneProcess
-from finetune.training.train import Trainer
+from finetune.training.train import Trainer, stopped_by_signals
 
 
 @pytest.fixture(autouse=True)
