@@ -1,5 +1,5 @@
 """Normal forms of the scalar graph: proofs of equality.
 
-`normal` expands a graph into quotients (`ratios`) of `atoms`, modulo the declared identities; `roots` are exact sums of
+`normal` expands a graph into quotients of atoms (`ratios`), modulo the declared identities; `roots` are exact sums of
 square roots, `frames` exact orthogonal vectors.
 """

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-if TYPE_CHECKING:
     Column = np.ndarray[Any, np.dtype[np.float64]]
 else:
     Column = Any

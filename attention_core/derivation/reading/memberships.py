@@ -1,7 +1,7 @@
 r"""Symbols that a paragraph introduces.
 
 What stands left of \in and \sim: symbols with their domains, families with dots between them, random symbols.
-Laws and domains themselves are read in `drawing` and `domains`; how every symbol is entered is at the end.
+Laws and domains themselves are read in `domains`; how every symbol is entered is at the end.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
 
 
 def random_symbols(reader: ReaderState, item: Item, line: int) -> None:
-    """`q, k \\sim \\mathcal{N}(\\mu, \\sigma^2 I_d)` and families, see `drawing`."""
+    """`q, k \\sim \\mathcal{N}(\\mu, \\sigma^2 I_d)` and families, see `domains`."""
     from attention_core.derivation.reading.domains import drawn_symbols
 
     reader.law_index = ""
