@@ -56,7 +56,7 @@ def values(given: tuple[str, ...], kind: Callable[[str], Any], name: str) -> tup
 
 def space_of(options: dict[str, Any], trials: int | None) -> Any:
     """The `Space` of a command's options; they are taken out. Raises: BadInput for values that cannot be."""
-    from finetune.selection.select import Space
+    from finetune.selection.study import Space
 
     given = {name: options.pop(name) for name in LISTS}
     models, methods = values(given["model"], str, "model"), values(given["method"], str, "method") or ("full",)
@@ -86,8 +86,7 @@ def space_of(options: dict[str, Any], trials: int | None) -> Any:
 def select(study: str, storage: str | None, trials: int | None, trials_here: int | None, **options: Any) -> None:
     """Choose models, methods and hyperparameters by dev; the test set is read once, when every trial is done."""
     from finetune.classification.config import ClassifyConfig
-    from finetune.selection.result import table
-    from finetune.selection.select import Selection
+    from finetune.selection.select import Selection, table
 
     space = space_of(options, trials)
     if options.pop("threads") is not None:

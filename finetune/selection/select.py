@@ -1,6 +1,7 @@
 """Choose models, methods and hyperparameters by dev alone, through a study of Optuna that survives a kill.
 
 Trials see train and dev; the test set is sealed until every trial is done, and is then read once for each candidate.
+What comes of it is a table, bars, and what each method trains.
 """
 
 from __future__ import annotations
@@ -8,61 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from torch import nn
 
 from finetune.classification.classify import Run, data_of
 from finetune.classification.config import ClassifyConfig
 from finetune.classification.data import Sides
 from finetune.classification.pretrained import load_pretrained
+from finetune.classification.sealed_test_set import SealedTest
+from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from finetune.memory.out_of_memory import attempt
-from finetune.selection.study import DONE, Study
+from finetune.pictures import bars, parts
+from finetune.selection.study import DONE, Space, Study
+from finetune.training import checkpoint
 from finetune.training.locks import lock_file
-
-Range = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Space:
-    """What is tried: candidates (model and method), and for each the values of three hyperparameters.
-
-    Args: models; methods; learning_rates, values, or one (low, high) for a search on a logarithmic scale; epochs;
-        batch_sizes; trials, of a search, None for every combination.
-    Raises: BadInput where one of them is empty, or a range is given without a number of trials.
-    """
-
-    models: tuple[str, ...]
-    methods: tuple[str, ...] = ("full",)
-    learning_rates: tuple[float, ...] | Range = (1e-4, 5e-4, 1e-3)
-    epochs: tuple[int, ...] = (7, 9)
-    batch_sizes: tuple[int, ...] = (64,)
-    trials: int | None = None
-    is_range: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("models", "methods", "learning_rates", "epochs", "batch_sizes"):
-            values = getattr(self, name)
-            if not values or len(set(values)) != len(values):
-                raise BadInput(
-                    f"{name} should be different values, and at least one, got {', '.join(map(str, values))}"
-                )
-        if self.is_range and (self.trials is None or not 0 < self.learning_rates[0] < self.learning_rates[-1]):
-            raise BadInput("a range of learning rates goes from above 0 to more, and needs a number of trials")
-        if self.trials is not None and self.trials < 1:
-            raise BadInput(f"a search needs at least one trial, got {self.trials}")
-
-    def combinations(self) -> list[dict[str, Any]]:
-        """Every combination, candidates outermost; nothing for a search."""
-        if self.trials is not None:
-            return []
-        return [
-            {"model": model, "method": method, "learning_rate": rate, "epochs": epochs, "batch_size": size}
-            for model in self.models for method in self.methods for rate in self.learning_rates
-            for epochs in self.epochs for size in self.batch_sizes
-        ]  # fmt: skip
 
 
 class Selection:
@@ -198,6 +163,129 @@ class Selection:
             if waiting or running:
                 self.say(f"{waiting} trials wait and {running} run elsewhere: the last one to end reads the test set")
                 return None
-            from finetune.selection.result import results
 
             return results(self)
+
+
+def results(selection: Selection) -> dict[str, Any]:
+    """Everything that came out, as JSON values; written to results.json, results.md, accuracy.png and parts.png.
+
+    Raises: BadInput where the test set has been read for another choice.
+    """
+    rows = [_row(selection, candidate) for candidate in selection.candidates()]
+    good = [row for row in rows if row["dev"] is not None]
+    best = max(good, key=lambda row: row["dev"]["accuracy"]) if good else None
+    found = {
+        "rows": rows, "best": best, "majority": selection.data.baselines(),
+        "leaks": [str(leak) for leak in selection.data.leaks], "trials": selection.study.trials(),
+    }  # fmt: skip
+    folder = selection.folder
+    checkpoint.replace_file(folder / "results.json", (json.dumps(found, indent=2) + "\n").encode())
+    checkpoint.replace_file(folder / "results.md", table(found).encode())
+    _pictures(found, folder)
+    return found
+
+
+def _row(selection: Selection, candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """One candidate: its choice by dev, and the test set's score for it."""
+    row = {**{name: candidate[name] for name in ("model", "method", "reason", "trials")}, "dev": None, "test": None}
+    best = candidate["best"]
+    if best is None:
+        return row
+    row["params"], row["seconds"] = best["params"], best["found"]["seconds"]
+    row["dev"] = {"accuracy": best["value"], "loss": best["found"]["dev_loss"]}
+    row["parameters"] = dict(zip(("trained", "all"), best["found"]["parameters"], strict=True))
+    run = selection.run(best["params"], Sides(selection.data.train, selection.data.dev, None, []))
+    row["parts"] = parts_of(run.classifier)
+    test = selection.data.test
+    if test is not None:
+        named = f"{candidate['model']}\0{candidate['method']}"
+        name = f"test-{candidate['method']}-{hashlib.sha256(named.encode()).hexdigest()[:12]}.json"
+
+        def measure(examples: Examples) -> dict[str, Any]:
+            run.train()  # done already: it puts the best into the model
+            found, words = attempt(lambda: run.score(run.source("test", examples)).to_json())
+            if found is None:
+                raise BadInput(f"the test set does not fit into memory ({words})")
+            return found
+
+        choice = {"params": best["params"], "dev_accuracy": best["value"], "identity": selection.identity()}
+        row["test"] = SealedTest(test, selection.folder / name).read(choice, measure)
+    return row
+
+
+PARTS = ("embeddings", "prompt", "prefix", "layers", "LoRA", "head")
+
+
+def parts_of(classifier: nn.Module) -> list[tuple[str, int, int]]:
+    """The parts of a model from the input to the head: (part, trained, frozen), those without parameters left out."""
+    found = {part: [0, 0] for part in PARTS}
+    for name, parameter in classifier.named_parameters():
+        found[part_of(name)][not parameter.requires_grad] += parameter.numel()
+    return [(part, trained, frozen) for part, (trained, frozen) in found.items() if trained or frozen]
+
+
+def part_of(name: str) -> str:
+    """The part that a parameter belongs to, by its name in a `Classifier`, ours or transformers'."""
+    words = name.split(".")
+    if words[0] == "head":
+        return "head"
+    for mark, part in (
+        ("prompt_vectors", "prompt"),
+        ("prefix_table", "prefix"),
+        ("lora_A", "LoRA"),
+        ("lora_B", "LoRA"),
+    ):
+        if mark in words:
+            return part
+    return "embeddings" if any(word == "embeddings" or word.endswith("_emb") for word in words) else "layers"
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """The results as a table of Markdown: the best by dev is marked, the majority class has a row of its own."""
+    lines = [
+        "| model | method | learning rate | epochs | batch | trained | dev | test (95 % interval) |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in found["rows"]:
+        name = f"| {Path(str(row['model'])).name} | {row['method']} |"
+        if row["dev"] is None:
+            lines.append(f"{name} | | | | 0 | 0 ({str(row['reason'])[:100]}) |".replace("\n", " "))
+            continue
+        p = row["params"]
+        test = "" if row["test"] is None else (
+            f"{row['test']['accuracy']:.4f} ({row['test']['interval'][0]:.4f} to {row['test']['interval'][1]:.4f})"
+        )  # fmt: skip
+        mark = " (best)" if row is found["best"] else ""
+        lines.append(
+            f"{name} {p['learning_rate']:g} | {p['epochs']} | {p['batch_size']} | {row['parameters']['trained']:,} | "
+            f"{row['dev']['accuracy']:.4f}{mark} | {test} |"
+        )
+    majority = found["majority"]
+    lines.append(f"| majority class | | | | | 0 | {majority['dev']:.4f} | {majority.get('test', float('nan')):.4f} |")
+    return "\n".join(lines) + "\n"
+
+
+def _pictures(found: Mapping[str, Any], folder: Path) -> None:
+    rows: Sequence[Mapping[str, Any]] = found["rows"]
+    models = {str(row["model"]) for row in rows}
+    same_name = len({Path(model).name for model in models}) < len(models)
+    short = {model: model if same_name else Path(model).name for model in models}
+    several = len({row["model"] for row in rows}) > 1, len({row["method"] for row in rows}) > 1
+    names = [
+        " ".join(part for part, shown in ((short[str(row["model"])], several[0] or not several[1]),
+                                          (str(row["method"]), several[1])) if shown)
+        for row in rows
+    ]  # fmt: skip
+    groups = {side: [row[side]["accuracy"] if row[side] else 0.0 for row in rows] for side in ("dev", "test")}
+    reasons = {name: str(row["reason"]) for name, row in zip(names, rows, strict=True) if row["dev"] is None}
+    bars(
+        names, groups, folder / "accuracy.png", ylabel="accuracy", reasons=reasons,
+        line=(found["majority"]["dev"], "majority class, dev"),
+    )  # fmt: skip
+    methods: dict[str, Sequence[tuple[str, int, int]]] = {}
+    for row in rows:
+        if row["dev"] is not None:
+            methods.setdefault(str(row["method"]), row["parts"])
+    if methods:
+        parts(methods, folder / "parts.png")

@@ -1,7 +1,7 @@
 """A study of Optuna as a list of trials that several processes share: waiting, running, done, failed with a reason.
 
 A combination of a grid is enqueued once; whoever asks first takes it. A running trial whose lock is free was broken
-off: it is failed and enqueued again, and its training goes on where it was.
+off: it is failed and enqueued again, and its training goes on where it was. `Space` is what the trials are drawn from.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from finetune.errors import BadInput
 from finetune.training.locks import Held, lock_file, try_lock
-
-if TYPE_CHECKING:
-    from finetune.selection.select import Space
 
 NAME = "finetune"
 DONE, FAILED, BROKEN, TWICE = "done", "failed", "broken off", "drawn twice"
@@ -48,6 +46,49 @@ def without_secrets(line: str, url: str) -> str:
         for written in (secret, unquote(secret), unquote_plus(secret)):
             line = line.replace(written, "***") if written else line
     return shown_url(line)
+
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Space:
+    """What is tried: candidates (model and method), and for each the values of three hyperparameters.
+
+    Args: models; methods; learning_rates, values, or one (low, high) for a search on a logarithmic scale; epochs;
+        batch_sizes; trials, of a search, None for every combination.
+    Raises: BadInput where one of them is empty, or a range is given without a number of trials.
+    """
+
+    models: tuple[str, ...]
+    methods: tuple[str, ...] = ("full",)
+    learning_rates: tuple[float, ...] | Range = (1e-4, 5e-4, 1e-3)
+    epochs: tuple[int, ...] = (7, 9)
+    batch_sizes: tuple[int, ...] = (64,)
+    trials: int | None = None
+    is_range: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("models", "methods", "learning_rates", "epochs", "batch_sizes"):
+            values = getattr(self, name)
+            if not values or len(set(values)) != len(values):
+                raise BadInput(
+                    f"{name} should be different values, and at least one, got {', '.join(map(str, values))}"
+                )
+        if self.is_range and (self.trials is None or not 0 < self.learning_rates[0] < self.learning_rates[-1]):
+            raise BadInput("a range of learning rates goes from above 0 to more, and needs a number of trials")
+        if self.trials is not None and self.trials < 1:
+            raise BadInput(f"a search needs at least one trial, got {self.trials}")
+
+    def combinations(self) -> list[dict[str, Any]]:
+        """Every combination, candidates outermost; nothing for a search."""
+        if self.trials is not None:
+            return []
+        return [
+            {"model": model, "method": method, "learning_rate": rate, "epochs": epochs, "batch_size": size}
+            for model in self.models for method in self.methods for rate in self.learning_rates
+            for epochs in self.epochs for size in self.batch_sizes
+        ]  # fmt: skip
 
 
 class Study:

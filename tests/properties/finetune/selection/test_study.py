@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from finetune.errors import BadInput
-from finetune.selection.select import Space
-from finetune.selection.study import DONE, FAILED, Study, shown_url
+from finetune.selection.study import DONE, FAILED, Space, Study, shown_url
 
 GRID = Space(("m",), ("head", "lora"), (0.1, 0.2), (1,), (4,))
 SEARCH = Space(("m",), ("head",), (1e-4, 1e-1), (1, 2), (4,), trials=6, is_range=True)

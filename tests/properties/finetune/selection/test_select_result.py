@@ -1,6 +1,6 @@
 """What a selection comes to.
 
-finetune.selection.result: test read once for each choice, the table, the bars at 0 with a reason, counts by part.
+finetune.selection.select: test read once for each choice, the table, the bars at 0 with a reason, counts by part.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from finetune.classification.config import ClassifyConfig, method_of
 from finetune.models.classifier import Classifier
 from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.peft import inject
-from finetune.selection.result import part_of, parts_of, table
-from finetune.selection.select import Selection, Space
+from finetune.selection.select import Selection, part_of, parts_of, table
+from finetune.selection.study import Space
 from tests.tiny_encoders import write_encoder, write_sst2
 
 
