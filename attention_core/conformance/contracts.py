@@ -30,6 +30,7 @@ from attention_core.conformance.laws import (
     handing_out,
     kv_cache,
     laws_of,
+    linear_attention,
     mask_builder,
     merge,
     module_calls,
@@ -51,6 +52,7 @@ from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
 from attention_core.conformance.subjects.law import Law, with_comparisons, with_roles
+from attention_core.conformance.subjects.linear_subject import LinearAttention
 from attention_core.conformance.subjects.merge_subject import Merger
 from attention_core.conformance.subjects.packed_case import PackedCase
 from attention_core.conformance.subjects.packed_subject import PackedSubject
@@ -264,6 +266,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, merge, Merger),
     partial(packed_contract, varlen, PackedSubject),
     partial(packed_contract, paged, PagedSubject),
+    partial(parameter_contract, linear_attention, LinearAttention),
     batch_invariant_contract,
 )
 

@@ -28,6 +28,10 @@ DECLARED: Mapping[str, tuple[str, ...]] = {
         "compute_outputs",
         "make_causal_mask",
         "apply_causal_mask",
+        "linear",
+        "retention",
+        "gla",
+        "gated-delta",
     ),
     "pairing": ("half", "interleaved"),
 }
@@ -112,6 +116,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "varlen": _ALWAYS | _SERVED,
     "paged": _ALWAYS | _SERVED - {"gradients"},
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
+    "linear-attention": _ALWAYS | {"layout", "accumulate", "scale"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -122,7 +127,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse",),
-    "paged": ("query", "pages", "lse"),
+    "paged": ("query", "pages", "lse"), "linear-attention": ("kind", "state"),
     "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
@@ -134,6 +139,7 @@ NUMBERS: Mapping[str, tuple[Any, float, str]] = {
 WORDS: Mapping[str, tuple[str, ...]] = {
     "inputs": ("kept",), "results": ("shared",), "form": ("pair", "stacked", "in_place"),
     "lse": ("hn", "nh"), "query": ("bnhd", "bhnd", "bhd"), "pages": ("pshd", "phsd"),
+    "state": ("kv", "vk"),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -23,6 +23,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "self-attention-steps": ("B", "n", "H", "d", "E"), "merge": ("parts", "B", "H", "n", "d"),
     "paged": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "page"),
     "varlen": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
+    "linear-attention": ("B", "H", "n", "d", "d_v"),
     "batch-invariant": OF_ATTENTION,
 }  # fmt: skip
 """The sizes that a condition may speak of, by contract."""

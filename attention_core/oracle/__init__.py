@@ -10,6 +10,7 @@ from attention_core.oracle.gradients import Gradients, gradients, merge_gradient
 from attention_core.oracle.masks import allowed, causal_mask, padding, prefix, segments, sliding_window, window
 from attention_core.oracle.packed import packed_attention, split_texts, text_mask
 from attention_core.oracle.positions import alibi_slopes, rotary, sinusoidal
+from attention_core.oracle.recurrence import linear_attention
 from attention_core.oracle.truth import Truth, attention, merge
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "attention",
     "causal_mask",
     "gradients",
+    "linear_attention",
     "merge",
     "merge_gradients",
     "packed_attention",

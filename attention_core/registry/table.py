@@ -180,7 +180,7 @@ def other(
     record: dict[str, Any] = {"contract": contract, "parameters": parameters}
     if contract == "rotary":
         record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
-    if contract in ("kv-cache", "varlen", "paged", "batch-invariant"):
+    if contract in ("kv-cache", "varlen", "paged", "batch-invariant", "linear-attention"):
         record["accumulate"] = "float32"
     return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
 
@@ -225,6 +225,32 @@ OTHER_CONTRACTS = (
             "dtypes": ("float32", "bfloat16", "float16"),
             "arguments": {"block": 16, "splits": 2},  # the interpreter is slow: few programs
         },
+    ),
+    *(
+        other(
+            name,
+            "kernels.linear_attention:chunked_linear_attention",
+            about,
+            "linear-attention",
+            {
+                **dict.fromkeys(others, "of the rows of other kinds"),
+                "block": "tokens of a block; its tests try others",
+            },
+            kind=kind,
+        )
+        for name, about, kind, others in (
+            ("linear", "linear attention in blocks of tokens", "linear", ("log_decay", "beta")),
+            ("retention", "the same with a decay for each head", "retention", ("beta",)),
+            ("gated_linear", "the same with a decay for each feature", "gla", ("beta",)),
+            ("gated_delta", "the gated delta rule in blocks of tokens", "gated-delta", ()),
+        )
+    ),
+    other(
+        "gated_delta_recurrent",
+        "kernels.linear_attention:recurrent_linear_attention",
+        "the gated delta rule, one token after the other",
+        "linear-attention",
+        kind="gated-delta",
     ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(

@@ -37,6 +37,7 @@ FUNCTIONS = (
     "merge",
     "varlen",
     "paged",
+    "linear-attention",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 NUMBERS = count(1)

@@ -152,7 +152,18 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["mask-builder", "heads", "multi-head", "rotary", "bias", "position-table", "kv-cache", "merge"]
+    "name",
+    [
+        "mask-builder",
+        "heads",
+        "multi-head",
+        "rotary",
+        "bias",
+        "position-table",
+        "kv-cache",
+        "merge",
+        "linear-attention",
+    ],
 )
 def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     contract = built_in()[name]

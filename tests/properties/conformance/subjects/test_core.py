@@ -23,6 +23,7 @@ from attention_core.faults import (
     batch_invariance,
     bias,
     kv_cache,
+    linear_attention,
     merge,
     multi_head,
     paged,
@@ -54,6 +55,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "merge": {"dtypes": ("float32",)},
     "varlen": {"dtypes": ("float32",)},
     "paged": {"dtypes": ("float32",)},
+    "linear-attention": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
@@ -64,7 +66,7 @@ RIGHT: dict[str, Any] = {
     "position-table": position_table.correct, "kv-cache": kv_cache.Cache,
     "self-attention": ours.self_attention, "self-attention-steps": ours.attn_softmax,
     "merge": merge.correct, "varlen": varlen.a_loop_over_texts,
-    "paged": paged.gathered_and_masked,
+    "paged": paged.gathered_and_masked, "linear-attention": linear_attention.build("gla"),
 }  # fmt: skip
 
 
