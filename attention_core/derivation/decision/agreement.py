@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.problem import Site
+from attention_core.derivation.decision.defined_sizes import explain_unstated_equation, has_unstated_equation
 from attention_core.derivation.graph.nodes import TooLarge
 from attention_core.derivation.graph.numbers import MAX_PRECISION
 from attention_core.derivation.proofs.contradiction import impossible, is_never_defined
@@ -37,6 +38,12 @@ def summarize_agreement(problem: Problem) -> Finding:
         )
     if not tally.cases:
         return explain_silence(problem)
+    if equation := explain_unstated_equation(problem):
+        advice = "state the equation among the sizes, or correct the bounds and the indices"
+        return Finding(Verdict.UNDECIDED, Evidence(equation, {}, advice))
+    if has_unstated_equation(problem):
+        text = f"the two sides are defined only at values that satisfy an equation not stated: elsewhere {tally.why}"
+        return Finding(Verdict.UNDECIDED, Evidence(text, {}, "say for which values the step is meant"))
     figures: dict[str, Any] = {"cases": tally.cases, "bits": tally.bits, "tuples": len(tally.tuples)}
     text = f"{tally.cases} cases at {len(tally.tuples)} tuples of sizes agree"
     if tally.bits:
