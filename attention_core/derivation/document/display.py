@@ -21,6 +21,7 @@ from attention_core.derivation.latex.tokens import Tok, depth_zero
 
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
 _ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
+_SYSTEM = re.compile(r"(?:\s|%[^\n]*\n|\\text\{[^{}]*\}\s*:)*\\begin\{cases\}\s*(?=\\begin\{aligned\})")
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _ROW_OPENS = re.compile(r"(?:^|\\\\|&|\\q?quad|\\(?:implies|Rightarrow|iff))\s*$")
 _ROW_ENDS = re.compile(r"\s*[.,;]?\s*(?:\\\\|\\tag|$)")
@@ -73,7 +74,16 @@ def _require_environments(text: str, line: int) -> None:
 
 def _without_frames(text: str) -> str:
     """The content of the frames `aligned`, `gather` and so on, every line where it was."""
-    return _without_boxes(_FRAME.sub(lambda m: " ", text))
+    return _without_boxes(_FRAME.sub(lambda m: " ", _without_system(text)))
+
+
+def _without_system(text: str) -> str:
+    r"""The text of a system of equations without the brace `\\begin{cases}` in front of it."""
+    opened = _SYSTEM.match(text)
+    if opened is None or text.count(r"\begin{cases}") != 1 or not text.rstrip(" \t\n.,").endswith(r"\end{cases}"):
+        return text
+    head = "".join(c if c == "\n" else " " for c in opened.group())
+    return head + text[opened.end() :].replace(r"\end{cases}", "")
 
 
 def _without_boxes(text: str) -> str:

@@ -291,7 +291,7 @@ def blocks_of(text: str) -> list[Block]:
     return join_continued(blocks)
 
 
-_GOES_ON = re.compile(r"^\s*(?:&\s*)?(?:=|\\(?:le|ge|leq|geq|approx|equiv|implies|Rightarrow|iff)(?![a-zA-Z]))")
+GOES_ON = re.compile(r"^\s*(?:&\s*)?(?:=|\\(?:le|ge|leq|geq|approx|equiv|implies|Rightarrow|iff)(?![a-zA-Z]))")
 
 
 def join_continued(blocks: list[Block]) -> list[Block]:
@@ -307,7 +307,7 @@ def join_continued(blocks: list[Block]) -> list[Block]:
             isinstance(block, Display)
             and isinstance(last, Display)
             and not (block.error or last.error or block.options)
-            and _GOES_ON.match(block.text)
+            and GOES_ON.match(block.text)
             and not _BEGIN.match(last.text.lstrip())
         ):
             gap = "\n" * max(0, block.line - last.line - last.text.count("\n"))

@@ -127,7 +127,10 @@ def indicator(elab: Elaborator, conditions: tuple[Chain, ...]) -> Term:
             )
             if letter and _indexlike(side):
                 raise elab.fail(f"{letter} is not declared: {declared_as(letter)}")
-            raise elab.fail(f"an indicator compares indices, and '{to_latex(side)}' is none")
+            raise elab.fail(
+                f"an indicator compares indices, and '{to_latex(side)}' is none: write one statement for each case, "
+                r"such as x > 0 \implies f = x"
+            )
         if chain.alone or not set(chain.ops) <= _COMPARISONS:
             raise elab.fail(f"'{to_latex(chain)}' is not understood in an indicator: compare indices, as in [i = j]")
     tests = tuple(inner_condition(elab, chain) for chain in conditions)

@@ -58,6 +58,8 @@ def _constant(elab: Elaborator, name: str) -> Term:
         raise elab.fail(
             r"\Delta is not declared, and \Delta x is read as a product: write one symbol, such as x_\Delta"
         )
+    if name == r"\nabla":
+        raise elab.fail(r"\nabla does not say by what is differentiated: write \nabla_x")
     if name == ONES:
         raise elab.fail(r"a vector of ones needs its size: write \mathbf{1}_n with a declared n")
     if name in elab.context.dropped:

@@ -97,6 +97,9 @@ def bold_letters(text: str) -> Bold:
     )
 
 
+VECTORS = frozenset("xyzuvwhqkbo")
+
+
 def typographic_hint(name: str, bold: Bold) -> Hint:
     """What the letter of a symbol suggests.
 
@@ -232,7 +235,7 @@ class Builder:
             case Sup():
                 return self.power(expr)
             case Transpose(base, letter):
-                if not (letter and (self.key(base) or "").startswith("\\")):  # \gamma^T may be a power
+                if not (letter in self.usage.letters and (self.key(base) or "").startswith("\\")):  # \gamma^T, a power
                     self.hint_array(base, "a transpose")
                 out = Shape()
                 self.solver.waiting.append(self.solver.transpose(self.expr(base), out))
@@ -368,6 +371,8 @@ class Builder:
             if ops[place] == "" and names[1] is not None and self.is_row_before(left, right, names[1]):
                 kind = "matrix" if is_capital(names[1]) else "column"
                 self.hint(right, 2.5, kind, f"{to_latex(left)} {names[1]}")
+            if place == len(factors) - 2 and ops[place] == "" and is_matrix_before(*names):
+                self.hint(right, 1.2, "column", f"{to_latex(left)} {to_latex(right)}")
             if ops[place] == "" and None not in names and is_capital(str(names[1])) and not is_capital(str(names[0])):
                 before = self.key(factors[place - 1]) if place else None
                 if before is None or not is_capital(before):
@@ -444,6 +449,13 @@ class Builder:
         size = size_of(above)
         if size is not None and isinstance(low, Num) and low.value == 1:
             self.bound[index] = self.solver.extents.of(size)
+
+
+def is_matrix_before(left: str | None, right: str | None) -> bool:
+    """Whether `W x` stands here: a capital letter in front of x, h or another letter of vectors."""
+    if left is None or right is None or left.startswith("\\"):
+        return False
+    return is_capital(left) and left[0] not in "LJNTC" and letter_of(right) in VECTORS
 
 
 def size_of(expr: Expr) -> Size | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from attention_core.derivation.document.blocks import Block, Display, Heading
 from attention_core.derivation.document.display import DisplayStatement, statements_of
@@ -21,12 +22,23 @@ from attention_core.derivation.inference.constraints import (
     is_capital,
     typographic_hint,
 )
-from attention_core.derivation.inference.opaque import Opaque
+from attention_core.derivation.inference.opaque import Opaque, is_average, stands_above_everywhere
 from attention_core.derivation.inference.solve import Shape
-from attention_core.derivation.inference.usage import Need, Usage, is_constant, needs, usage_of, whole_names
+from attention_core.derivation.inference.usage import Need, Usage, is_constant, needs, usage_of, walk, whole_names
 from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
 from attention_core.derivation.latex.printer import all_names, symbol_name
-from attention_core.derivation.latex.syntax import Chain, Group, Minus, Name, Num, Sub, Sup, Unreadable, names_in
+from attention_core.derivation.latex.syntax import (
+    Chain,
+    Derivative,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Sub,
+    Sup,
+    Unreadable,
+    names_in,
+)
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Type, matrix
 
@@ -106,6 +118,12 @@ class Inference:
             self.letters = {name for chain in chains for name in all_names(chain)}
         return self.letters | set(context.symbols)
 
+    @cached_property
+    def has_small_transposes(self) -> bool:
+        """Whether the document writes `x^t` for a transpose: t is an exponent everywhere."""
+        chains = [c for k in range(len(self.blocks)) for one in self.statements(k) for c in one.statement.chains]
+        return stands_above_everywhere("t", chains)
+
     def supply(self, context: Context, place: int, statement: DisplayStatement, left: bool = True) -> DisplayStatement:
         """Declare what a statement needs and nobody declared.
 
@@ -118,19 +136,26 @@ class Inference:
         Returns:
             The statement, with symbols in the place of values of functions that are not defined.
         """
-        if _is_declared(context, statement):
+        if _is_declared(context, statement) and not any(
+            isinstance(node, Derivative) for chain in statement.statement.chains for node in walk(chain)
+        ):
             return statement
         around, bold = self.section(place)
-        opaque = Opaque(context, usage_of(around))
+        opaque = Opaque(context, usage_of(around), around, self.has_small_transposes)
         formulas = opaque.chains(around)
         usage = usage_of(formulas)
         chains = opaque.chains(statement.statement.chains)
         own: set[str] = set()
         name = "" if left or not chains else definable(context, statement.statement.chains[0])
+        form = function_form(statement.statement.chains[0].exprs[0]) if name else None
+        if form is not None and not set(form[1]) & whole_names(chains[0].exprs[1]):
+            name = ""  # H(X), whose right side depends on X in a way that nothing says
         if name:
             first = chains[0]
             own = {name} | all_names(statement.statement.chains[0].exprs[0])
             chains[0] = replace(first, exprs=(statement.statement.chains[0].exprs[0], *first.exprs[1:]))
+        elif chains and not left and (name := definable(context, chains[0])):  # H(X), a symbol of its own
+            own = {name}
         statement = replace(statement, statement=replace(statement.statement, chains=tuple(chains)))
         conditions = (*statement.conditions, *statement.offered, *statement.beside)
         own |= {n for c in conditions for n in _bound_by(c)}
@@ -234,8 +259,20 @@ def _declare_again(context: Context, usage: Usage, name: str) -> None:
 def _is_declared(context: Context, statement: DisplayStatement) -> bool:
     """Whether every name in a statement is declared."""
     conditions = (*statement.conditions, *statement.offered, *statement.beside)
-    names = {name for chain in (*statement.statement.chains, *conditions) for name in names_in(chain)}
-    return not {name for name in names - set(context.symbols) if not is_constant(name)}
+    chains = (*statement.statement.chains, *conditions)
+    names = {name for chain in chains for name in names_in(chain)}
+    if {name for name in names - set(context.symbols) if not is_constant(name)}:
+        return False
+    return all(_is_known_part(context, node) for chain in chains for node in walk(chain) if isinstance(node, Sub))
+
+
+def _is_known_part(context: Context, node: Sub) -> bool:
+    """Whether a subscript spells a symbol, or an entry of one."""
+    base = symbol_name(node.base)
+    known = context.symbols.get(base or "")
+    if base is None or known is None or symbol_name(node) in context.symbols:
+        return True
+    return base not in context.inferred or has_entries(known) or bool(known.params)
 
 
 def definable(context: Context, chain: Chain) -> str:
@@ -250,15 +287,35 @@ def definable(context: Context, chain: Chain) -> str:
     left, right = chain.exprs[0], chain.exprs[1]
     form = function_form(left)
     if form is not None:
-        return form[0] if form[0] not in context.symbols and form[0] not in all_names(right) else ""
+        return form[0] if form[0] not in context.symbols and form[0] not in whole_names(right) else ""
     if not isinstance(left, Name | Sub | Sup):
         return ""
     name = symbol_name(left)
     base = symbol_name(left.base) if isinstance(left, Sub) else name
     plain = isinstance(right, Num | Group) or (isinstance(right, Minus) and isinstance(right.body, Num))
-    if name is None or plain or name in context.symbols or base in context.symbols:
+    if name is None or plain or is_average(name) or not (name not in context.symbols or _is_open(context, name)):
         return ""
-    return "" if {name, base} & whole_names(right) else name
+    if base != name and base in context.symbols:
+        return ""
+    return "" if {name, base} & _collect_mentions(context, whole_names(right)) else name
+
+
+def _is_open(context: Context, name: str) -> bool:
+    """Whether a symbol is read as any number or array, so that an equation may say which."""
+    symbol = context.symbols[name]
+    return name in context.inferred and symbol.kind == "array" and symbol.term is None and not symbol.params
+
+
+def _collect_mentions(context: Context, names: set[str]) -> set[str]:
+    """Names, and those that their declarations mention."""
+    out: set[str] = set()
+    waiting = sorted(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in out:
+            out.add(name)
+            waiting += sorted(context.symbols[name].mentions) if name in context.symbols else []
+    return out
 
 
 def _needs_of(context: Context, usage: Usage, chain: Chain) -> Iterator[Need]:

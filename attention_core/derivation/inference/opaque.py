@@ -7,20 +7,25 @@ in a chain rule, is one symbol.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.inference.usage import DELTA, Usage, bound_letters, is_ordinary
+from attention_core.derivation.elaborate.indicators import ONES
+from attention_core.derivation.inference.usage import DELTA, Usage, bound_letters, is_ordinary, walk
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
     Call,
     Chain,
     Derivative,
+    Dots,
     Expr,
     Frac,
     Group,
     Name,
+    Num,
     Sub,
     Sup,
     Times,
@@ -28,7 +33,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
-from attention_core.derivation.terms.context import Context
+from attention_core.derivation.terms.context import Context, Symbol
 
 
 def is_opaque(name: str) -> bool:
@@ -39,6 +44,14 @@ def is_opaque(name: str) -> bool:
 AVERAGES = ("E", "Var", "Cov", "Pr")  # those over a law that a subscript names
 
 
+LABELS = frozenset("QKVOC")  # queries, keys, values, output, content: W^Q is not a power
+
+
+def is_average(name: str) -> bool:
+    """Whether a name stands for what has a meaning of its own: an average, or a derivative of what is not defined."""
+    return name.startswith(tuple(f"{one}_{{" for one in AVERAGES)) or r"\partial" in name
+
+
 def _join(chains: Iterable[Chain]) -> str:
     return ", ".join(to_latex(chain) for chain in chains)
 
@@ -46,8 +59,13 @@ def _join(chains: Iterable[Chain]) -> str:
 class Opaque:
     """Replaces values of unknown functions by symbols, in one section."""
 
-    def __init__(self, context: Context, usage: Usage) -> None:
+    def __init__(self, context: Context, usage: Usage, formulas: Sequence[Chain] = (), turned: bool = False) -> None:
         self.context = context
+        self.powers = {
+            one.above.text for one in walk(tuple(formulas)) if isinstance(one, Big) and isinstance(one.above, Name)
+        }
+        self.turned = turned and "t" not in context.symbols
+        self.differentials = "d" not in context.symbols and leads_everywhere("d", formulas)
         known = {name for name, symbol in context.symbols.items() if name not in context.inferred or symbol.body}
         self.functions = usage.functions - known
 
@@ -61,32 +79,79 @@ class Opaque:
             return tuple(self.replace(one, bound) for one in node)
         if isinstance(node, Derivative):
             return self.slope(node, bound)
-        if not children(node):
+        if node == Name(ONES) and ONES not in self.context.symbols:
+            return Name(r"\text{ones}")
+        if not children(node) or (isinstance(node, Frac) and is_ordinary(self.context, node)):
             return node
-        if isinstance(node, Frac) and is_ordinary(self.context, node):
-            return node
+        if isinstance(node, Chain) and node.ops == ("in",):
+            return Chain((self.replace(node.exprs[0], bound), node.exprs[1]), node.ops, node.lines)
+        if _is_one_symbol(node):
+            letters = names_in(node) & bound
+            return _at_letters(Name(to_latex(_without(node, letters))), letters)
+        if isinstance(node, Sub | Sup) and (renamed := self.rename(node, bound)) is not None:
+            return renamed
         if isinstance(node, Big):
             bound = bound | bound_letters(node)
         if isinstance(node, Times):
             return self.product(node, bound)
-        if isinstance(node, Call) and node.sub and node.function in AVERAGES and not names_in(node) & bound:
+        averaged = isinstance(node, Call) and node.sub and node.function in (*AVERAGES, "argmax")
+        if averaged and not names_in(node) & bound:
             return Name(f"{node.function}_{{{_join(node.sub)}}}[{_join(node.args)}]")
         fields = {name: self.replace(getattr(node, name), bound) for name in node.__slots__}
         return type(node)(**fields)
 
+    def rename(self, node: Sub | Sup, bound: frozenset[str]) -> Expr | None:
+        r"""`1_n`, `e_i`, `A^t` and `W^Q` as what they stand for, None of anything else."""
+        if isinstance(node, Sup):
+            if self.turned and node.exponent == Name("t"):
+                return Transpose(self.replace(node.base, bound))
+            return self.name_with_label(node)
+        if node.base == Name(ONES):
+            return node
+        if node.base == Name("e") and "e" not in self.context.symbols:
+            return Sub(Name(r"\mathrm{e}"), node.items)  # with a subscript it is not a constant
+        if node.base in (Num(Fraction(0)), Num(Fraction(1))):
+            return Sub(Name(ONES if node.base == Num(Fraction(1)) else r"\mathbf{0}"), node.items)
+        return None
+
+    def name_with_label(self, node: Sup) -> Expr | None:
+        """`W_i^Q` with its label in its name, None of a power."""
+        label = node.exponent
+        if not isinstance(label, Name) or label.text in self.context.symbols or label.text in self.powers:
+            return None
+        if label.text not in LABELS and not label.text.startswith(r"\text{"):
+            return None
+        if isinstance(node.base, Sub) and isinstance(node.base.base, Name):
+            return Sub(Name(f"{node.base.base.text}^{{{label.text}}}"), node.base.items)
+        return Name(f"{node.base.text}^{{{label.text}}}") if isinstance(node.base, Name) else None
+
     def slope(self, node: Derivative, bound: frozenset[str]) -> Expr:
         """A derivative, as one symbol where it is by something that is defined itself: the steps of a chain rule."""
-        symbols = [self.context.symbols.get(self.base(one)) for one in node.by]
-        if not any(symbol is not None and symbol.kind == "definition" for symbol in symbols):
+        symbols = [self.symbol(self.base(one)) for one in node.by]
+        unknown = any(isinstance(one, Times) and self.has_value(one) for one in walk(node.body))
+        if not unknown and not any(symbol is not None and symbol.kind == "definition" for symbol in symbols):
             return node
         body = f"\\partial({to_latex(_without(node.body, names_in(node) & bound))})"
         by = ", ".join(to_latex(_without(one, names_in(node) & bound)) for one in node.by)
         return _at_letters(Name(f"{body} / \\partial({by})"), names_in(node) & bound)
 
+    def has_value(self, node: Times) -> bool:
+        """Whether a function that is not defined stands in front of its argument, as a part: `s(x)_i`."""
+        pairs = zip(node.factors, node.ops, node.factors[1:], strict=False)
+        return any(
+            not op and symbol_name(left) in self.functions and isinstance(right, Sub) and isinstance(right.base, Group)
+            for left, op, right in pairs
+        )
+
+    def symbol(self, name: str) -> Symbol | None:
+        """The symbol of this name, of a section that has ended as well."""
+        ended = self.context.ended.get(name)
+        return self.context.symbols.get(name) or (ended[0] if ended is not None and not ended[1] else None)
+
     def base(self, variable: Expr) -> str:
         """The symbol that a variable is, or is an entry of."""
         name = symbol_name(variable) or ""
-        while name not in self.context.symbols and isinstance(variable, Sub):
+        while self.symbol(name) is None and isinstance(variable, Sub):
             variable = variable.base
             name = symbol_name(variable) or ""
         return name
@@ -97,18 +162,50 @@ class Opaque:
         place = 0
         while place < len(factors):
             name = symbol_name(factors[place])
+            if name == ONES and place < len(ops) and not ops[place] and isinstance(factors[place + 1], Group):
+                place += 2  # an indicator
+                continue
             called = None
-            if place < len(ops) and not ops[place] and name == DELTA.strip() and name not in self.context.symbols:
+            if self.is_differential(factors[place]) and place < len(ops) and not ops[place]:
+                called = self.differential(factors, ops, place, bound)
+            elif place < len(ops) and not ops[place] and name == DELTA.strip() and name not in self.context.symbols:
                 called = _increment(factors[place + 1])
             elif place < len(ops) and not ops[place] and name in self.functions:
                 called = self.value(factors[place], factors[place + 1], bound)
-            if called is None:
+            if called is None and place and not ops[place - 1] and isinstance(factors[place], Group):
+                factors[place] = self.inside(factors[place], bound)  # it may hold arguments
+            elif called is None:
                 factors[place] = self.replace(factors[place], bound)
             else:
                 factors[place : place + 2] = [called]
                 del ops[place]
             place += 1
         return Times(tuple(factors), tuple(ops)) if ops else factors[0]
+
+    def inside(self, node: Expr, bound: frozenset[str]) -> Expr:
+        """A bracket with what stands in it replaced, but not the bracket."""
+        assert isinstance(node, Group)
+        return replace(node, items=self.replace(node.items, bound))
+
+    def is_differential(self, factor: Expr) -> bool:
+        r"""Whether a factor is the d or the `\nabla` of what follows."""
+        return factor == Name(r"\nabla") or (self.differentials and _is_d(factor))
+
+    def differential(self, factors: list[Expr], ops: list[str], place: int, bound: frozenset[str]) -> Expr | None:
+        r"""`d V` and `d \sigma(x)` as one symbol; the argument of a function is taken out of the factors."""
+        head, target = to_latex(factors[place]), factors[place + 1]
+        name = symbol_name(target)
+        known = self.symbol(name or "")
+        called = name in self.functions or (known is not None and bool(known.body))
+        if name is not None and called and place + 2 < len(factors) and not ops[place + 1]:
+            found = self.value(Name(f"{head} {to_latex(target)}"), factors[place + 2], bound)
+            if found is not None:
+                del factors[place + 2], ops[place + 1]
+                return found
+        if name is None and not isinstance(target, Call | Group):
+            return None
+        letters = names_in(target) & bound
+        return _at_letters(Name(f"{head} {to_latex(_without(target, letters))}"), letters)
 
     def value(self, head: Expr, argument: Expr, bound: frozenset[str]) -> Expr | None:
         """The symbol for `f(x)`, with what stands above and below it; None where no bracket follows."""
@@ -129,6 +226,43 @@ class Opaque:
                 inner = self.value(head, base, bound)
                 return None if inner is None else Sub(inner, items)
         return None
+
+
+def _is_d(expr: Expr) -> bool:
+    """Whether a factor is a d, `d^2` or `d_Q` that may stand in front of what is differentiated."""
+    return expr == Name("d") or (isinstance(expr, Sup | Sub) and expr.base == Name("d"))
+
+
+def leads_everywhere(letter: str, formulas: Iterable[Chain]) -> bool:
+    """Whether a letter stands in front of another factor wherever it occurs, as the d of a differential does."""
+    count = led = 0
+    for node in (one for formula in formulas for one in walk(formula)):
+        count += node == Name(letter)
+        if isinstance(node, Times):
+            led += sum(_is_d(one) and not op for one, op in zip(node.factors, node.ops, strict=False))
+        elif isinstance(node, Frac):
+            led += node.top == Name(letter)
+    return 0 < count <= led
+
+
+def stands_above_everywhere(letter: str, formulas: Iterable[Chain]) -> bool:
+    """Whether a letter is an exponent wherever it occurs, more than once: it may be the mark of a transpose."""
+    nodes = [node for formula in formulas for node in walk(formula)]
+    count = sum(node == Name(letter) for node in nodes)
+    return 1 < count == sum(isinstance(node, Sup) and node.exponent == Name(letter) for node in nodes)
+
+
+def _is_one_symbol(node: Any) -> bool:
+    """Whether nothing is done with what stands in a node: an integral, a normal law, several things in brackets."""
+    if isinstance(node, Big):
+        return node.op == "int"
+    return (isinstance(node, Call) and node.function == "Normal") or (isinstance(node, Group) and _is_tuple(node))
+
+
+def _is_tuple(node: Group) -> bool:
+    """Whether several things stand in round or curly brackets: a symbol of its own."""
+    plain = all(item.alone and not isinstance(item.exprs[0], Dots) for item in node.items)
+    return node.bracket in ("(", "{") and len(node.items) > 1 and plain
 
 
 def _increment(expr: Expr) -> Expr | None:

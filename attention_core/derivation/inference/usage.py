@@ -30,6 +30,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Transpose,
     children,
+    names_in,
 )
 from attention_core.derivation.terms.context import Context, has_entries
 
@@ -64,6 +65,7 @@ class Usage:
 
     arrays: dict[str, int] = field(default_factory=dict)  # bases with indices, and how many
     functions: set[str] = field(default_factory=set)  # letters in front of (x)
+    letters: set[str] = field(default_factory=set)  # all of them
     runs: dict[str, str] = field(default_factory=dict)  # bases that are written out with dots, and the last index
 
 
@@ -87,7 +89,7 @@ def index_parts(node: Sub) -> list[Expr]:
 
 def bound_letters(node: Big) -> set[str]:
     """The letters that a sum or a product binds."""
-    if node.op == "lim":
+    if node.op in ("lim", "int"):
         return set()
     found = set()
     for chain in node.below:
@@ -129,7 +131,19 @@ def index_letters(formula: object) -> set[str]:
         elif isinstance(node, Sub) and node.base == Name(r"\delta"):
             parts = index_parts(node)
             found |= {part.text for part in parts if isinstance(part, Name)} if len(parts) == 2 else set()
+        elif isinstance(node, Times):
+            found |= {name for group in _find_indicators(node) for name in names_in(group)}
     return found
+
+
+def _find_indicators(node: Times) -> list[Group]:
+    r"""The brackets of the indicators `\mathbf{1}[i = j]` in a product."""
+    pairs = zip(node.factors, node.ops, node.factors[1:], strict=False)
+    return [
+        right
+        for left, op, right in pairs
+        if left == Name(ONES) and not op and isinstance(right, Group) and not all(item.alone for item in right.items)
+    ]
 
 
 def _arrays(formulas: Sequence[Chain]) -> dict[str, int]:
@@ -194,6 +208,7 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
     found = Usage(_arrays(formulas), runs=_runs(formulas))
     found.arrays |= {base: 1 for base in found.runs if base not in found.arrays}
     alone, led = Counter[str](), Counter[str]()  # how often a name stands anywhere, and in front of a bracket
+    found.letters |= {name for formula in formulas for name in names_in(formula)}
     for formula in formulas:
         for node in walk(formula):
             if isinstance(node, Times):
@@ -206,8 +221,18 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
             if isinstance(node, Name | Sub) and (name := symbol_name(node)) is not None:
                 alone[name] += 1
     found.functions |= {n for n, times in led.items() if letter_of(n) in FUNCTIONS or times == alone[n]}
-    found.functions -= CONSTANTS
+    found.functions -= CONSTANTS - _informations(formulas)
     return found
+
+
+def _informations(formulas: Iterable[Chain]) -> set[str]:
+    """I, if it stands in front of several arguments: mutual information, and not the identity."""
+    for node in (one for formula in formulas for one in walk(formula)):
+        if isinstance(node, Times):
+            for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
+                if left == Name("I") and not op and isinstance(right, Group) and len(right.items) > 1:
+                    return {"I"}
+    return set()
 
 
 def _letters(part: Expr) -> set[str]:
@@ -250,6 +275,10 @@ def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = 
             yield from needs(context, usage, part, bound)
     elif isinstance(node, Sub):
         yield from _needs_of_subscript(context, usage, node, bound)
+    elif isinstance(node, Times) and (conditions := _find_indicators(node)) and ONES not in context.symbols:
+        compared = sorted({name for group in conditions for name in names_in(group)} - bound - set(context.symbols))
+        yield from (Need(name, "index") for name in compared)
+        yield from needs(context, usage, tuple(f for f in node.factors if not any(f is g for g in conditions)), bound)
     elif isinstance(node, Name):
         name = node.text
         if name not in context.symbols and name not in bound and not is_constant(name):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from attention_core.derivation.latex.case_values import end_of_cases, with_indicators
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import (
     ACCENTS,
@@ -85,6 +86,13 @@ def _read_accent(lexer: Lexer, name: str, end: int) -> int:
 def _tag(lexer: Lexer, name: str, end: int) -> int:
     inner, end = read_braces(lexer.text, end, lexer.line)
     lexer.emit("TAG", inner.strip())
+    return end
+
+
+def _nabla(lexer: Lexer, name: str, end: int) -> int:
+    """A gradient by what stands below; without it a letter, which says nothing of the variable."""
+    below = lexer.text[end:].lstrip().startswith("_")
+    lexer.emit("NABLA" if below else "NAME", "" if below else r"\nabla")
     return end
 
 
@@ -220,6 +228,11 @@ def _environment(lexer: Lexer, which: str, end: int) -> int:
     inner, after = read_braces(lexer.text, end, lexer.line)
     name = inner.strip().rstrip("*")
     if name == "cases":
+        found = end_of_cases(lexer.text, after) if which == "begin" else None
+        written = with_indicators(found[0]) if found is not None else ""
+        if found is not None and written:
+            lexer.lex_inner(written)
+            return found[1]
         raise Unreadable(
             r"\begin{cases} is not understood: write one statement for each case, such as x > 0 \implies f = x",
             lexer.line,
@@ -267,6 +280,8 @@ HANDLERS: dict[str, Handler] = {
     "prime": _token("NAME", "'"),
     "infty": _token("INF"),
     "sqrt": _root,
+    "int": _token("BIGOP", "int"),
+    "nabla": _nabla,
     "xrightarrow": _limit_arrow,
     **dict.fromkeys(("tag", "label"), _tag),
     **dict.fromkeys(("boxed", "fbox"), _read_box),

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from attention_core.derivation.latex import layout  # noqa: F401  # fills the table of commands
 from attention_core.derivation.latex.commands import HANDLERS, read_command
+from attention_core.derivation.latex.integrals import enclose_integrals
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES, Tok
 
@@ -257,7 +258,8 @@ def is_known_command(name: str) -> bool:
 
 def tokenize(text: str, line: int = 1) -> list[Tok]:
     """All tokens of one formula that starts on `line`."""
-    return Lexer(text, line).run()
+    tokens = Lexer(text, line).run()
+    return enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens
 
 
 # -- bars ------------------------------------------------------------------------------------------------------------

@@ -49,16 +49,17 @@ atom: NUM -> number | NAME -> name | INF -> infinity | DOTS -> dots
     | PFRAC LBRACE PARTIAL [CARET power] factors RBRACE LBRACE bys RBRACE -> derivative
 row: cell (AMP cell)*
 cell: [expr]
-bys: (PARTIAL simple)+
+bys: variable+
+variable: PARTIAL simple [simple]
 bracket: LPAR items RPAR -> round | LBRACK items RBRACK -> square | LPAR items RBRACK -> round_square
        | LBRACK items RPAR -> square_round | LSET items RSET -> set | LBRACE expr RBRACE -> braces
-items: item (COMMA item)* -> commas | item (SEMI item)+ -> semis
+items: item ((COMMA | SEMI) item)* -> list_items
 ?item: chain
 argument: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
 script: LBRACE subitem (COMMA subitem)* RBRACE -> subscripts | NUM -> sub_number | NAME -> sub_name
       | INF -> sub_infinity
 ?subitem: chain | [expr] COLON [expr] -> slice
-power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
+power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name | INF -> infinity
      | TIMES -> star | LBRACE TIMES RBRACE -> inside_star | PLUS -> sign_mark | MINUS -> sign_mark
 
 head: FUNC -> function | head UNDER script -> head_sub | head CARET power -> head_sup | head TRANS -> head_sup
@@ -68,6 +69,8 @@ prefixed: head open -> open_call
         | bighead body -> big
         | NABLA UNDER script bracketed -> nabla
         | NABLA UNDER script body_open -> nabla
+        | PARTIAL UNDER script bracketed -> nabla
+        | PARTIAL UNDER script body_open -> nabla
         | dhead bracketed -> derive
         | dhead body_open -> derive
 open: openfactors | called | prefixed
@@ -110,6 +113,8 @@ def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
     starts = ("NUM", "NAME", "LPAR", "LBRACK", "LBRACE", "LBAR", "MINUS", "FRAC", "SQRT", "FUNC")
     for i, token in enumerate(tokens):
         if token.kind == "GAP":
+            if stack and stack[-1][0] == "BEGINMAT" and token.value != r"\;" and _is_column(tokens, i):
+                out.append(Tok("AMP", "&", token.line, token.start))
             following = next((t.kind for t in tokens[i + 1 :] if t.kind != "GAP"), "")
             row = bool(stack) and stack[-1] == ("LBRACK", True)
             if row and out and out[-1].kind in ends and following in starts:
@@ -121,6 +126,16 @@ def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
             stack.pop()
         out.append(token)
     return out
+
+
+def _is_column(tokens: list[Tok], place: int) -> bool:
+    """Whether a gap stands between two entries of a matrix that is written without alignment marks."""
+    first = next(i for i in range(place, -1, -1) if tokens[i].kind == "BEGINMAT")
+    last = next((i for i in range(place, len(tokens)) if tokens[i].kind == "ENDMAT"), place)
+    if any(t.kind in ("AMP", "BEGINMAT", "ENDMAT") for t in tokens[first + 1 : last]):
+        return False
+    following = next((t.kind for t in tokens[place + 1 :] if t.kind != "GAP"), "")
+    return tokens[place - 1].kind not in ("GAP", "BEGINMAT", "NEWROW") and following not in ("ENDMAT", "NEWROW")
 
 
 def parse_tokens(tokens: list[Tok]) -> Statement:

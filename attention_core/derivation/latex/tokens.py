@@ -65,7 +65,6 @@ OPERATORS = {
     r"\times": ("TIMES", "*"), r"\odot": ("TIMES", "o"), r"\circ": ("TIMES", "o"), "/": ("TIMES", "/"),
     ",": ("COMMA", ","), ";": ("SEMI", ";"), ":": ("COLON", ":"), r"\colon": ("COLON", ":"),
     r"\partial": ("PARTIAL", ""),
-    r"\nabla": ("NABLA", ""),
     r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""),
 }  # fmt: skip
 

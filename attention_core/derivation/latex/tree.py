@@ -145,6 +145,13 @@ class Build(Transformer[Token, Any]):
     def bys(self, *parts: Any) -> tuple[Expr, ...]:
         return tuple(p for p in parts if not isinstance(p, Token))
 
+    def variable(self, mark: Token, variable: Expr, rest: Expr | None = None) -> Expr:
+        if rest is None:
+            return variable
+        if variable != Name(r"\Delta") or not isinstance(rest, Name):
+            raise Unreadable("a derivative is by one symbol behind each \\partial", int(mark.line or 0))
+        return Name(rf"\Delta {rest.text}")
+
     def derivative(self, *parts: Any) -> Expr:
         body = next(p for p in parts[3:] if not isinstance(p, Token) and p is not None and not isinstance(p, tuple))
         power = parts[4] if isinstance(parts[3], Token) and parts[3].type == "CARET" else None
@@ -162,14 +169,13 @@ class Build(Transformer[Token, Any]):
     def nabla(self, _: Token, __: Token, by: tuple[Chain, ...], body: Expr) -> Expr:
         return Derivative(body, tuple(c.exprs[0] for c in by), nabla=True)
 
-    def commas(self, *parts: Any) -> tuple[tuple[Chain, ...], bool]:
-        return tuple(p for p in parts if isinstance(p, Chain)), False
-
-    def semis(self, *parts: Any) -> tuple[tuple[Chain, ...], bool]:
-        return tuple(p for p in parts if isinstance(p, Chain)), True
+    def list_items(self, *parts: Any) -> tuple[tuple[Chain, ...], set[str]]:
+        return tuple(p for p in parts if isinstance(p, Chain)), {p.type for p in parts if isinstance(p, Token)}
 
     def round(self, opening: Token, items: Any, closing: Token) -> Expr:
-        return Group(str(opening), items[0], str(closing), items[1])
+        if len(items[1]) > 1 and opening.type != "LPAR":
+            raise Unreadable("a ; among commas is understood in round brackets only", int(opening.line or 0))
+        return Group(str(opening), items[0], str(closing), items[1] == {"SEMI"})
 
     square = round_square = square_round = set = round
 
@@ -216,8 +222,8 @@ class Build(Transformer[Token, Any]):
         return Call(head.function, (), head.sub, parts[1])
 
     def call(self, head: Call, opening: Token, items: Any, __: Token) -> Expr:
-        args, semicolons = items
-        if semicolons:
+        args, marks = items
+        if marks == {"SEMI"}:
             args = (Chain((Group("[", args, "]", True),)),)
         elif opening.type == "LBRACK" and len(args) > 1 and head.function not in ("E", "Var", "Cov", "Pr"):
             args = (Chain((Group("[", args, "]"),)),)

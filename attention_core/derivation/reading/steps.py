@@ -16,9 +16,11 @@ from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.infer import Inference, definable
+from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
 from attention_core.derivation.reading.constraints import constrains
+from attention_core.derivation.reading.continued import complete_displays
 from attention_core.derivation.reading.declare import Reader, declare
 from attention_core.derivation.reading.defining import Around, defining
 from attention_core.derivation.reading.far_words import FarRelation, FarWords, far_relations_in, far_words_in
@@ -109,6 +111,7 @@ def steps_of(text: str, infer: bool = False) -> tuple[list[Step | Unread], list[
         return [Unread(f"line-{line}", line, "", message)], []
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
+    blocks = complete_displays(blocks) if infer else blocks
     inference = Inference(blocks) if infer else None
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference)
@@ -354,6 +357,10 @@ def _display(
             if _is_declaration(context, written_one):
                 context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
                 continue
+            if (updated := _find_update(written_one)) is not None:
+                context.understood.append((written_one.line, f"an update, which states nothing: {written_one.source}"))
+                context.forget(updated, written_one.line)
+                continue
             one = supply(written_one, False)
         if around is not None and one is not None:
             one = _without_definition(context, one, around, supply is not None)
@@ -391,6 +398,15 @@ def _is_declaration(context: Context, one: DisplayStatement) -> bool:
     return name is not None and (name not in context.symbols or name in context.inferred)
 
 
+def _find_update(one: DisplayStatement) -> str | None:
+    """The symbol that `x := x - g` gives another value, None of any other statement."""
+    chains = one.statement.chains
+    if len(chains) != 1 or chains[0].ops != (":=",):
+        return None
+    name = symbol_name(chains[0].exprs[0])
+    return name if name in whole_names(chains[0].exprs[1]) else None
+
+
 def _is_definition(one: DisplayStatement) -> bool:
     return one.defines or (len(one.statement.chains) == 1 and one.statement.chains[0].ops[:1] == (":=",))
 
@@ -410,6 +426,9 @@ def _without_definition(
         return one
     trial = context.copy()
     trial.understood = []
+    inferred = infer and name in trial.inferred
+    if inferred:
+        trial.forget(name, one.line)
     first = Chain(chain.exprs[:2], chain.ops[:1], chain.lines[:1])
     try:
         Reader(trial, Paragraph(one.line, one.source)).define_chain(first, one.source, one.line)
@@ -417,7 +436,13 @@ def _without_definition(
         return one
     message = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
     before, after = context.symbols.get(name), trial.symbols.get(name)
-    if before is not None and after is not None and after.term is not None and before.type != after.term.type:
+    if (
+        not inferred
+        and before is not None
+        and after is not None
+        and after.term is not None
+        and before.type != after.term.type
+    ):
         return one
     context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
     context.inferred = trial.inferred

@@ -84,7 +84,7 @@ def test_every_relation_of_a_row_is_a_step(row: str, steps: list[str]) -> None:
         (r"a = b \text{ for all } n \ge 2 \\ \text{for } c > 0 \tag{x} \\ \text{for } d > 0, a < b", "could be a condition or a claim"),
         (r"\text{for } c > 0", "belong to no statement"),
         (r"a = b \text{ otherwise}", "otherwise"),
-        (r"a = \begin{cases} b & c > 0 \\ c & \text{otherwise} \end{cases}", "one statement for each case"),
+        (r"a = \begin{cases} b & c > 0 \\ c \end{cases}", "one statement for each case"),
     ],
 )  # fmt: skip
 def test_what_could_be_lost_is_unreadable(row: str, words: str) -> None:

@@ -126,3 +126,23 @@ def test_expressions_without_a_relation_are_counted_not_checked() -> None:
     report = check("The vector $$x$$ has the norm\n\n$$ \\|x\\| = \\sqrt{x^\\top x} $$")
     assert len(report.steps) == 1
     assert (1, "nothing to check: x") in report.understood
+
+
+def test_an_equation_defines_what_was_only_inferred() -> None:
+    text = "$$ 2 z = z + z $$\n\n$$ z = x + y $$\n\n$$ 2 z = 2 x + 2 y $$\n\n$$ z = x $$\n"
+    steps = [(step.line, str(step.verdict)) for step in check_document(text, infer=True).steps]
+    assert [line for line, _ in steps] == [1, 5, 7]
+    assert steps[1][1] in ("PROVED", "EXACT") and steps[2][1] == "UNDECIDED"
+
+
+def test_a_value_of_an_unknown_function_is_defined_once_as_a_symbol() -> None:
+    text = "$$ H(X) = \\int p(x) \\, dx $$\n\n$$ H(X) + 1 = 1 + \\int p(x) \\, dx $$\n\n$$ x := x - g $$\n"
+    (step,) = check_document(text, infer=True).steps
+    assert (step.line, step.verdict in ("PROVED", "EXACT")) == (3, True), step.evidence.text
+
+
+@pytest.mark.parametrize("left", [r"\mathbb{E}_{x \sim p}[f(x)]", r"\frac{\partial L}{\partial h}"])
+def test_what_has_a_meaning_of_its_own_is_not_defined(left: str) -> None:
+    text = f"$$ h = 2 x $$\n\n$$ {left} = y + 1 $$\n"
+    (step,) = check_document(text, infer=True).steps
+    assert step.verdict == "UNDECIDED", step.evidence.text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attention_core.derivation.inference.opaque import Opaque
+from attention_core.derivation import check_document
+from attention_core.derivation.inference.opaque import Opaque, stands_above_everywhere
 from attention_core.derivation.inference.usage import usage_of
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import to_latex
@@ -17,11 +18,31 @@ from attention_core.derivation.terms.context import Context
         ("2 f(x)^2", "2 f(x)^{2}"),
         (r"\sum_i f(x_i)", r"\sum_{i} f(x_{\cdot})_{i}"),
         (r"\Delta W x", r"\Delta W x"),
+        (r"\sum_i \int f(t) x_i \, dt", r"\sum_{i} \int (f (t) x_{\cdot},t)_{i}"),
+        (r"d f(x) \cdot h - d V", r"d f(x) \cdot h - d V"),
+        (r"\nabla f(x) + W_i^Q", r"\nabla f(x) + W^{Q}_{i}"),
+        (r"d^2 f(x) \cdot (h, k)", r"d^{2} f(x) \cdot (h,k)"),
+        (r"p(x; a, b) + \mathcal{N}(x; a, b)", r"p(x, a, b) + \operatorname{Normal}(x, a, b)"),
+        (r"1_n + 0_n", r"\mathbf{1}_{n} + \mathbf{0}_{n}"),
         (r"\frac{\partial f(x)}{\partial x}", r"\nabla_{x} f (x)"),
     ],
 )
 def test_the_value_is_one_symbol(formula: str, read: str) -> None:
     chain = parse_statement(formula).chains[0]
-    (found,) = Opaque(Context(), usage_of([chain])).chains([chain])
+    (found,) = Opaque(Context(), usage_of([chain]), [chain]).chains([chain])
     assert to_latex(found) == read
     assert (found == chain) == ("partial" in formula)
+
+
+def test_a_letter_that_is_always_an_exponent_may_mark_a_transpose() -> None:
+    chain = parse_statement("A^t B^t").chains[0]
+    (found,) = Opaque(Context(), usage_of([chain]), [chain], turned=True).chains([chain])
+    assert to_latex(found) == r"A^\top B^\top"
+    assert stands_above_everywhere("t", [chain])
+    assert not stands_above_everywhere("t", [chain, parse_statement("t + 1").chains[0]])
+
+
+def test_what_an_integral_depends_on_is_not_lost() -> None:
+    text = r"$$ \sum_{i=1}^n \int f(t) x_i \, dt = n \int f(t) x_1 \, dt $$"
+    (step,) = check_document(text, infer=True).steps
+    assert step.verdict == "UNDECIDED", step.evidence.text

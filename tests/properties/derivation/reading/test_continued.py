@@ -1,0 +1,28 @@
+"""Displays that begin with a relation, behind words."""
+
+from __future__ import annotations
+
+from attention_core.derivation import check_document
+from attention_core.derivation.document.blocks import Display
+from attention_core.derivation.document.source import blocks_of
+from attention_core.derivation.reading.continued import complete_displays
+
+TEXT = "$$ a = b + c $$\n\nWhich is:\n\n$$ = c + b $$\n\n# Next\n\n$$ = d $$\n"
+
+
+def displays(text: str) -> list[str]:
+    return [block.text.strip() for block in complete_displays(blocks_of(text)) if isinstance(block, Display)]
+
+
+def test_the_last_side_stands_in_front() -> None:
+    assert displays(TEXT) == ["a = b + c", "b + c = c + b", "= d"]
+
+
+def test_two_statements_have_no_last_side() -> None:
+    assert displays("$$ a = b \\\\ c = d $$\n\nSo\n\n$$ = e $$\n")[1] == "= e"
+
+
+def test_such_a_display_is_read_where_symbols_are_inferred() -> None:
+    verdicts = [str(step.verdict) for step in check_document(TEXT, infer=True).steps]
+    assert verdicts[0] in ("PROVED", "EXACT") and verdicts[1] == "UNREADABLE"
+    assert str(check_document(TEXT).steps[1].verdict) == "UNREADABLE"
