@@ -138,9 +138,9 @@ def boolq_table(rows: list[dict[str, Any]]) -> list[str]:
     ]  # fmt: skip
     for f in rows:
         low, high = wilson(f["correct"], f["count"])
-        part = "" if f["count"] == counts[-1] else f", the first {f['count']} examples"
         lines.append(
-            f"| {MODELS[f['model']]} | {f['row']}{part} | {f['correct'] / f['count']:.3f} | {low:.3f} to {high:.3f} | "
+            f"| {MODELS[f['model']]} | {f['row']}{sample(f, counts[-1])} | "
+            f"{f['correct'] / f['count']:.3f} | {low:.3f} to {high:.3f} | "
             f"{f['unreadable']} | {f['answered_true']} / {f['answered_false']} | {beside(low, high, f['majority'])} | "
             f"{beside(low, high, f['chance'])} |"
         )
@@ -162,6 +162,11 @@ def boolq_table(rows: list[dict[str, Any]]) -> list[str]:
         "![Accuracy of each row with its interval](pictures/prompting_boolq.svg)", "",
     ]  # fmt: skip
     return lines
+
+
+def sample(f: dict[str, Any], most: int) -> str:
+    """Say of a row with fewer examples than the others which these are, and their majority class."""
+    return "" if f["count"] == most else f", the first {f['count']} (majority class {f['majority']:.3f})"
 
 
 def beside(low: float, high: float, baseline: float) -> str:
@@ -203,7 +208,10 @@ def draw(found: list[dict[str, Any]]) -> None:
             low, high = wilson(f["correct"], f["count"])
             axes.plot([low, high], [place, place], color="C0" if f["model"] == "smollm2" else "C1", lw=3)
             axes.plot([f["correct"] / f["count"]], [place], "o", color="k", ms=4)
-        axes.set_yticks(range(len(rows)), [f"{MODELS[f['model']]}\n{f['row']}" for f in rows], fontsize=8)
+        most = max(f["count"] for f in rows)
+        axes.set_yticks(
+            range(len(rows)), [f"{MODELS[f['model']]}\n{f['row']}{sample(f, most)}" for f in rows], fontsize=8
+        )
         axes.invert_yaxis()
         axes.axvline(rows[0]["majority"], color="gray", ls=":", label="majority class")
         axes.axvline(rows[0]["chance"], color="gray", ls="--", label="chance")
