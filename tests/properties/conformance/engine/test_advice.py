@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
+from attention_core.conformance.engine.advice import fails_without_keys
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look.candidates import of_masks_and_causality, of_plain_calls
+from attention_core.conformance.report.law_result import LawResult
 from attention_core.declaration.implementation import CHOICES, CLAIMS
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.reference import build, correct
@@ -180,3 +182,13 @@ def test_a_fault_with_keys_is_not_declared_away(scale: float, laws: tuple[str, .
     report = check_implementation(Implementation(wrong), effort="quick", seed=0, laws=laws)
     assert report.verdict == "refuted"
     assert not any("--sizes" in line for line in report.advice)
+
+
+def test_an_exception_that_another_law_met_is_not_declared_away() -> None:
+    raised = "a valid call raised IndexError: amax()"
+    alone = [LawResult(EMPTY[0], "refuted", 1, 0.1, message=raised)]
+    beside = [*alone, LawResult("stays_finite", "refuted", 1, 0.1, message=raised)]
+    record = Implementation(largest_first)
+    assert fails_without_keys(record, alone)
+    assert not fails_without_keys(record, beside)
+    assert not fails_without_keys(record, beside[1:])

@@ -55,7 +55,9 @@ def test_a_known_failure_is_suppressed() -> None:
 
 def test_a_finding_keeps_its_name_when_its_case_changes() -> None:
     first, second = report("refuted"), report("refuted")
-    second.laws[0].message = "other"
+    other_case = Counterexample(LAW, "got 3, but should be 4", "n_q=2", {}, "assert 0", shrunk=True)
+    second.laws[0].counterexample = other_case
+    assert results(first)[0]["message"] != results(second)[0]["message"]
     other = report("refuted", law="is_permutation_invariant")
     keys = [results(each)[0]["partialFingerprints"]["targetAndLaw/v1"] for each in (first, second, other)]
     assert keys[0] == keys[1] != keys[2]
