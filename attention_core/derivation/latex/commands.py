@@ -1,17 +1,22 @@
-"""The tokens of LaTeX commands.
+r"""The tokens of LaTeX commands.
 
 Commands with letters: symbols, functions, fractions, styles, alphabets, words, boxes, arrows, environments.
 Each function takes the lexer it works for, with the place behind the command, and returns where the text goes on.
+
+Values by cases, `\begin{cases} a & \text{if } i = j \\ b & \text{otherwise} \end{cases}`, are written with indicators,
+`\mathbf{1}[i = j] (a) + (1 - \mathbf{1}[i = j]) (b)`: the first case that holds counts. Where none holds the value is
+not defined, so that without "otherwise" the sum is divided by the indicator of all cases.
+What commands of layout hold (colours, braces above and below) is read as if they were not there. A label of a brace is
+a remark, so one with a relation is refused: nothing that may be a claim is passed over.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from attention_core.derivation.latex.case_values import end_of_cases, with_indicators
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import (
     ACCENTS,
@@ -26,19 +31,89 @@ from attention_core.derivation.latex.tokens import (
     RELATIONS,
     STYLES,
     WORDS,
+    TokenStream,
     depth_zero,
 )
 
-if TYPE_CHECKING:
-    from attention_core.derivation.latex.lexer import Lexer
+# -- values by cases -------------------------------------------------------------------------------------------------
+
+_NESTED = re.compile(r"\\(?P<which>begin|end)\s*\{(?P<name>[^{}]*)\}")
+_MARKS = re.compile(r"\\\\(?:\s*\[[^\]]*\])?|(?<!\\)&|\\(?:begin|end)\s*\{[^{}]*\}|[{}]|\\.")
+_WORDS = re.compile(r"\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:if|for|when|where)?\s*\}|^\s*(?:if|for|when)\b")
+_REST = re.compile(
+    r"\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:otherwise|else|for other [a-z ]+)\s*[.,;]?\s*\}|otherwise|else"
+)
+_END_OF_CELL = re.compile(r"(?:[.,;\s]|\\[,;! ]|\\q?quad)+$|\\displaystyle(?![a-zA-Z])")
 
 
-Handler: TypeAlias = "Callable[[Lexer, str, int], int]"
+def end_of_cases(text: str, at: int) -> tuple[str, int] | None:
+    """The text of an environment that opens in front of a place, and where the text goes on behind it."""
+    depth = 1
+    for found in _NESTED.finditer(text, at):
+        depth += 1 if found["which"] == "begin" else -1
+        if not depth:
+            return text[at : found.start()], found.end()
+    return None
+
+
+def with_indicators(inner: str) -> str:
+    """The value of some cases as one formula; '' if a row is not a value with its condition.
+
+    Args:
+        inner: What stands in the environment.
+
+    Example:
+        >>> with_indicators(r"a & i = j \\\\ b & \\text{otherwise}")
+        '{(\\\\mathbf{1}[i = j] (a) + (1 - \\\\mathbf{1}[i = j]) (b))}'
+    """
+    rows = [row for row in _split(inner) if any(cell.strip() for cell in row)]
+    terms: list[str] = []
+    before = ""
+    rest = False
+    for row in rows:
+        if len(row) != 2 or rest:
+            return ""
+        value, condition = (_END_OF_CELL.sub(" ", cell).strip() for cell in row)
+        rest = bool(_REST.fullmatch(condition))
+        condition = _WORDS.sub(" ", condition).strip()
+        if not value or (not rest and (not condition or r"\text" in condition)):
+            return ""
+        holds = "" if rest else rf"\mathbf{{1}}[{condition}] "
+        terms.append(f"{before}{holds}({value})")
+        before += f"(1 - {holds.strip()}) " if holds else ""
+    if len(terms) < 2:
+        return ""
+    total = f"({' + '.join(terms)})"
+    return f"{{{total}}}" if rest else f"\\frac{{{total}}}{{1 - {before.strip()}}}"
+
+
+def _split(inner: str) -> list[list[str]]:
+    """The cells of each row, cut outside braces and environments."""
+    rows: list[list[str]] = [[""]]
+    depth = at = 0
+    for found in _MARKS.finditer(inner):
+        mark = found.group()
+        rows[-1][-1] += inner[at : found.start()]
+        at = found.end()
+        depth += (mark == "{" or mark.startswith(r"\begin")) - (mark == "}" or mark.startswith(r"\end"))
+        if depth == 0 and mark.startswith("\\\\"):
+            rows.append([""])
+        elif depth == 0 and mark == "&":
+            rows[-1].append("")
+        else:
+            rows[-1][-1] += mark
+    rows[-1][-1] += inner[at:]
+    return rows
+
+
+# -- commands --------------------------------------------------------------------------------------------------------
+
+Handler: TypeAlias = Callable[[TokenStream, str, int], int]
 _ENDS = re.compile(r"\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)")
 _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
 
 
-def read_command(lexer: Lexer, name: str, end: int) -> int:
+def read_command(lexer: TokenStream, name: str, end: int) -> int:
     """Commands with letters: symbols, functions, fractions, environments, words."""
     if name in REFUSED:
         raise Unreadable(REFUSED[name], lexer.line)
@@ -47,24 +122,24 @@ def read_command(lexer: Lexer, name: str, end: int) -> int:
     return HANDLERS[name](lexer, name, end)
 
 
-def _greek(lexer: Lexer, name: str, end: int) -> int:
+def _greek(lexer: TokenStream, name: str, end: int) -> int:
     lexer.emit("NAME", "\\" + name + lexer.primes(end))
     return lexer.after_primes(end)
 
 
-def _fraction(lexer: Lexer, name: str, end: int) -> int:
+def _fraction(lexer: TokenStream, name: str, end: int) -> int:
     lexer.emit("PFRAC" if re.compile(r"\s*\{\s*\\partial").match(lexer.text, end) else "FRAC")
     lexer.tight = 2
     return end
 
 
-def _root(lexer: Lexer, name: str, end: int) -> int:
+def _root(lexer: TokenStream, name: str, end: int) -> int:
     lexer.emit("SQRT")
     lexer.tight = 1
     return end
 
 
-def _big(lexer: Lexer, name: str, end: int) -> int:
+def _big(lexer: TokenStream, name: str, end: int) -> int:
     """An operator with something below it; a maximum or minimum without is a function."""
     if name in ("max", "min") and not lexer.text[end:].lstrip().startswith(("_", r"\limits")):
         return _function(lexer, name, end)
@@ -72,24 +147,24 @@ def _big(lexer: Lexer, name: str, end: int) -> int:
     return end
 
 
-def _function(lexer: Lexer, name: str, end: int) -> int:
+def _function(lexer: TokenStream, name: str, end: int) -> int:
     lexer.emit("FUNC", FUNCTIONS[name])
     return end
 
 
-def _read_accent(lexer: Lexer, name: str, end: int) -> int:
+def _read_accent(lexer: TokenStream, name: str, end: int) -> int:
     inner, end = read_braces(lexer.text, end, lexer.line)
     lexer.emit("NAME", f"\\{name}{{{_PLAIN.sub('', inner)}}}")
     return end
 
 
-def _tag(lexer: Lexer, name: str, end: int) -> int:
+def _tag(lexer: TokenStream, name: str, end: int) -> int:
     inner, end = read_braces(lexer.text, end, lexer.line)
     lexer.emit("TAG", inner.strip())
     return end
 
 
-def _nabla(lexer: Lexer, name: str, end: int) -> int:
+def _nabla(lexer: TokenStream, name: str, end: int) -> int:
     """A gradient by what stands below; without it a letter, which says nothing of the variable."""
     below = lexer.text[end:].lstrip().startswith("_")
     lexer.emit("NABLA" if below else "NAME", "" if below else r"\nabla")
@@ -99,14 +174,14 @@ def _nabla(lexer: Lexer, name: str, end: int) -> int:
 def _token(kind: str, value: str = "") -> Handler:
     """A command that is one token."""
 
-    def emit(lexer: Lexer, name: str, end: int) -> int:
+    def emit(lexer: TokenStream, name: str, end: int) -> int:
         lexer.emit(kind, value)
         return end
 
     return emit
 
 
-def _read_style(lexer: Lexer, name: str, end: int) -> int:
+def _read_style(lexer: TokenStream, name: str, end: int) -> int:
     """Bold is style, except for the vector of ones; that it is bold is kept, as both may be declared."""
     first = len(lexer.out)
     inner, after = read_braces(lexer.text, end, lexer.line)
@@ -122,7 +197,7 @@ def _read_style(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _read_box(lexer: Lexer, name: str, end: int) -> int:
+def _read_box(lexer: TokenStream, name: str, end: int) -> int:
     r"""`\boxed{x}` is x, as if in brackets; `\boxed{a = b}` is a = b, if it has its row to itself."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     inside = lexer.inside(inner).run()
@@ -140,7 +215,7 @@ def _read_box(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _alphabet(lexer: Lexer, name: str, end: int) -> int:
+def _alphabet(lexer: TokenStream, name: str, end: int) -> int:
     """Letters of other alphabets: the reals, the naturals, expectations, the normal law, a vector of ones."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     letter = inner.strip()
@@ -157,7 +232,7 @@ def _alphabet(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _words(lexer: Lexer, name: str, end: int) -> int:
+def _words(lexer: TokenStream, name: str, end: int) -> int:
     """Text: the name of a function, a name, or prose."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     word = inner.strip()
@@ -176,7 +251,7 @@ def _words(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _read_mixed_text(lexer: Lexer, inner: str, after: int) -> int:
+def _read_mixed_text(lexer: TokenStream, inner: str, after: int) -> int:
     r"""`\text{if $x > 0$}`: words and formulas in turn."""
     parts = re.split(r"(?<!\\)\$", inner)
     if len(parts) % 2 == 0:
@@ -189,7 +264,7 @@ def _read_mixed_text(lexer: Lexer, inner: str, after: int) -> int:
     return after
 
 
-def _above(lexer: Lexer, name: str, end: int) -> int:
+def _above(lexer: TokenStream, name: str, end: int) -> int:
     r"""`\stackrel{above}{=}`, `\overset{above}{=}`, `\underset{below}{=}`: a relation with its reason."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     base, after = read_braces(lexer.text, after, lexer.line)
@@ -211,7 +286,7 @@ def _above(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _limit_arrow(lexer: Lexer, name: str, end: int) -> int:
+def _limit_arrow(lexer: TokenStream, name: str, end: int) -> int:
     r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
     below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
     inner, after = read_braces(lexer.text, below.end() if below else end, lexer.line)
@@ -223,7 +298,7 @@ def _limit_arrow(lexer: Lexer, name: str, end: int) -> int:
     return after
 
 
-def _environment(lexer: Lexer, which: str, end: int) -> int:
+def _environment(lexer: TokenStream, which: str, end: int) -> int:
     """A matrix, or the frame around a display (which `display` has taken off already)."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     name = inner.strip().rstrip("*")
@@ -275,7 +350,99 @@ def read_braces(text: str, at: int, line: int) -> tuple[str, int]:
     raise Unreadable("a brace { is never closed", line)
 
 
-HANDLERS: dict[str, Handler] = {
+# -- layout ----------------------------------------------------------------------------------------------------------
+
+_END = re.compile(r"\s*[.,;]?\s*(?:$|\\\\|\\end|\\tag|\})")
+_LABEL = re.compile(r"\s*[_^]\s*")
+_RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|leq|geq|neq|approx|equiv|to|in|sim|propto)(?![a-zA-Z])")
+_SKIPPED = ("color", "phantom", "hphantom", "vphantom")
+_KEPT = ("cancel", "bcancel", "xcancel", "mathop", "mathrel", "mathbin", "mathord", "ensuremath")
+_SWITCHES = (
+    "scriptstyle", "scriptscriptstyle", "small", "large", "Large", "normalsize", "footnotesize", "tiny", "space",
+    "allowbreak", "nobreak", "bf", "it", "centering", "displaylimits",
+)  # fmt: skip
+
+
+def _skip(lexer: TokenStream, name: str, end: int) -> int:
+    """A command whose argument is not part of the formula."""
+    return read_braces(lexer.text, end, lexer.line)[1]
+
+
+def _keep(lexer: TokenStream, name: str, end: int) -> int:
+    """A command that is its argument."""
+    inner, after = read_braces(lexer.text, end, lexer.line)
+    lexer.lex_inner(inner)
+    return after
+
+
+def _keep_second(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\textcolor{red}{x}`, and `\colorbox{red}{$x$}` with words around its formulas."""
+    after = read_braces(lexer.text, end, lexer.line)[1]
+    inner, after = read_braces(lexer.text, after, lexer.line)
+    if name == "textcolor":
+        lexer.lex_inner(inner)
+        return after
+    parts = re.split(r"(?<!\\)\$", inner)
+    if len(parts) % 2 == 0:
+        raise Unreadable(f"a $ inside \\{name} is never closed", lexer.line)
+    for place, part in enumerate(parts):
+        if place % 2:
+            lexer.lex_inner(part.removeprefix(r"\displaystyle"))
+        elif part.strip():
+            lexer.emit("TEXT", part.strip())
+    return after
+
+
+def _read_brace(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\underbrace{x}_{\text{label}}`: x."""
+    inner, after = read_braces(lexer.text, end, lexer.line)
+    lexer.open("LBRACE", "{")
+    lexer.lex_inner(inner)
+    lexer.close("RBRACE", "}", ("LBRACE",))
+    found = _LABEL.match(lexer.text, after)
+    if not found:
+        return after
+    label, after = read_braces(lexer.text, found.end(), lexer.line)
+    if _RELATION.search(label):
+        raise Unreadable(
+            f"the label of \\{name} holds a relation, '{label.strip()}': give it a row of its own", lexer.line
+        )
+    return after
+
+
+def _gap(lexer: TokenStream, name: str, end: int) -> int:
+    lexer.emit("GAP", r"\quad")
+    return read_braces(lexer.text, end, lexer.line)[1]
+
+
+def _nothing(lexer: TokenStream, name: str, end: int) -> int:
+    return end
+
+
+def _word(word: str) -> Handler:
+    def emit(lexer: TokenStream, name: str, end: int) -> int:
+        lexer.emit("TEXT", word)
+        return end
+
+    return emit
+
+
+def _end_mark(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\square` at the end of a row."""
+    if not _END.match(lexer.text, end):
+        raise Unreadable(f"\\{name} is understood at the end of a row only", lexer.line)
+    return end
+
+
+def _words_between(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\intertext{words}`: a row of words."""
+    inner, after = read_braces(lexer.text, end, lexer.line)
+    lexer.emit("TEXT", inner.strip())
+    lexer.emit("NEWROW")
+    return after
+
+
+HANDLERS: Mapping[str, Handler] = {
     **{name: _token("NAME", "\\" + name) for name in ("#", "&", "_", "$")},
     "prime": _token("NAME", "'"),
     "infty": _token("INF"),
@@ -296,6 +463,16 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(BIG, _big),
     **dict.fromkeys(GREEK, _greek),
     **dict.fromkeys(DOTS, _token("DOTS")),
+    **dict.fromkeys(_SKIPPED, _skip),
+    **dict.fromkeys(_KEPT, _keep),
+    **dict.fromkeys(("textcolor", "colorbox"), _keep_second),
+    **dict.fromkeys(("underbrace", "overbrace"), _read_brace),
+    **dict.fromkeys(("hspace", "vspace", "hskip"), _gap),
+    **dict.fromkeys(_SWITCHES, _nothing),
+    **dict.fromkeys(("square", "blacksquare", "qed", "Box"), _end_mark),
+    **dict.fromkeys(("intertext", "shortintertext"), _words_between),
+    "therefore": _word("therefore"),
+    "because": _word("since"),
 }
 """What each command becomes; where a name stands in two tables, the later one counts."""
 REFUSED = {

@@ -1,7 +1,9 @@
-"""The lexer of displays and inline formulas.
+r"""The lexer of displays and inline formulas.
 
 From LaTeX to tokens: style falls away, bars find their partners, transposes and functions are recognised.
 Nothing is expanded and nothing is run; a command that is not in the tables is refused by name.
+`\int_0^1 f(x) \, dx` has no brackets: its body ends at the differential. Brackets are put around both, so that the
+grammar reads `{\int_0^1 (f(x), x)}`, an operator with what is integrated and by what.
 """
 
 from __future__ import annotations
@@ -10,15 +12,18 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from attention_core.derivation.latex import layout  # noqa: F401  # fills the table of commands
 from attention_core.derivation.latex.commands import HANDLERS, read_command
-from attention_core.derivation.latex.integrals import enclose_integrals
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.latex.tokens import ARROWS, BARE, FUNCTIONS, OPERATORS, RELATIONS, SPACES, Tok
-
-MAX_TOKENS = 8000
-MAX_NESTING = 60
-
+from attention_core.derivation.latex.tokens import (
+    ARROWS,
+    BARE,
+    FUNCTIONS,
+    OPERATORS,
+    RELATIONS,
+    SPACES,
+    Tok,
+    TokenStream,
+)
 
 MASTER = re.compile(
     r"(?P<space>[ \t\r\n]+)|(?P<comment>(?<!\\)%[^\n]*)"
@@ -43,47 +48,8 @@ _SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
 _SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
 
 
-class Lexer:
+class Lexer(TokenStream):
     """Turns the text of one formula into tokens; `line` is the line in the document where the text starts."""
-
-    def __init__(self, text: str, line: int, start: int | None = None) -> None:
-        self.text, self.first, self.start = text, line, start  # `start`: where a text inside a command begins
-        self.out: list[Tok] = []
-        self.stack: list[str] = []
-        self.at = 0
-        self.line = line
-        self.tight = 0  # how many arguments may follow without braces, one character each
-        self.held: list[tuple[int, int]] = []  # braces opened as such arguments: (depth, how many follow them)
-
-    def emit(self, kind: str, value: str = "") -> None:
-        """Append one token."""
-        if len(self.out) >= MAX_TOKENS:
-            raise Unreadable(f"the formula has more than {MAX_TOKENS} tokens: split it", self.first)
-        self.out.append(Tok(kind, value, self.line, self.at if self.start is None else self.start))
-
-    def open(self, kind: str, value: str) -> None:
-        """Append an opening bracket."""
-        if len(self.stack) >= MAX_NESTING:
-            raise Unreadable(f"brackets are nested more than {MAX_NESTING} deep", self.line)
-        self.stack.append(kind)
-        self.emit(kind, value)
-
-    def close(self, kind: str, value: str, opened: tuple[str, ...]) -> None:
-        """Append a closing bracket if one of `opened` is the innermost open one."""
-        if self.stack and self.stack[-1] == "LNORM" and value in ")]":
-            raise Unreadable(
-                "a \\| before the closing bracket opens a norm that is not closed; a divergence D(p \\| q) is "
-                "written as its sum, \\sum_i p_i \\log(p_i / q_i)",
-                self.line,
-            )
-        if not self.stack or self.stack[-1] not in opened:
-            raise Unreadable(f"a closing {value} has no opening bracket before it", self.line)
-        self.stack.pop()
-        self.emit(kind, value)
-
-    def inside(self, inner: str) -> Lexer:
-        """A lexer for a text inside a command; its tokens start where the command does."""
-        return Lexer(inner, self.line, self.at if self.start is None else self.start)
 
     def run(self) -> list[Tok]:
         """All tokens."""
@@ -135,15 +101,6 @@ class Lexer:
         one = value[0]
         self.emit("NAME", one + self.primes(self.at + 1))
         return self.after_primes(self.at + 1)
-
-    def primes(self, at: int) -> str:
-        """The primes that follow a name."""
-        found = re.compile(r"'*").match(self.text, at)
-        return found.group() if found else ""
-
-    def after_primes(self, at: int) -> int:
-        """Where the text goes on behind primes."""
-        return at + len(self.primes(at))
 
     def punctuation(self, value: str, end: int) -> int:
         """Brackets, scripts, relations and signs of one character."""
@@ -236,17 +193,6 @@ class Lexer:
         self.emit("NEWROW")
         found = re.compile(r"\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]").match(self.text, end)
         return found.end() if found else end
-
-    def open_function(self, name: str) -> None:
-        """A bracket that is the function `name` of what stands in it."""
-        self.emit("FUNC", name)
-        self.open("LPAR", "(")
-
-    def lex_inner(self, inner: str) -> None:
-        """The tokens of a text inside a command, as if it stood here."""
-        inside = self.inside(inner)
-        inside.out, inside.stack = self.out, []
-        inside.run()
 
 
 def is_known_command(name: str) -> bool:
@@ -400,3 +346,105 @@ _BRACKETS: Mapping[str, Callable[[Lexer], None]] = {
     **dict.fromkeys(("rangle", "rceil", "rfloor"), lambda lexer: lexer.close("RPAR", ")", ("LPAR",))),
 }
 """Commands of brackets and bars, by their names without the backslash."""
+
+
+# -- integrals -------------------------------------------------------------------------------------------------------
+
+_OPEN = frozenset({"LPAR", "LBRACK", "LBRACE", "LBAR", "LNORM", "LSET", "BEGINMAT"})
+_CLOSE = frozenset({"RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "ENDMAT"})
+
+
+def enclose_integrals(tokens: list[Tok]) -> list[Tok]:
+    """Put brackets around every integral and around its body.
+
+    Args:
+        tokens: The tokens of one formula.
+
+    Returns:
+        The tokens with the brackets; what is inside stays in its order.
+
+    Raises:
+        Unreadable: An integral has no differential such as `dx`.
+    """
+    tokens = list(tokens)
+    starts = [k for k, t in enumerate(tokens) if (t.kind, t.value) == ("BIGOP", "int")]
+    for count, start in enumerate(reversed(starts)):
+        head = start + 1
+        while head < len(tokens) and tokens[head].kind in ("UNDER", "CARET"):
+            head = _end_of_script(tokens, head + 1)
+        first = _differential(tokens, head)
+        end = _end_of_variable(tokens, first)
+        if count == len(starts) - 1:  # the outermost takes all that stand behind it
+            while (more := _skip_gaps(tokens, end)) is not None:
+                end = _end_of_variable(tokens, more)
+        mark = tokens[start]
+        body = [t for t in tokens[head:first] if t.kind != "GAP"] or [Tok("NUM", "1", mark.line, mark.start)]
+        variables = _variables(tokens[first:end])
+        tokens[start:end] = [
+            Tok("LBRACE", "{", mark.line, mark.start),
+            *tokens[start:head],
+            Tok("LPAR", "(", mark.line, mark.start),
+            *body,
+            *variables,
+            Tok("RPAR", ")", tokens[end - 1].line, tokens[end - 1].start),
+            Tok("RBRACE", "}", tokens[end - 1].line, tokens[end - 1].start),
+        ]
+    return tokens
+
+
+def _end_of_script(tokens: list[Tok], at: int) -> int:
+    """Where a subscript or an exponent ends that starts at a place."""
+    depth = 0
+    while at < len(tokens):
+        depth += (tokens[at].kind in _OPEN) - (tokens[at].kind in _CLOSE)
+        at += 1
+        if depth <= 0:
+            break
+    return at
+
+
+def _differential(tokens: list[Tok], at: int) -> int:
+    """The place of the first d behind a place that stands in no bracket, in front of a letter."""
+    depth, start = 0, at
+    while at + 1 < len(tokens) and depth >= 0:
+        kind = tokens[at].kind
+        if depth == 0 and _is_differential(tokens, at):
+            return at
+        if depth == 0 and kind in ("REL", "ARROW", "NEWROW", "AMP"):
+            break
+        depth += (kind in _OPEN) - (kind in _CLOSE)
+        at += 1
+    line = tokens[min(start, len(tokens) - 1)].line
+    raise Unreadable(r"an integral ends with its differential: write \int f(x) \, dx", line)
+
+
+def _is_differential(tokens: list[Tok], at: int) -> bool:
+    named = [(t.kind, t.value) for t in tokens[at : at + 2]]
+    behind_script = at > 0 and tokens[at - 1].kind in ("UNDER", "CARET")
+    return len(named) == 2 and named[0] == ("NAME", "d") and named[1][0] == "NAME" and not behind_script
+
+
+def _skip_gaps(tokens: list[Tok], at: int) -> int | None:
+    """The place of a further differential right behind a place."""
+    while at < len(tokens) and tokens[at].kind == "GAP":
+        at += 1
+    return at if _is_differential(tokens, at) else None
+
+
+def _end_of_variable(tokens: list[Tok], at: int) -> int:
+    """Where a differential ends, with the subscripts of its variable."""
+    at += 2
+    while at < len(tokens) and tokens[at].kind in ("UNDER", "CARET"):
+        at = _end_of_script(tokens, at + 1)
+    return at
+
+
+def _variables(tokens: list[Tok]) -> list[Tok]:
+    """The variables of some differentials, each behind a comma."""
+    out: list[Tok] = []
+    for place, token in enumerate(tokens):
+        if _is_differential(tokens, place):
+            out.append(Tok("COMMA", ",", token.line, token.start))
+        elif token.kind != "GAP":
+            out.append(token)
+    return out

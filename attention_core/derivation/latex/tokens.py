@@ -1,15 +1,22 @@
 """Tokens of a formula, and the tables of the lexer.
 
-One token, and the walk along tokens that stays outside brackets. Tokens are made by `lexer`, regrouped by `rows` and
-read by `parse`. The tables say what LaTeX commands mean: functions, relations, operators, letters, styles, spaces,
-words of prose. A command that is in none of them is refused by name.
+One token, the stream that a lexer writes, and the walk along tokens that stays outside brackets. Tokens are made by
+`lexer`, regrouped by `rows` and read by `parse`. The tables say what LaTeX commands mean: functions, relations,
+operators, letters, styles, spaces, words of prose. A command that is in none of them is refused by name.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
+
+from attention_core.derivation.latex.syntax import Unreadable
+
+MAX_TOKENS = 8000
+MAX_NESTING = 60
 
 FUNCTIONS = {
     "exp": "exp", "log": "log", "ln": "log", "sin": "sin", "cos": "cos", "tanh": "tanh", "softmax": "softmax",
@@ -129,6 +136,73 @@ class Tok:
     line: int
     start: int
     bold: bool = False
+
+
+class TokenStream(ABC):
+    """The tokens of one text as they are made, with the brackets that are open; `line` is where the text starts."""
+
+    def __init__(self, text: str, line: int, start: int | None = None) -> None:
+        self.text, self.first, self.start = text, line, start  # `start`: where a text inside a command begins
+        self.out: list[Tok] = []
+        self.stack: list[str] = []
+        self.at = 0
+        self.line = line
+        self.tight = 0  # how many arguments may follow without braces, one character each
+        self.held: list[tuple[int, int]] = []  # braces opened as such arguments: (depth, how many follow them)
+
+    def emit(self, kind: str, value: str = "") -> None:
+        """Append one token."""
+        if len(self.out) >= MAX_TOKENS:
+            raise Unreadable(f"the formula has more than {MAX_TOKENS} tokens: split it", self.first)
+        self.out.append(Tok(kind, value, self.line, self.at if self.start is None else self.start))
+
+    def open(self, kind: str, value: str) -> None:
+        """Append an opening bracket."""
+        if len(self.stack) >= MAX_NESTING:
+            raise Unreadable(f"brackets are nested more than {MAX_NESTING} deep", self.line)
+        self.stack.append(kind)
+        self.emit(kind, value)
+
+    def close(self, kind: str, value: str, opened: tuple[str, ...]) -> None:
+        """Append a closing bracket if one of `opened` is the innermost open one."""
+        if self.stack and self.stack[-1] == "LNORM" and value in ")]":
+            raise Unreadable(
+                "a \\| before the closing bracket opens a norm that is not closed; a divergence D(p \\| q) is "
+                "written as its sum, \\sum_i p_i \\log(p_i / q_i)",
+                self.line,
+            )
+        if not self.stack or self.stack[-1] not in opened:
+            raise Unreadable(f"a closing {value} has no opening bracket before it", self.line)
+        self.stack.pop()
+        self.emit(kind, value)
+
+    def open_function(self, name: str) -> None:
+        """A bracket that is the function `name` of what stands in it."""
+        self.emit("FUNC", name)
+        self.open("LPAR", "(")
+
+    def inside(self, inner: str) -> Self:
+        """The same for a text inside a command; its tokens start where the command does."""
+        return type(self)(inner, self.line, self.at if self.start is None else self.start)
+
+    def lex_inner(self, inner: str) -> None:
+        """The tokens of a text inside a command, as if it stood here."""
+        inside = self.inside(inner)
+        inside.out, inside.stack = self.out, []
+        inside.run()
+
+    @abstractmethod
+    def run(self) -> list[Tok]:
+        """All tokens."""
+
+    def primes(self, at: int) -> str:
+        """The primes that follow a name."""
+        found = re.compile(r"'*").match(self.text, at)
+        return found.group() if found else ""
+
+    def after_primes(self, at: int) -> int:
+        """Where the text goes on behind primes."""
+        return at + len(self.primes(at))
 
 
 def depth_zero(tokens: list[Tok]) -> Iterator[tuple[int, Tok]]:
