@@ -16,6 +16,7 @@ from torch import Tensor
 from attention_core.bench.conventions import REPEATED, bench_words, conventions
 from attention_core.bench.workloads.inputs import Inputs
 from attention_core.bench.workloads.workload import Workload
+from attention_core.conformance.subjects.axes import JOINED, LAYOUTS
 from attention_core.conformance.subjects.binding import Binding, bind
 from attention_core.conformance.worker.executor import Executor
 from attention_core.declaration.implementation import Implementation, TargetError
@@ -72,6 +73,10 @@ class Named:
             return "it declares no gradients"
         if (i.axes, i.scale, i.always_causal, i.qkv_axis) != (4, "1/sqrt(d)", False, None):
             return "it declares another call than query, key and value of 4 axes, scaled by 1/sqrt(d)"
+        if i.key_layout not in (None, i.layout):
+            return f"its key lies as {i.key_layout}, query and value as {i.layout}"
+        if w.form in ("3d", "5d") and "nbhd" in (i.layout, i.out_layout):
+            return "its tokens come first, beside exactly one batch axis"
         if w.mask.kind != "none" and i.masks in ("additive", "binary"):
             return f"it declares {i.masks} masks"
         return ""
@@ -184,7 +189,7 @@ def prepare(named: Named, function: Callable[..., Any], binding: Binding, inputs
         tensors = [t.detach().numpy() for t in tensors]
         kwargs = {k: v.numpy() if isinstance(v, Tensor) else v for k, v in kwargs.items()}
     out_layout = binding.out_axes.layout
-    if out_layout == "bne":
+    if out_layout in JOINED:
         raise CannotRun("its output joins the heads, which bench does not take apart")
     # the gradient of the output comes as autograd would have it: in the output's shape, contiguous
     shape = "plain" if form == "strided" else form
@@ -226,7 +231,7 @@ def handed_over(tensor: Tensor, layout: str, form: str) -> Tensor:
     if layout == "bhnd" and form == "plain":
         return tensor
     made = tensor.detach()
-    made = made.transpose(-3, -2).contiguous() if layout == "bnhd" else made
+    made = made.permute(LAYOUTS[layout]).contiguous() if layout != "bhnd" else made
     if form == "3d":
         made = made[0]
     elif form == "5d":
@@ -249,7 +254,8 @@ def output(result: Any) -> Tensor:
 def canonical(result: Any, layout: str, workload: Workload) -> Tensor:
     """An output or gradient as (B, H, n, d). Raises: NoTensor."""
     out = output(result)
-    out = out.transpose(-3, -2) if layout == "bnhd" else out
     if workload.form == "3d" and out.ndim == 3:
-        return out[None]
-    return out[0] if workload.form == "5d" and out.ndim == 5 else out
+        out = out[None]
+    out = out[0] if workload.form == "5d" and out.ndim == 5 else out
+    order = LAYOUTS[layout]
+    return out.permute([order.index(axis) for axis in range(4)]) if out.ndim == 4 else out

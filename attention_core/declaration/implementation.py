@@ -36,8 +36,9 @@ ALIASES: Mapping[str, str] = {
 }
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "layout": ("bhnd", "bnhd", "nbhd"),
-    "out_layout": ("bhnd", "bnhd", "bne", "nbhd", "nbe"),
+    "layout": ("bhnd", "bnhd", "nbhd", "bhdn"),
+    "key_layout": ("bhnd", "bnhd", "nbhd", "bhdn"),
+    "out_layout": ("bhnd", "bnhd", "bne", "nbhd", "nbe", "bhdn"),
     "returns": ("out", "out,weights", "out,lse"),
     "causal": ("top_left", "bottom_right"),
     "mask_true": ("attend", "ignore"),
@@ -53,6 +54,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "shapes": ("auto", "pool", "free"),
     "window": WINDOW_KINDS,
 }
+UNDECLARED = (("key_layout", None), ("out_layout", None), ("window", ""))
+"""Fields with choices that may be left open."""
 QKV_AXES = (-3, -4, -2, -5)
 """Where the axis of query, key and value may lie in the one array that holds them, the most usual first."""
 DTYPES = ("float32", "float64", "bfloat16", "float16")
@@ -88,14 +91,15 @@ class Implementation:
         name: what reports call it; taken from the function when empty.
         contract: which laws apply, e.g. "attention", "attention-lse", "rotary".
         arguments: extra keyword arguments passed on every call.
-        layout, out_layout: axis order of inputs and output, "bhnd", "bnhd" or "nbhd" (output defaults to `layout`);
-            "bne" or "nbe" of an output whose heads are joined.
+        layout, out_layout: axis order of inputs and output, "bhnd", "bnhd", "nbhd" or "bhdn" (output defaults to
+            `layout`); "bne" or "nbe" of an output whose heads are joined.
         returns: "out", "out,weights" or "out,lse".
         dropped_weights: the weights that it returns are those after dropout.
         causal: where the causal diagonal starts when n_q != n_kv: "top_left", of texts that are served "bottom_right",
             where nothing is declared.
-        axes: 4 for query (B, H, n, d), 3 for (B, n, d), with layout "nbhd" (n, B, d), 2 for (n, d): without an axis of
-            heads there is one head.
+        key_layout: axis order of the key alone, where it is another than that of query and value.
+        axes: 4 for query (B, H, n, d), 3 for (B, n, d), with layout "nbhd" (n, B, d), 2 for (n, d), and with "bhdn"
+            (B, d, n) and (d, n): without an axis of heads there is one head.
         batch_axes: axes before the heads: "any" number of them, or exactly "one".
         qkv_axis: where one array holds query, key and value: the axis of these three, from the end (-3 of
             (B, n, 3, H, d)); `layout` says how the other axes lie. None: they are three arrays.
@@ -183,6 +187,7 @@ class Implementation:
     qkv_axis: int | None = None
     shapes: str = "auto"
     window: str = ""
+    key_layout: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
@@ -192,7 +197,7 @@ class Implementation:
             object.__setattr__(self, "returns", "out,lse")
         for name, choices in CHOICES.items():
             value = getattr(self, name)
-            if value not in choices and (name, value) not in (("out_layout", None), ("window", "")):
+            if value not in choices and (name, value) not in UNDECLARED:
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
         self._check_scale_and_axes()
         self._check_packed()
@@ -200,8 +205,8 @@ class Implementation:
             raise TargetError(
                 f"runtime=triton interprets kernels on a processor: leave it out with device={self.device}"
             )
-        if self.contract == "rotary" and self.layout == "nbhd":
-            raise TargetError("layout=nbhd is not known of rotary: declare bhnd or bnhd")
+        if self.contract == "rotary" and self.layout not in ("bhnd", "bnhd"):
+            raise TargetError(f"layout={self.layout} is not known of rotary: declare bhnd or bnhd")
         if self.array == "numpy":  # NumPy has no derivatives, and no bfloat16
             for name in ("gradients", "mask_gradient", "second_gradients"):
                 object.__setattr__(self, name, False)
@@ -224,8 +229,8 @@ class Implementation:
         object.__setattr__(self, "mask_fill", check_fill(self.mask_fill))
         if self.axes not in (2, 3, 4):
             raise TargetError(f"axes={self.axes!r}: write 4 for (B, H, n, d), 3 for (B, n, d) or 2 for (n, d)")
-        for layout in (self.layout, self.out_layout or self.layout):
-            if self.axes != 4 and layout not in ("bhnd", "nbhd")[: self.axes - 1]:
+        for layout in (self.layout, self.key_layout or self.layout, self.out_layout or self.layout):
+            if self.axes != 4 and layout not in ("bhnd", "bhdn", "nbhd")[: self.axes]:
                 raise TargetError(f"axes={self.axes} has no axis of heads, so it has no layout {layout}")
 
     def _check_packed(self) -> None:
@@ -237,6 +242,8 @@ class Implementation:
                 f"qkv_axis={self.qkv_axis!r}: choose from {known}, for functions of one array with 5 axes that holds "
                 "query, key and value"
             )
+        if self.key_layout not in (None, self.layout):
+            raise TargetError("key_layout: one array holds query, key and value, which lie alike")
         object.__setattr__(self, "sizes", alike(self.sizes))
 
     def as_dict(self) -> dict[str, Any]:

@@ -44,6 +44,7 @@ HELP: Mapping[str, str] = {
     "name": "What reports call it.",
     "contract": "Which laws apply; see `attention-core laws`.",
     "layout": "Axis order of query, key and value.",
+    "key_layout": "Axis order of the key, if another than that of query and value.",
     "out_layout": "Axis order of the output, if another.",
     "returns": "What the call returns.",
     "dropped_weights": "Returned weights are those after dropout.",

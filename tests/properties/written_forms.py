@@ -267,3 +267,25 @@ def scale_of_single_precision(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Its scale is a float32 number, as an attribute of ONNX is: exact where d is a power of 4 alone."""
     scale = torch.tensor(1 / math.sqrt(q.size(-1)), dtype=torch.float32).to(q.dtype)
     return torch.softmax(q @ k.transpose(-2, -1) * scale, dim=-1) @ v
+
+
+def features_first(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """(B, H, d, n), as attention over the pixels of an image has it."""
+    weights = torch.einsum("bhdi,bhdj->bhij", q, k).div(q.shape[-2] ** 0.5).softmax(-1)
+    return torch.einsum("bhij,bhdj->bhdi", weights, v)
+
+
+def features_first_but_of_the_output(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return features_first(q, k, v).transpose(-1, -2)
+
+
+def features_first_of_one_head(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """(B, d, n)."""
+    _, width, _ = q.shape
+    weights = torch.einsum("bct,bcs->bts", q, k).div(width**0.5).softmax(-1)
+    return torch.einsum("bts,bcs->bct", weights, v)
+
+
+def key_transposed(q: Tensor, k_t: Tensor, v: Tensor) -> Tensor:
+    """The key alone is (.., d, n)."""
+    return torch.softmax(q @ k_t / math.sqrt(q.size(-1)), dim=-1) @ v

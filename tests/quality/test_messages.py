@@ -91,7 +91,7 @@ ERRORS = [
         for words in (
             "", "nonsense", "none.py:f", "t.py:nothing", "t.py:number", "t.py:one", "t.py:extra", "broken.py:f",
             "no_module_of_this_name:f", "torch:nothing", "t.py:f --effort much", "t.py:f --seed -1", "t.py:f --timeout 0",
-            "t.py:f --timeout nan", "t.py:f --parameter foo", "t.py:f --json x --html x", "t.py:f --layout bhdn",
+            "t.py:f --timeout nan", "t.py:f --parameter foo", "t.py:f --json x --html x", "t.py:f --layout bdhn",
             "t.py:f --arg x", "t.py:f --sizes __import__('os')", "t.py:f --known-failures none.toml",
             "t.py:f --known-failures known.toml", "t.py:f --known-failures d.toml", "t.py:f --dtype int8",
             "t.py:f --claims mask", "t.py:f --contract nothing", "t.py:f --json no/such/folder/r", "t.py:f --kind causal",

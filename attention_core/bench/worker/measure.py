@@ -22,6 +22,7 @@ from attention_core.bench.worker.client import Note
 from attention_core.bench.worker.errors import Judge
 from attention_core.bench.workloads.inputs import Inputs, dense_mask, draw
 from attention_core.bench.workloads.workload import Workload
+from attention_core.conformance.subjects.axes import LAYOUTS
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable, summarize_error
 from attention_core.worker.frames import Tell
 
@@ -52,7 +53,7 @@ def turn(call: Call, by: int = 1) -> None:
         for array, layout, heads in zip((*call.tensors, call.cotangent), layouts, (group, 1, 1, group), strict=True):
             if array is not None:
                 tensor = array if isinstance(array, Tensor) else torch.from_numpy(array)
-                tensor.copy_(-tensor.roll(by * heads, -2 if layout == "bnhd" else -3))
+                tensor.copy_(-tensor.roll(by * heads, LAYOUTS[layout].index(1) - 4))
 
 
 def turned_back(results: Mapping[str, Tensor], workload: Workload) -> dict[str, Tensor]:

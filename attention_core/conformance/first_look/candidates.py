@@ -12,15 +12,17 @@ from attention_core.declaration.scales import RULES
 Changes = Mapping[str, Any]
 DEAD = ("zeros", "nan", "uniform")
 """What rows without a key may hold; "unspecified" would explain everything that is wrong with them."""
-LAYOUTS: Mapping[int, Sequence[tuple[str, str | None]]] = {
+LAYOUTS: Mapping[int, Sequence[tuple[str, str | None, str | None]]] = {
     4: [
-        *((layout, None) for layout in CHOICES["layout"]), ("bhnd", "bnhd"), ("bhnd", "bne"), ("bnhd", "bhnd"),
-        ("bnhd", "bne"), ("nbhd", "nbe"),
+        *((layout, None, None) for layout in CHOICES["layout"]), ("bhnd", None, "bnhd"), ("bhnd", None, "bne"),
+        ("bnhd", None, "bhnd"), ("bnhd", None, "bne"), ("nbhd", None, "nbe"), ("bhdn", None, "bhnd"),
+        ("bhnd", "bhdn", None), ("bhnd", "bhdn", "bne"),
     ],
-    3: [("bhnd", None), ("nbhd", None)],
-    2: [("bhnd", None)],
+    3: [("bhnd", None, None), ("nbhd", None, None), ("bhdn", None, None), ("bhnd", "bhdn", None)],
+    2: [("bhnd", None, None), ("bhdn", None, None), ("bhnd", "bhdn", None)],
 }  # fmt: skip
-"""Layouts of inputs and output by number of axes; who puts tokens before sequences does so in both."""
+"""Layouts of query and value, of the key and of the output by number of axes; who puts tokens before sequences does so
+in all."""
 SCALES = ("1/sqrt(d)", "1", "1/d", "sqrt(d)")
 assert set(SCALES) <= {*RULES, "1"}
 
@@ -37,9 +39,9 @@ def of_plain_calls(record: Implementation) -> list[Changes]:
     placed: list[dict[str, Any]] = [{"qkv_axis": axis} for axis in QKV_AXES] if packed else [{}]
     counts = (4,) if packed else (4, 3, 2)
     for place, axes, returns, scale, causal in product(placed, counts, CHOICES["returns"], SCALES, causality):
-        for layout, out_layout in LAYOUTS[axes]:
-            way = {"axes": axes, "layout": layout, "out_layout": out_layout, "returns": returns, "scale": scale}
-            ways.append({**way, **place, **causal})
+        for layout, key_layout, out_layout in LAYOUTS[axes]:
+            way = {"axes": axes, "layout": layout, "key_layout": key_layout, "out_layout": out_layout}
+            ways.append({**way, "returns": returns, "scale": scale, **place, **causal})
     return list_changes(record, ways)
 
 
@@ -54,12 +56,11 @@ def of_masks_and_causality(record: Implementation, claims: Iterable[str]) -> lis
 
 def list_changes(record: Implementation, ways: Sequence[Changes]) -> list[Changes]:
     """What each way changes of a record, each once, those with the fewest changes first."""
-    all_changes: list[dict[str, Any]] = [{}]
+    all_changes: dict[frozenset[tuple[str, Any]], Changes] = {frozenset(): {}}
     for way in ways:
         changes = {name: value for name, value in way.items() if value != getattr(record, name)}
-        if changes not in all_changes:
-            all_changes.append(changes)
-    return sorted(all_changes, key=len)
+        all_changes.setdefault(frozenset(changes.items()), changes)
+    return sorted(all_changes.values(), key=len)
 
 
 def records(record: Implementation, every: Iterable[Changes]) -> Iterator[tuple[Changes, Implementation]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -400,8 +400,12 @@ class Look:
         dtypes = [dtype for dtype in ("float64", "float32") if dtype in self.record.dtypes] if self.asker.known else []
         ways = [way for way in of_plain_calls(self.record) if not {"scale", "always_causal"} & set(way)]
         for dtype, (_, record) in product(dtypes, list(records(self.record, ways))):
-            matching = [self.matching(case, out) for case, out in self.outputs(record, dtype)]
-            common = [name for name in matching[0] if all(name in names for names in matching)] if matching else []
+            common: list[str] = []
+            for number, (case, out) in enumerate(self.outputs(record, dtype)):
+                names = self.matching(case, out)
+                common = [name for name in common if name in names] if number else names
+                if not common:
+                    break
             if common:
                 return common[0]
         return ""
@@ -434,18 +438,18 @@ class Look:
             return []
         return [name for name, result in others(case.with_(default_scale=record.scale)) if result.agrees(out)]
 
-    def outputs(self, record: Implementation, dtype: str) -> Iterable[tuple[Case, Any]]:
+    def outputs(self, record: Implementation, dtype: str) -> Iterator[tuple[Case, Any]]:
         """Two plain problems that the target takes, each with its output."""
-        taken = []
+        taken = 0
         for case in self.problems(dtype):
             try:
                 found = self.comparer.subject(record).forward(apply_record(record, case), fresh=True)
             except (NotApplicable, Refused, TargetError, Violation):
                 continue
-            taken.append((case, found.out.values))
-            if len(taken) == ENOUGH:
-                return taken
-        return taken
+            taken += 1
+            yield case, found.out.values
+            if taken == ENOUGH:
+                return
 
     def result(self, found: dict[str, Any] | None) -> FirstLook:
         """The findings in words."""

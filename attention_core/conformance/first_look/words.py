@@ -15,9 +15,12 @@ SHAPES = {
     (4, "bne"): "(B, n, H d)",
     (4, "nbhd"): "(n, B, H, d)",
     (4, "nbe"): "(n, B, H d)",
+    (4, "bhdn"): "(B, H, d, n)",
     (3, "bhnd"): "(B, n, d)",
     (3, "nbhd"): "(n, B, d)",
+    (3, "bhdn"): "(B, d, n)",
     (2, "bhnd"): "(n, d)",
+    (2, "bhdn"): "(d, n)",
 }
 RESULTS = {
     "out": "the output",
@@ -63,7 +66,7 @@ KINDS = {
 }  # fmt: skip
 """Kinds of calls."""
 EMPTY: Mapping[str, str] = {}
-FORM = ("array", "axes", "qkv_axis", "layout", "out_layout", "returns")
+FORM = ("array", "axes", "qkv_axis", "layout", "key_layout", "out_layout", "returns")
 """Conventions that the first line tells."""
 
 
@@ -109,6 +112,8 @@ def call(record: Implementation, binding: Binding) -> str:
     out = record.out_layout or record.layout
     lies = f" {SHAPES[record.axes, out]}" if out != record.layout else ""
     what = f"query, key, value {shape}"
+    if record.key_layout not in (None, record.layout):
+        what += f", the key {SHAPES[record.axes, record.key_layout]},"
     if record.qkv_axis is not None:
         what = f"one array of query, key and value along axis {record.qkv_axis}, each {shape},"
     return f"takes {what} of {record.array}{named}; returns {RESULTS[record.returns]}{lies}"

@@ -266,7 +266,7 @@ def _law(check: Check, space: Space = SHORT, large: int = 3, small: int = 8) -> 
 
 
 def _rank(check: Check, space: Space = SHORT) -> Law:
-    because = "exactly one batch axis is declared: the layouts bnhd and nbhd have no other, nor has --batch-axes one"
+    because = "exactly one batch axis is declared: only layout bhnd has others, without --batch-axes one"
     return Law(check, "shapes", space=space, large=6, small=8, declares=any_rank, because=because)
 
 

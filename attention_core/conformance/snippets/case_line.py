@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.subjects.axes import Axes
+from attention_core.conformance.subjects.binding import INPUTS, Binding
 from attention_core.conformance.subjects.evidence import Evidence
 from attention_core.conformance.worker.exchange import Array, Request
 
@@ -29,7 +29,7 @@ def call_line(subject: Any, request: Request) -> str:
     arrays = request.args[:3]
     if len(arrays) < 3 or not all(isinstance(a, Array) and len(a.shape) >= 2 for a in arrays):
         return ""
-    batch, (heads, n_q, d), (kv_heads, n_kv, _), (_, _, d_v) = _sizes(arrays, subject.binding.axes)
+    batch, (heads, n_q, d), (kv_heads, n_kv, _), (_, _, d_v) = _sizes(arrays, subject.binding)
     parts = [f"{arrays[0].dtype} B={batch} H={heads}", *([f"H_kv={kv_heads}"] if kv_heads != heads else [])]
     parts.append(f"n_q={n_q} n_kv={n_kv} d={d}" + (f" d_v={d_v}" if d_v != d else ""))
     names = subject.binding.names
@@ -44,12 +44,12 @@ def call_line(subject: Any, request: Request) -> str:
     return " ".join(parts)
 
 
-def _sizes(arrays: Any, axes: Axes) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def _sizes(arrays: Any, binding: Binding) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """How many sequences, and (H, n, d) of query, key and value."""
     shapes = []
-    for a in arrays:
+    for a, axes in zip(arrays, map(binding.axes_of, INPUTS), strict=True):
         rank = len(a.shape)
-        order = axes.order(rank) if axes.count == 4 else (1, 0, 2) if axes.tokens_first else tuple(range(rank))
+        order = axes.order(rank) if axes.count == 4 else axes.places(rank)
         shape = (1,) * (3 - rank) + tuple(a.shape[order.index(axis)] for axis in range(rank))
         shapes.append((prod(shape[:-3]), shape[-3:]))
     return shapes[0][0], shapes[0][1], shapes[1][1], shapes[2][1]

@@ -16,6 +16,7 @@ from attention_core.conformance.worker.exchange import NDArray, Request, Value
 
 LAYOUTS: Mapping[str, tuple[int, int, int, int]] = {
     "bhnd": (0, 1, 2, 3), "bnhd": (0, 2, 1, 3), "bne": (0, 2, 1, 3), "nbhd": (2, 0, 1, 3), "nbe": (2, 0, 1, 3),
+    "bhdn": (0, 1, 3, 2),
 }  # fmt: skip
 """The canonical axis (0 batch, 1 head, 2 token, 3 feature) at each of the target's places."""
 JOINED = ("bne", "nbe")
@@ -27,8 +28,9 @@ class Axes:
     """The axes of an array on the target's side.
 
     Args:
-        count: 4 for (B, H, n, d) or what `layout` says; 3 for (B, n, d), with layout "nbhd" (n, B, d); 2 for (n, d).
-        layout: "bhnd", "bnhd" or "nbhd"; an output may also be "bne", (B, n, H d), or "nbe", (n, B, H d).
+        count: 4 for (B, H, n, d) or what `layout` says; 3 for (B, n, d), with layout "nbhd" (n, B, d), with "bhdn"
+            (B, d, n); 2 for (n, d), with "bhdn" (d, n).
+        layout: "bhnd", "bnhd", "nbhd" or "bhdn"; an output may also be "bne", (B, n, H d), or "nbe", (n, B, H d).
 
     Example:
         >>> Axes(3).to_target(np.zeros((2, 3, 5, 7))).shape
@@ -45,6 +47,11 @@ class Axes:
         """Whether the axis of tokens stands before that of sequences."""
         return LAYOUTS[self.layout][0] == 2
 
+    @property
+    def features_first(self) -> bool:
+        """Whether the axis of features stands before that of tokens."""
+        return LAYOUTS[self.layout][-1] == 2
+
     def order(self, rank: int) -> tuple[int, ...]:
         """The canonical axis at each of the target's places, for a canonical array of a rank; 4 axes alone.
 
@@ -52,7 +59,7 @@ class Axes:
             NotApplicable: tokens come first, and there is more than one batch axis.
         """
         if rank < 3:
-            return tuple(range(rank))
+            return (1, 0) if rank == 2 and self.features_first else tuple(range(rank))
         if rank > 4 and self.tokens_first:
             raise NotApplicable("the target takes exactly one batch axis")
         if rank == 3:  # one problem: no axis of sequences
@@ -77,27 +84,41 @@ class Axes:
             raise NotApplicable(f"the target takes arrays of {self.count} axes")
         if self.count == 3:
             joined = values.reshape(shape[0] * shape[1], *shape[2:])
-            return joined.swapaxes(0, 1) if self.tokens_first else joined
+            return self._turn(joined)
         if shape[0] != 1 or shape[1] != 1:
             raise NotApplicable("the target takes one problem at a time")
-        return values.reshape(shape[2:])
+        return self._turn(values.reshape(shape[2:]))
+
+    def places(self, rank: int) -> tuple[int, ...]:
+        """The axis of (B, n, d) or (n, d) at each of the target's places."""
+        axes = tuple(range(rank))
+        if self.features_first:
+            return (*axes[:-2], axes[-1], axes[-2])
+        return (1, 0, *axes[2:]) if self.tokens_first else axes
+
+    def _turn(self, values: NDArray) -> NDArray:
+        """Values of fewer than 4 axes from canonical order to the target's, or back."""
+        if self.features_first:
+            return values.swapaxes(-1, -2)
+        return values.swapaxes(0, 1) if self.tokens_first else values
 
     def from_target(self, values: NDArray, shape: tuple[int, ...]) -> NDArray:
         """An array in the target's axes as the canonical array of a shape."""
         if self.count == 4:
             order = self.order(len(shape))
             return values.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
-        return (values.swapaxes(0, 1) if self.count == 3 and self.tokens_first else values).reshape(shape)
+        return self._turn(values).reshape(shape)
 
     def place(self, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """Where the element of a canonical array of a shape lies on the target's side."""
         if self.count == 4:
             turned = tuple(index[axis] for axis in self.order(len(index)))
             return (*turned[:-2], turned[-2] * shape[-1] + turned[-1]) if self.joins(len(index)) else turned
+        inner = index[2:][::-1] if self.features_first else index[2:]
         if self.count == 2:
-            return index[2:]
+            return inner
         problem, token = index[0] * shape[1] + index[1], index[2]
-        return (token, problem, *index[3:]) if self.tokens_first else (problem, *index[2:])
+        return (token, problem, *index[3:]) if self.tokens_first else (problem, *inner)
 
     def canonical(self, place: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
         """The inverse of `place`."""
@@ -106,6 +127,8 @@ class Axes:
                 place = (*place[:-1], *divmod(place[-1], shape[-1]))
             order = self.order(len(place))
             return tuple(place[order.index(axis)] for axis in range(len(place)))
+        if self.features_first:
+            place = (*place[:-2], place[-1], place[-2])
         if self.count == 2:
             return (0, 0, *place)
         problem, token = (place[1], place[0]) if self.tokens_first else place[:2]

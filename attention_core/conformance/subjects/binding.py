@@ -67,8 +67,13 @@ class Binding:
 
     @property
     def axes(self) -> Axes:
-        """How query, key and value lie in the target's arguments."""
+        """How query and value lie in the target's arguments, and the key where nothing else is declared of it."""
         return Axes(self.implementation.axes, self.implementation.layout)
+
+    def axes_of(self, name: str) -> Axes:
+        """How the query, the key or the value lies in the target's arguments."""
+        own = self.implementation.key_layout if name == "key" else None
+        return Axes(self.implementation.axes, own) if own else self.axes
 
     @property
     def out_axes(self) -> Axes:
@@ -90,7 +95,7 @@ class Binding:
         args = []
         for name in INPUTS:
             values = getattr(case, name)
-            values = self.axes.to_target(self.own_heads(values, case) if name == "query" else values)
+            values = self.axes_of(name).to_target(self.own_heads(values, case) if name == "query" else values)
             args.append(array(values, case.dtype, self.view(case, name)))
         defaults: dict[str, Any] = {**DEFAULTS, "scale": scale_of(case.default_scale, case.query.shape[-1])}
         kwargs = {self.names[name]: defaults[name] for name in sorted(self.required.difference(FEATURES))}
@@ -183,7 +188,7 @@ class Binding:
     def view(self, case: Case, name: str) -> str:
         """The memory layout of an argument; where sequences have no leading axis, repeats are found axis by axis."""
         view = case.views.get(name, "contiguous")
-        axes = self.out_axes if name == "cotangent" else self.axes
+        axes = self.out_axes if name == "cotangent" else self.axes_of(name)
         leading = name == "mask" or not axes.tokens_first
         return "broadcast" if view == "expanded" and not (axes.count == 4 and leading) else view
 

@@ -72,7 +72,7 @@ def form_of(names: list[str] | None, implementation: Implementation) -> MergeFor
         form = KNOWN[max(known, key=len)]
     else:
         kind = declared or ("stacked" if names is not None and len(names) in (2, 3) else "pair")
-        out = {"bhnd": "bhnd", "bnhd": "bnhd", "nbhd": "nbhd"}[implementation.layout]
+        out = implementation.layout
         form = MergeForm(kind, f"p{out}" if kind == "stacked" else out, "pbhn" if kind == "stacked" else "bhn")
     base = float(implementation.parameters.get("base", form.base))
     if base <= 1:

@@ -207,8 +207,8 @@ class Subject(SubjectBase):
         second = None
         if directions is not None:
             pairs = zip(want, directions, strict=True)
-            turned = (own_heads(w, case) if name == "query" else w for name, w in pairs)
-            second = tuple(array(self.binding.axes.to_target(w), case.dtype) for w in turned)
+            turned = ((name, own_heads(w, case) if name == "query" else w) for name, w in pairs)
+            second = tuple(array(self.binding.axes_of(name).to_target(w), case.dtype) for name, w in turned)
         request = self.binding.request(case, wrt=wrt, cotangent=down, second=second, **extra)
         response = self.send(request)
         out = self._output(case, request, response.outputs[0])
@@ -249,7 +249,7 @@ class Subject(SubjectBase):
 
     def _gradient(self, case: Case, request: Request, value: Value | None, name: str, quantity: str) -> Result:
         shape = getattr(case, name).shape
-        axes = self.binding.axes if name != "mask" else Axes()
+        axes = self.binding.axes_of(name) if name != "mask" else Axes()
         order = self.binding.heads_order(case) if name in ("query", "mask") else None
         head_axis = len(shape) - 3
         if order is not None and (head_axis < 0 or shape[head_axis] != len(order)):

@@ -273,7 +273,7 @@ BAD = [
     (("verify", "t.py:f", "--timeout", "nan"), "nan is not a number of seconds below 86400 (a day)"),
     (("verify", "t.py:f", "--parameter", "foo"), "attention-core: --parameter 'foo': write NAME=VALUE"),
     (("verify", "t.py:f", "--json", "x", "--html", "x"), "--json and --html name one file, x: one would overwrite"),
-    (("verify", "t.py:f", "--layout", "bhdn"), "'bhdn' is not one of"),
+    (("verify", "t.py:f", "--layout", "bdhn"), "'bdhn' is not one of"),
     (("verify", "t.py:f", "--arg", "x"), "attention-core: --arg 'x': write NAME=VALUE"),
     (
         ("verify", "t.py:f", "--sizes", "__import__('os')"),

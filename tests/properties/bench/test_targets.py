@@ -36,6 +36,13 @@ def other_layout(query, key, value, is_causal=False):
     assert all(x.is_contiguous() for x in (query, key, value))
     return sdpa(q, k, v, is_causal=is_causal).transpose(1, 2)
 
+def features_first(query, key, value, is_causal=False):
+    return sdpa(*(x.mT for x in (query, key, value)), is_causal=is_causal).mT
+
+def tokens_first(query, key, value, is_causal=False):
+    out = sdpa(*(x.permute(1, 2, 0, 3) for x in (query, key, value)), is_causal=is_causal)
+    return out.permute(2, 0, 1, 3)
+
 def aligned_right(query, key, value, is_causal=False):
     n_q, n_kv = query.shape[-2], key.shape[-2]
     return sdpa(query, key, value, torch.ones(n_q, n_kv, dtype=torch.bool).tril(n_kv - n_q) if is_causal else None)
@@ -109,9 +116,10 @@ def test_conventions_of_masks(kernel: Callable[[str], str], name: str, n_q: int)
 
 
 @pytest.mark.parametrize("mask", ["none", "causal"])
-def test_another_layout(kernel: Callable[[str], str], mask: str) -> None:
+@pytest.mark.parametrize("text", ["other_layout@layout=bnhd", "features_first@layout=bhdn", "tokens_first@layout=nbhd"])
+def test_another_layout(kernel: Callable[[str], str], text: str, mask: str) -> None:
     workload = Workload(**{**SMALL, "n_q": 9}, mask=read_mask(mask), direction="bwd")
-    same(kernel("other_layout@layout=bnhd"), workload)
+    same(kernel(text), workload)
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_every_field_of_the_record_has_an_option() -> None:
 
 
 BAD_RECORDS = [
-    ({"layout": "bhdn"}, "layout='bhdn' is not one of bhnd, bnhd"),
+    ({"layout": "bdhn"}, "layout='bdhn' is not one of bhnd, bnhd"),
     ({"dead_rows": "none"}, "dead_rows='none' is not one of zeros, nan, uniform, unspecified"),
     ({"dtypes": ("int8",)}, "dtypes=('int8',): choose from float32"),
     ({"dtypes": ()}, "dtypes=(): choose from float32"),

@@ -168,7 +168,10 @@ def test_a_case_keeps_its_default_scale_in_json() -> None:
     assert Case.from_json(old).factor == 0.5
 
 
-@pytest.mark.parametrize("axes", [Axes(4, layout) for layout in LAYOUTS] + [Axes(3), Axes(3, "nbhd"), Axes(2)])
+FEWER = ((3, "bhnd"), (3, "nbhd"), (3, "bhdn"), (2, "bhnd"), (2, "bhdn"))
+
+
+@pytest.mark.parametrize("axes", [Axes(4, layout) for layout in LAYOUTS] + [Axes(n, layout) for n, layout in FEWER])
 def test_places_lead_there_and_back(axes: Axes) -> None:
     shape = (2, 3, 5, 7) if axes.count > 2 else (1, 1, 5, 7)
     values = np.arange(np.prod(shape)).reshape(shape)
@@ -191,6 +194,16 @@ def test_tokens_come_first_where_that_is_declared() -> None:
     for layout in ("nbhd", "nbe"):
         with pytest.raises(NotApplicable, match="one batch axis"):
             Axes(4, layout).to_target(values[None])
+
+
+def test_features_come_before_tokens_where_that_is_declared() -> None:
+    values = np.zeros((2, 3, 5, 7))
+    assert Axes(4, "bhdn").to_target(values).shape == (2, 3, 7, 5)
+    assert Axes(4, "bhdn").to_target(values[0, 0]).shape == (7, 5)
+    assert Axes(3, "bhdn").to_target(values).shape == (6, 7, 5)
+    assert Axes(2, "bhdn").to_target(values[:1, :1]).shape == (7, 5)
+    with pytest.raises(TargetError, match="which lie alike"):
+        Implementation(len, key_layout="bhdn", qkv_axis=-3)
 
 
 def test_axes_without_heads_have_no_layout() -> None:
