@@ -16,6 +16,7 @@ import click
 
 from attention_core import __version__
 from attention_core.bench.cli import bench
+from attention_core.declaration.errors import plain
 from attention_core.derivation.cli import derive
 from attention_core.terminal import (
     HELP,
@@ -213,6 +214,65 @@ def _expand_targets(targets: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+@main.command(name="class", epilog="Exit status: 0 if every submission was judged, whatever the verdict; else 2.")
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--function", "name", metavar="NAME", required=True, help="The function or class of the exercise.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("feedback"), show_default=True,
+              help="Where grades.csv, index.html and a page for each person are written.")  # fmt: skip
+@click.option("--effort", type=click.Choice(["quick", "standard", "thorough"]), default="quick", show_default=True,
+              help="How many cases each law sees.")  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed gives the same run."
+)
+@click.option(
+    "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
+)
+@click.option(
+    "--limit", type=Seconds(1.0), default=300.0, show_default=True, help="Seconds for one submission, of its own time."
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=None,
+              help="Submissions judged side by side.  [default: as many as there are cores]")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Only the last lines.")
+@record_options
+def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
+    """Judge a FOLDER of submissions: a folder or a Python file for each person.
+
+    Each is copied and judged in a process of its own. A second run judges only what is new.
+    """
+    from attention_core.declaration.options import HELP, fields_from_text
+    from attention_core.teaching.feedback import count_verdicts, reason, write_feedback
+    from attention_core.teaching.grading import Grade, Options, grade_submissions
+    from attention_core.teaching.submissions import find_submissions
+
+    named = [f"{k.removeprefix('parameter_')}={v}" for k, v in options.items() if k.startswith("parameter_") and v]
+    options["parameters"] = (*options["parameters"], *named)
+    fields = {k: v for k, v in options.items() if k in HELP and v not in (None, ())}
+    exit_on_target_error(lambda: fields_from_text({k: options[k] for k in HELP if k in options}))
+    submissions = exit_on_target_error(lambda: find_submissions(folder, name))
+    settings = Options(name, fields, options["effort"], options["seed"], options["timeout"], options["limit"])
+    console, quiet = make_console(), options["quiet"]
+    wide = max(len(one.person) for one in submissions)
+
+    def show(grade: Grade) -> None:
+        laws = f"{grade.laws_that_hold} of {len(grade.laws)} laws hold" if grade.laws else ""
+        line = f"{plain(grade.person):<{wide}}  {grade.verdict:<10}  {laws}  {plain(reason(grade))}".rstrip()
+        if not quiet:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    jobs = options["jobs"] or os.cpu_count() or 1
+    grades: list[Grade] = []
+    try:
+        with interruptible():
+            grades = grade_submissions(submissions, settings, out / "reports", jobs=jobs, finished=show)
+        write_feedback(grades, name, out)
+    except OSError as error:
+        _stop(f"{error.filename or out} cannot be written: {error.strerror}")
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in count_verdicts(grades).items())
+    click.echo(f"{len(grades)} submissions: {counts}")
+    click.echo(f"see {out / 'index.html'}, {out / 'grades.csv'}, and a page for each person beside them")
+    sys.exit(0)
+
+
 @main.command(name="laws")
 @click.option("--contract", metavar="NAME", help="Only the laws of this contract.")
 @click.option("--markdown", is_flag=True, help="As Markdown tables, with the fault each law was seen to refute.")
@@ -298,7 +358,7 @@ def exercise(name: str, q: str | None, matrix: str | None, k_2: str | None, part
 
     The error is the largest coordinate of output minus target; the exercise allows 0.05.
     """
-    from attention_core.hand_ins import ALLOWED, PARTS, mark
+    from attention_core.teaching.selection import ALLOWED, PARTS, mark
 
     if part is not None and part not in {each.number for each in PARTS}:
         _stop(f"--part {part} is none of {', '.join(each.number for each in PARTS)}")
@@ -327,8 +387,6 @@ def exit_on_target_error(make: Callable[[], Any]) -> Any:
 
 
 def _stop(line: str) -> None:
-    from attention_core.declaration.errors import plain
-
     click.echo(f"attention-core: {plain(line)}", err=True)
     sys.exit(2)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attention_core.cli import main
 from attention_core.declaration.implementation import TargetError
-from attention_core.hand_ins import KEYS, VALUES, mark, read_matrix, read_vector
+from attention_core.teaching.selection import KEYS, VALUES, mark, read_matrix, read_vector
 from tests.numeric.exercise_truth import KEY_TEXT, VALUE_TEXT, decimal_attention, decimals, largest_error
 
 
