@@ -1,7 +1,7 @@
 """Tokens of a formula, and the tables of the lexer.
 
 One token, the stream that a lexer writes, and the walk along tokens that stays outside brackets. Tokens are made by
-`lexer`, regrouped by `rows` and read by `parse`. The tables say what LaTeX commands mean: functions, relations,
+`lexer`, regrouped by `display` and read by `parse`. The tables say what LaTeX commands mean: functions, relations,
 operators, letters, styles, spaces, words of prose. A command that is in none of them is refused by name.
 """
 

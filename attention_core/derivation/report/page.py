@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph
-from attention_core.derivation.document.display import _without_frames, relation_lines, statements_of
-from attention_core.derivation.document.rows import split_statements
+from attention_core.derivation.document.display import _without_frames, relation_lines, split_statements, statements_of
 from attention_core.derivation.document.segments import ARROWS, bare
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.latex.lexer import tokenize
