@@ -21,7 +21,7 @@ from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.compare import Outcome
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise, evaluate, exact, precision
-from attention_core.derivation.limits.evaluate import slower
+from attention_core.derivation.limits.expander import slower
 from attention_core.derivation.limits.scales import Scale
 from attention_core.derivation.lowering.limits import approaches
 from attention_core.derivation.lowering.lower import Infeasible, Lowering

@@ -37,8 +37,7 @@ from attention_core.derivation.reading.steps import Step
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.same_sizes import with_same_sizes
-from attention_core.derivation.terms.shapes import fit, join_types, negative, product
-from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term, fit, join_types, negative, product
 
 
 def approximate_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relation:

@@ -18,8 +18,14 @@ from attention_core.derivation.elaborate.indicators import indicator
 from attention_core.derivation.elaborate.subscripts import index_array, index_items
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Call, Minus, Num
-from attention_core.derivation.terms.shapes import (
+from attention_core.derivation.terms.terms import (
+    ONE,
+    SCALAR,
+    ShapeMismatch,
+    Term,
+    integer,
     join_types,
+    matrix,
     negative,
     product,
     quotient,
@@ -27,7 +33,6 @@ from attention_core.derivation.terms.shapes import (
     size_term,
     transpose,
 )
-from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Term, integer, matrix
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator

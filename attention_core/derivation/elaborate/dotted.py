@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Dots, Expr, Group, Minus, Name, Num, children
-from attention_core.derivation.terms.shapes import assemble_blocks
-from attention_core.derivation.terms.terms import ONE, Term, integer, matrix
+from attention_core.derivation.terms.terms import ONE, Term, assemble_blocks, integer, matrix
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator

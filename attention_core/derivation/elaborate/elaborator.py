@@ -27,8 +27,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.same_sizes import same_size
-from attention_core.derivation.terms.shapes import copies, fit, join_types
-from attention_core.derivation.terms.terms import SCALAR, Size, Term
+from attention_core.derivation.terms.terms import SCALAR, Size, Term, copies, fit, join_types
 
 Bound = dict[str, tuple[Size, Size] | None]
 

@@ -11,9 +11,8 @@ from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
 from attention_core.derivation.elaborate.functions import MARK, expand_definition, fence, root, with_calls
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
-from attention_core.derivation.elaborate.names import symbol
 from attention_core.derivation.elaborate.products import derivative, ordinary, times
-from attention_core.derivation.elaborate.subscripts import elaborate_letter_power, elaborate_subscript, power
+from attention_core.derivation.elaborate.subscripts import elaborate_letter_power, elaborate_subscript, power, symbol
 from attention_core.derivation.elaborate.sums import big
 from attention_core.derivation.latex.syntax import (
     Array,
@@ -35,8 +34,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Transpose,
 )
-from attention_core.derivation.terms.shapes import negative, quotient, transpose
-from attention_core.derivation.terms.terms import Term, integer
+from attention_core.derivation.terms.terms import Term, integer, negative, quotient, transpose
 
 
 def _sum(elab: Elaborator, expr: Plus) -> Term:

@@ -13,8 +13,17 @@ from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unreadable, children, names_in
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.same_sizes import with_same_sizes
-from attention_core.derivation.terms.shapes import fit, join_types, product, size_term
-from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term, Type, integer
+from attention_core.derivation.terms.terms import (
+    Relation,
+    ShapeMismatch,
+    Term,
+    Type,
+    fit,
+    integer,
+    join_types,
+    product,
+    size_term,
+)
 
 
 def relations_of(

@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.latex.parse import order
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Num, Sup, Times
-from attention_core.derivation.terms.shapes import hadamard, number_of, product, quotient, transpose
-from attention_core.derivation.terms.terms import ShapeMismatch, Term, Type, matrix
+from attention_core.derivation.terms.terms import (
+    ShapeMismatch,
+    Term,
+    Type,
+    hadamard,
+    matrix,
+    number_of,
+    product,
+    quotient,
+    transpose,
+)
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator

@@ -1,4 +1,7 @@
-"""What stands below or above the line.
+"""Names, and what stands below or above them.
+
+A letter or word by itself means what the document declared, else e, pi or I, else nothing: the error says what to
+write.
 
 What stands below the line: an index of a family, an entry, row or slice of an array, or a part of a name.
 It is an index where the base is declared and the subscript is a numeral or an index.
@@ -11,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.elaborate.functions import norm_with_index
+from attention_core.derivation.elaborate.functions import expand_definition, norm_with_index
 from attention_core.derivation.elaborate.indicators import (
     ONES,
     conditions_in,
@@ -22,7 +25,6 @@ from attention_core.derivation.elaborate.indicators import (
     kronecker,
     missing_index,
 )
-from attention_core.derivation.elaborate.names import symbol
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Chain,
@@ -39,11 +41,83 @@ from attention_core.derivation.latex.syntax import (
     Unreadable,
 )
 from attention_core.derivation.terms.context import Symbol, has_entries
-from attention_core.derivation.terms.shapes import product, scalar_function, size_term, transpose
-from attention_core.derivation.terms.terms import ONE, SCALAR, ShapeMismatch, Size, Term, Type, integer, matrix
+from attention_core.derivation.terms.terms import (
+    EYE,
+    ONE,
+    SCALAR,
+    ShapeMismatch,
+    Size,
+    Term,
+    Type,
+    integer,
+    matrix,
+    product,
+    scalar_function,
+    size_term,
+    transpose,
+)
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
+
+
+def symbol(elab: Elaborator, name: str) -> Term:
+    """A name standing alone."""
+    if name in elab.bound:
+        return Term("int", (), SCALAR, name)
+    found = elab.lookup(name)
+    if found is None:
+        return _letter_constant(elab, name)
+    if found.kind in ("size", "index"):
+        return Term("int", (), SCALAR, name)
+    if found.kind == "definition":
+        if found.params:
+            raise elab.fail(f"{name} was defined with an index: write {name}_{{...}}")
+        assert found.term is not None
+        return Term("bind", (found.term,), found.term.type, ())
+    if found.kind == "function":
+        if any(elab.lookup(p) is None and p not in elab.bound for p in found.params):
+            raise elab.fail(f"{name} is a function: write {name}({', '.join(found.params)})")
+        return elab.term(expand_definition(elab, found, tuple(Chain((Name(p),)) for p in found.params)))
+    if found.kind == "family":
+        raise elab.fail(f"{name} is a family: write {name}_i with a declared index, or {name}_1")
+    assert found.type is not None
+    return Term("leaf", (), found.type, name)
+
+
+def _letter_constant(elab: Elaborator, name: str) -> Term:
+    """Letters with a meaning of their own, unless declared otherwise."""
+    if name == "e":
+        return Term("exp", (integer(1),), SCALAR)
+    if name == r"\pi":
+        return Term("pi", (), SCALAR)
+    if name == "I":
+        return Term("eye", (), EYE)
+    if name == r"\infty":
+        raise elab.fail(
+            r"\infty is only understood under \lim, in an interval, and in '% as: x \to \infty'; "
+            r"a series is \lim_{n \to \infty} \sum_{i=0}^{n} ..."
+        )
+    if name == r"\Delta" and name not in elab.context.dropped:
+        raise elab.fail(
+            r"\Delta is not declared, and \Delta x is read as a product: write one symbol, such as x_\Delta"
+        )
+    if name == r"\nabla":
+        raise elab.fail(r"\nabla does not say by what is differentiated: write \nabla_x")
+    if name == ONES:
+        raise elab.fail(r"a vector of ones needs its size: write \mathbf{1}_n with a declared n")
+    if name in elab.context.dropped:
+        line, why = elab.context.dropped[name]
+        raise elab.fail(
+            f"{name} is not declared any more: {why}; declare it again (it was declared before line {line})"
+        )
+    if name.startswith(r"\text{"):
+        word = name.removeprefix(r"\text{").removesuffix("}")
+        raise elab.fail(
+            f"{name} is not declared, and no function of that name is known: write 'Let $\\text{{{word}}} \\in "
+            f"\\mathbb{{R}}$', or define it, as in 'Put $\\text{{{word}}}(t) := ...$'"
+        )
+    raise elab.fail(f"{name} is not declared: write 'Let ${name} \\in \\mathbb{{R}}$' (or its shape) above the display")
 
 
 def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:

@@ -12,8 +12,7 @@ from attention_core.derivation.elaborate.index_ranges import index_set, inferred
 from attention_core.derivation.elaborate.indicators import inner_condition
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
-from attention_core.derivation.terms.shapes import size_term
-from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer
+from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer, size_term
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator

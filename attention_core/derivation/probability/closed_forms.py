@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from attention_core.derivation.graph.nodes import Graph, TooLarge
 from attention_core.derivation.probability.distributions import DISCRETE, MAX_OUTCOMES, RandomArray
 from attention_core.derivation.probability.moments import DependenceUnsaid, Group, Moments, Monomial, NotPolynomial
+
+if TYPE_CHECKING:
+    from attention_core.derivation.lowering.lower import Lowering
 
 MAX_WAVES = 8
 Complex = tuple[int, int]  # nodes of the real and the imaginary part
@@ -155,6 +159,11 @@ def _signs(count: int) -> list[tuple[int, ...]]:
     return found
 
 
+def moments_of(low: Lowering, random: set[int]) -> Moments:
+    """The engine of moments over some random leaves, with all closed forms."""
+    return Moments(low, random, part_moment)
+
+
 def part_moment(engine: Moments, groups: set[Group], part: Monomial) -> int:
     """E of one part: factors with their powers, about `groups`."""
     graph = engine.graph
@@ -199,7 +208,7 @@ def over_outcomes(engine: Moments, group: Group, part: Monomial) -> int:
     total = []
     for value, weight in support:
         body = substitute(graph, product, {leaf: value})
-        inner = Moments(engine.low, engine.random - leaves)
+        inner = moments_of(engine.low, engine.random - leaves)
         inner.outcomes = engine.outcomes
         total.append(graph.mul((weight, inner.expect(body))))
     engine.outcomes //= len(support)

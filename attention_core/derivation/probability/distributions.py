@@ -64,8 +64,7 @@ class RandomArray:
         if a != b:
             return graph.zero
         if term.type.kind == "eye":
-            from attention_core.derivation.terms.shapes import with_size
-            from attention_core.derivation.terms.terms import ONE, matrix
+            from attention_core.derivation.terms.terms import ONE, matrix, with_size
 
             return self.low.lower(with_size(term, matrix(ONE, ONE)), self.env).cells[0]
         return self.number(1)

@@ -16,7 +16,9 @@ from attention_core.derivation.graph.bounds import INF, Interval, bounds, enclos
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case, Imprecise, ball, evaluate, precision
 from attention_core.derivation.lowering.lower import Lowering
-from attention_core.derivation.probability.moments import Mean, MeanLaw, Moments, Monomial
+from attention_core.derivation.probability.closed_forms import moments_of
+from attention_core.derivation.probability.moments import Moments, Monomial
+from attention_core.derivation.probability.operations import Mean, MeanLaw
 from attention_core.derivation.probability.sampling import draws, evaluate_samples, number
 
 SLACK = 1 + 1e-9
@@ -62,7 +64,7 @@ class Spread:
     def exact(self, mean: Mean, node: int) -> float | None:
         """E[node] bounded above through its closed form, None without one."""
         try:
-            return self.upper(Moments(self.low, set(mean.random)).expect(node))
+            return self.upper(moments_of(self.low, set(mean.random)).expect(node))
         except (Unsettled, TooLarge, Undefined):
             return None
 
@@ -70,7 +72,7 @@ class Spread:
         """A bound of Var[body]: exact, from the range, or from the second moment."""
         graph, body = self.graph, mean.body
         try:
-            engine = Moments(self.low, set(mean.random))
+            engine = moments_of(self.low, set(mean.random))
             first, second = engine.expect(body), engine.expect(graph.mul((body, body)))
             found = self.upper(graph.sub(second, graph.mul((first, first))))
             if found is not None:

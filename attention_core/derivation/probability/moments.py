@@ -6,9 +6,9 @@ Products of independent things factor; independence must have been said, it is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from attention_core.derivation.graph.bounds import bounds
 from attention_core.derivation.graph.nodes import Graph, Key, TooLarge, Unsettled
@@ -21,6 +21,7 @@ MAX_MONOMIALS = 20_000
 MAX_POWER = 24
 Monomial = tuple[tuple[int, int], ...]  # (random leaf or function of random leaves, power), sorted
 Group = tuple[str, int]  # a random symbol and the member of a family, 0 without
+ClosedForm: TypeAlias = "Callable[[Moments, set[Group], Monomial], int]"
 
 
 class NotPolynomial(Unsettled):
@@ -31,73 +32,14 @@ class DependenceUnsaid(Unsettled):
     """Two random symbols meet that are not declared independent."""
 
 
-@dataclass(frozen=True)
-class MeanLaw:
-    """The law of one random leaf of a `mean` node: its name and its parameters as nodes."""
-
-    name: str
-    parameters: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Mean:
-    """What a `mean` node holds: what is averaged, over which leaves, with the law of each group they belong to."""
-
-    body: int
-    random: tuple[int, ...]
-    laws: tuple[MeanLaw, ...]
-
-
-def random_leaves(low: Lowering, node: int) -> set[int]:
-    """The leaves of random symbols below a node."""
-    return {n for n in low.graph.leaves([node]) if drawn_of(low, low.graph.data[n]) is not None}
-
-
-def expectation(low: Lowering, node: int) -> int:
-    """The node of E[node], without the leaves of random symbols; a `mean` node where there is no closed form."""
-    random = random_leaves(low, node)
-    if not random:
-        return node
-    if low.means == "all":
-        return mean_node(low, node, random)
-    try:
-        return Moments(low, random).expect(node)
-    except NotPolynomial:
-        if low.means:
-            return mean_node(low, node, random)
-        raise
-
-
-def mean_node(low: Lowering, node: int, random: set[int]) -> int:
-    """A node that stands for an average without a closed form."""
-    graph, engine = low.graph, Moments(low, random)
-    groups = sorted({engine.group(n) for n in random})
-    engine.require_independence(groups)
-    inner = [n for n in graph.reachable([node]) if graph.ops[n] in ("mean", "limit")]
-    if inner:
-        raise Unsettled("an average inside an average without a closed form: write it with Var or Cov")
-    order = tuple(sorted(random))
-    if low.means == "all" or len(order) > 1:
-        engine.require_free_entries(order)
-    laws = tuple(_law_nodes(engine.drawn[engine.group(n)], n) for n in order)
-    parameters = {p for law in laws for p in law.parameters}
-    below = sorted(set(graph.leaves([node, *parameters])) - random)
-    return graph.node("mean", tuple(below), Mean(node, order, laws))
-
-
-def _law_nodes(drawn: RandomArray, leaf: int) -> MeanLaw:
-    """Mean and variance of an entry of a normal array with independent entries, else the parameters."""
-    if drawn.law.name == "normal":
-        return MeanLaw("normal", (drawn.mean(leaf), drawn.covariance(leaf, leaf)))
-    cells = tuple(c for k in range(len(drawn.law.parameters)) for c in drawn.lower_parameter(k).cells)
-    return MeanLaw(drawn.law.name, cells)
-
-
 class Moments:
-    """Expectations of nodes over the random leaves of one expression."""
+    """Expectations of nodes over the random leaves of one expression.
 
-    def __init__(self, low: Lowering, random: set[int]) -> None:
-        self.low, self.graph, self.random = low, low.graph, random
+    `closed_form` takes the expectation of a product that cannot be taken apart, over the groups it is about.
+    """
+
+    def __init__(self, low: Lowering, random: set[int], closed_form: ClosedForm) -> None:
+        self.low, self.graph, self.random, self.closed_form = low, low.graph, random, closed_form
         self.expanded: dict[int, dict[Monomial, int]] = {}
         self.known: dict[Monomial, int] = {(): self.graph.one}
         self.drawn: dict[Group, RandomArray] = {}
@@ -176,9 +118,7 @@ class Moments:
             return result
         parts = self.parts(monomial)
         self.require_independence(sorted({g for groups, _ in parts for g in groups}))
-        from attention_core.derivation.probability.closed_forms import part_moment
-
-        result = self.graph.mul(part_moment(self, groups, part) for groups, part in parts)
+        result = self.graph.mul(self.closed_form(self, groups, part) for groups, part in parts)
         self.known[monomial] = result
         return result
 

@@ -32,8 +32,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.terms.context import Context, Distribution, Symbol
 from attention_core.derivation.terms.relevance import derive_conditions, is_random
-from attention_core.derivation.terms.shapes import size_term
-from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, Term, Type, integer, matrix
+from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, Term, Type, integer, matrix, size_term
 
 
 @dataclass(frozen=True)
