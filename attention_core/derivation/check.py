@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling

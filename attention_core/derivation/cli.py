@@ -123,7 +123,7 @@ def _write_scaffolds(files: Sequence[str]) -> int:
 
 def _write_page(path: str, reports: list[DocumentReport], infer: bool) -> int:
     """Write the page, and say what the status is at least."""
-    from attention_core.derivation.report.page import page
+    from attention_core.derivation.report import page
 
     texts = [Path(report.file).read_bytes().decode("utf-8-sig", "replace") for report in reports]
     try:

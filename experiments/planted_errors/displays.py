@@ -39,7 +39,7 @@ def sources() -> list[tuple[str, int, str]]:
 def read() -> dict[str, str]:
     """The displays that have their declarations, and what is not understood of each ('' where all is)."""
     sys.path.insert(0, str(ROOT))
-    from attention_core.derivation.claims.claim import claim_of
+    from attention_core.derivation.claims import claim_of
     from attention_core.derivation.document.blocks import Display
     from attention_core.derivation.document.source import blocks_of
     from attention_core.derivation.latex.syntax import Unreadable

@@ -32,7 +32,7 @@ from mpmath import mp, mpf
 
 from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.generate import draw
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import precision

@@ -27,7 +27,7 @@ from store import Store
 
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.check import decide_step
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.steps import Step, steps_of

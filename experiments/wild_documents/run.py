@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.derivation.check import document_steps, read_document, report_step
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.document.blocks import Display
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.effort import Effort

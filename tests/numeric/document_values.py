@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import ctx, fmpq
 
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.graph.numbers import evaluate
 from attention_core.derivation.latex.parse import parse_expression

@@ -15,7 +15,7 @@ from flint import fmpq
 
 from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import CEILING, Effort, OutOfTime, ceiling, on_time
 from attention_core.derivation.elaborate.hypotheses import relations_of

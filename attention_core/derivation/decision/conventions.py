@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, product
 
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
 from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
 from attention_core.derivation.latex.printer import symbol_name

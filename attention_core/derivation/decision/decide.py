@@ -18,11 +18,10 @@ from attention_core.derivation.decision.agreement import summarize_agreement
 from attention_core.derivation.effort import LATE
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.lowering.spaces import constants, whole_marks
-from attention_core.derivation.proofs.all_sizes import RULE
+from attention_core.derivation.proofs.all_sizes import RULE, identical, is_ordered_everywhere, is_proved_everywhere
 from attention_core.derivation.proofs.all_sizes import SIGN_RULE as SIGNS
 from attention_core.derivation.proofs.contradiction import no_sizes
 from attention_core.derivation.proofs.modular import at_large_size
-from attention_core.derivation.proofs.shortcuts import identical, is_ordered_everywhere, is_proved_everywhere
 from attention_core.derivation.proofs.size_degree import enough_sizes
 from attention_core.derivation.records import Evidence, Finding, Verdict
 from attention_core.derivation.search.larger_sizes import search_larger_sizes

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
 from attention_core.derivation.decision.usual import meant_by_words, words_of
 from attention_core.derivation.elaborate.hypotheses import relations_of

@@ -22,7 +22,7 @@ from attention_core.derivation.graph.compare import Outcome, compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise
 from attention_core.derivation.limits.expander import TOO_WIDE
-from attention_core.derivation.proofs.shortcuts import equal_here, identical, is_proved_everywhere
+from attention_core.derivation.proofs.all_sizes import equal_here, identical, is_proved_everywhere
 from attention_core.derivation.records import Finding
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from attention_core.cli import main
 from attention_core.derivation import check_document
-from attention_core.derivation.report.page import page
+from attention_core.derivation.report import page
 
 TEXT = r"""# Squares <b>
 

@@ -13,7 +13,7 @@ from attention_core.derivation import check_document
 from attention_core.derivation.algebra.frames import dot, orthogonal_matrix
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.check import report_step
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.choices import Choices

@@ -13,7 +13,7 @@ from flint import fmpq
 from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.generate import Completion, completion
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.graph.numbers import ball, precision
 from attention_core.derivation.reading.steps import Step, steps_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide, search
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.latex.syntax import Minus, Num, Plus, Times, Transpose

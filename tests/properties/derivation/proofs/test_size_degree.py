@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.proofs.size_degree import enough_sizes
 from attention_core.derivation.reading.steps import Step, steps_of
 from attention_core.derivation.records import StepReport

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from attention_core.cli import main
 from attention_core.derivation import check_document
 from attention_core.derivation.reading.assuming import Standing, standings
-from attention_core.derivation.report.page import page
+from attention_core.derivation.report import page
 
 SAID = (
     "We claim that;We show that;We prove that;Show that;Prove that;Claim:;Theorem:;Lemma:;The goal is;We want;"

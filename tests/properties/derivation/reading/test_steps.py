@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.document.blocks import Display
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.latex.parse import parse_statement

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from attention_core.derivation.cases.problem import Problem, Site
-from attention_core.derivation.claims.claim import claim_of
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.reading.steps import Step, steps_of
 from attention_core.derivation.search.targeted import patterns
 

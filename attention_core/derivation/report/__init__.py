@@ -1,1 +1,0 @@
-"""Checked documents as HTML: `page`."""
