@@ -20,13 +20,14 @@ def annotation(level: str, title: str, message: str, path: str = "", line: int =
     Args:
         level: error, warning or notice.
         title, message: any text; line ends and the command's own signs are escaped.
-        path, line: where it belongs, from the root of the checkout; "" where it has no place.
+        path, line: where it belongs, from the root of the checkout; "" where it has no place, 0 for all of a file.
 
     >>> annotation("error", "attention: refuted", "got 1,\nwant 2", "mine.py", 4)
     '::error title=attention%3A refuted,file=mine.py,line=4::got 1,%0Awant 2'
     """
     shown = message if len(message) <= LONGEST else message[: LONGEST - 4] + " ..."
-    properties = {"title": title, **({"file": path, "line": str(line)} if path else {})}
+    place = {"file": path, "line": str(line)} if path and line else {"file": path} if path else {}
+    properties = {"title": title, **place}
     listed = ",".join(f"{name}={_escape(text, whole=True)}" for name, text in properties.items())
     return f"::{level} {listed}::{_escape(shown)}"
 

@@ -146,8 +146,14 @@ def _annotate(reports: Sequence[DocumentReport], *, aside: bool) -> None:
             sides = "" if example is None else f"\nleft side: {example.left}; right side: {example.right}"
             advice = f"\n{step.evidence.advice}" if step.evidence.advice else ""
             level = "error" if COLOURS.get(str(step.verdict)) == "red" else "warning"
-            title, message = f"{step.verdict}: {step.id}", f"{step.text}\n{step.evidence.text}{sides}{advice}"
-            click.echo(annotation(level, title, message, report.file, step.line), err=aside)
+            message = f"{step.evidence.text}{sides}{advice}"
+            if step.text:
+                remark = annotation(
+                    level, f"{step.verdict}: {step.id}", f"{step.text}\n{message}", report.file, step.line
+                )
+            else:  # about the document: no display, or no such name
+                remark = annotation(level, str(step.verdict), message, report.file)
+            click.echo(remark, err=aside)
 
 
 def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:

@@ -110,7 +110,7 @@ def words_of_paragraph(
         found = _caveat(context, one, named, was_read(context, one, declares), _is_bold(one), last)
         if found is None or (behind and place == 0 and not named and _COMMENT.match(one.prose)):
             continue
-        alone = last and not declares and not named and not universal and not _CONDITIONAL.match(one.prose)
+        alone = last and not (declares or named or universal or _CONDITIONAL.match(one.prose) or _is_closed(one))
         (passing if alone or found.value else lasting).append(found)
     return lasting, passing
 
@@ -152,6 +152,25 @@ def words_of_the_whole(context: Context, paragraph: Paragraph) -> list[Caveat]:
             found = _caveat(context, one, names_of(one), was_read(context, one, False))
             out += [found] if found is not None and found.whole else []
     return out + _says_special(context, paragraph)
+
+
+def words_below(context: Context, paragraph: Paragraph, leads: bool) -> list[Caveat]:
+    """What a paragraph leaves open for the display above it where other prose stands between.
+
+    Args:
+        context: What is declared above the display.
+        paragraph: The paragraph.
+        leads: Whether another display follows it: then its last sentence leads into that one.
+    """
+    if is_declaration(paragraph):
+        return []
+    sentences = sentences_of(paragraph)
+    out: list[Caveat] = []
+    for one in sentences[: len(sentences) - leads]:
+        if not _PROMISE.match(one.prose):
+            found = _caveat(context, one, names_of(one), was_read(context, one, False))
+            out += [] if found is None else [found]
+    return out
 
 
 def words_of_remark(context: Context, sentence: Sentence, declares: bool) -> list[Caveat]:

@@ -60,6 +60,16 @@ _BACK = re.compile(
 )
 
 
+_LOCAL = re.compile(r"\b(?:examples?|exercises?|(?:special )?cases?|proof|answers?|solutions?)\b", re.IGNORECASE)
+_BACK_MATTER = re.compile(
+    r"(?:the )?(?:references?|bibliography|literature|sources?|citations?|cit(?:e|ing) (?:this|us)|licen[cs]es?|"
+    r"copyright|credits|acknowledge?ments?|thanks|further reading|see also|links|resources|"
+    r"changelog|about (?:me|us|the "
+    r"authors?)|contact|comments|related posts)\W*$",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class Remark:
     """A sentence that may be about sections above its own, and whether its paragraph declares."""
@@ -71,20 +81,52 @@ class Remark:
 def remarks_of(blocks: Sequence[Block]) -> list[Remark]:
     """The sentences that may be about sections above them.
 
-    Those in a section that is named for assumptions or the like, and those that point back or speak of the whole text.
+    Those in a section without a display, whose words can be about no other, or that is named for assumptions or the
+    like, and those that point back or speak of the whole text. Lists of sources, licences and thanks say nothing.
 
     Args:
         blocks: The blocks of the document.
     """
     out: list[Remark] = []
+    silent = _sections_without_displays(blocks)
     heading: Heading | None = None
-    for block in blocks:
+    for place, block in enumerate(blocks):
         if isinstance(block, Heading):
             heading = block
         elif isinstance(block, Paragraph) and heading is not None:
-            scenic, declares = sets_scene(heading.text), is_declaration(block)
-            out += [Remark(one, declares) for one in sentences_of(block) if scenic or _BACK.search(one.prose)]
+            declares = is_declaration(block)
+            every = sets_scene(heading.text) or (place in silent and not is_back_matter(heading.text))
+            out += [Remark(one, declares) for one in sentences_of(block) if every or _BACK.search(one.prose)]
     return out
+
+
+def _sections_without_displays(blocks: Sequence[Block]) -> set[int]:
+    """The places of the blocks in sections that have no display, not even in a part of theirs."""
+    out: set[int] = set()
+    open_: list[tuple[Heading, int]] = []
+    last = -1  # the place of the last display
+    for place in range(len(blocks) + 1):
+        block = blocks[place] if place < len(blocks) else None
+        if isinstance(block, Display):
+            last = place
+        elif block is None or isinstance(block, Heading):
+            level = 0 if block is None else block.level
+            while open_ and (block is None or open_[-1][0].level >= level):
+                _, start = open_.pop()
+                out |= set(range(start, place)) if last < start else set()
+            if block is not None:
+                open_.append((block, place))
+    return out
+
+
+def is_back_matter(title: str) -> bool:
+    """Whether a heading names a part that is not about the text: its sources, its licence, thanks.
+
+    Example:
+        >>> [is_back_matter(title) for title in ("References", "## Further reading", "Conclusion")]
+        [True, True, False]
+    """
+    return bool(_BACK_MATTER.match(re.sub(r"^[\W\d]*", "", title)))
 
 
 @dataclass
@@ -122,9 +164,18 @@ def _left(
     """What a section that ends leaves behind, and whether that is about symbols declared later as well."""
     since = [block for block in above if block.line > ended.line]
     scenic = bool(_LIKE_SCENE.search(ended.text))
-    plain = scenic or not any(isinstance(block, Display) for block in since)
-    closing = [c for c in context.caveats if c.level >= level]
-    found = [(c, scenic or bool(_OF_ALL.search(c.quote))) for c in closing if plain or _OF_ALL.search(c.quote)]
+    silent = not any(isinstance(block, Display) for block in since)
+    first = next((block.line for block in above if isinstance(block, Display)), None)
+    prose = {b.line + k for b in above if isinstance(b, Paragraph) for k in range(b.text.count("\n") + 1)}
+    plain = scenic or silent
+    found = []
+    for one in (c for c in context.caveats if c.level >= level):
+        # Words of an introduction that name no symbol are about those that are declared behind it as well; headings,
+        # code and examples are about their own section.
+        before = first is None or (one.line < first and one.line in prose and not _LOCAL.search(ended.text))
+        opening = one.names is None and (silent or before)
+        every = scenic or opening or bool(_OF_ALL.search(one.quote))
+        found += [(one, every)] if plain or every else []
     if plain:
         found += [(c, False) for c in later([h for h in context.hypotheses if h.level >= level], context)]
     return [(replace(c, level=outer), every) for c, every in found]

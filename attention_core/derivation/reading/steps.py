@@ -42,6 +42,7 @@ from attention_core.derivation.reading.references import (
 from attention_core.derivation.reading.references import Statement as Numbered
 from attention_core.derivation.reading.scope_words import (
     words_behind,
+    words_below,
     words_declared_behind,
     words_inside,
     words_of_code,
@@ -202,10 +203,14 @@ class _Walk:
     def farther_down(self, place: int) -> list[Caveat]:
         """What sentences from a place on say of the whole section."""
         out: list[Caveat] = []
+        near = True  # no other display stands between
         for k in range(place, len(self.blocks)):
             block = self.blocks[k]
             if isinstance(block, Heading):
                 break
+            near = near and not isinstance(block, Display)
+            if isinstance(block, Paragraph) and near:
+                out += words_below(self.context, block, self.is_display(k + 1))
             if isinstance(block, Paragraph):
                 if k not in self.whole:
                     self.whole[k] = words_of_the_whole(self.context, block)

@@ -22,7 +22,7 @@ PLAIN = _split(
     "behind being below beside besides better between bold both bottom brief broadly but by can careful "
     "carefully central certain certainly cf cheap cheaply claimed classical clear clearly clever column-wise "
     "columnwise commonly compact compactly complete completely componentwise computational computationally conceptual "
-    "conceptually concise concisely consequently contextual convenient conversely convolutional coordinatewise "
+    "conceptually concise concisely consequently contextual convenient convolutional coordinatewise "
     "correct corresponding correspondingly could course crucial crude current d-dimensional deep delicate desired "
     "despite detail detailed details did difficult direct directly do does doing done down during e.g each earlier "
     "easier easiest easily easy effectively efficient efficiently either elegant elegantly element-wise elementary "

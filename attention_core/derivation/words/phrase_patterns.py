@@ -50,7 +50,7 @@ _CONNECTIVE = _any(
     r"finally", r"lastly", r"first", r"second", r"third", r"firstly", r"secondly", r"also", r"again", r"moreover",
     r"furthermore", r"here", r"indeed", r"in fact", r"of course", r"clearly", r"obviously", r"evidently", r"trivially",
     r"similarly", r"likewise", r"equivalently", r"in particular", r"in other words", r"in addition", r"in turn",
-    r"in short", r"in total", r"for example", r"for instance", r"that is", r"namely", r"however", r"conversely",
+    r"in short", r"in total", r"for example", r"for instance", r"that is", r"namely", r"however",
     r"as a result", r"as a consequence", r"it is", r"or", r"more precisely", r"more generally",
     r"to begin with", r"to see this",
 )  # fmt: skip
@@ -79,8 +79,14 @@ _RULE = (
     r"calculus|same argument|same reasoning|same calculation|cyclic property of the trace|cyclicity of the trace|"
     r"linearity of (?:the )?(?:trace|sum|derivative|expectation))"
 )
+# "Dividing by the norm gives", "Subtracting the sum", "Inserting $y$": what is left has norm 1, sum 0, or is another.
+_CHANGES = (
+    r"(?!(?:divid\w*(?: \S+)*? by|multiply(?:ing)? by|"
+    r"(?<!adding and )(?<!add and )subtract\w*) (?:\w+ )*?(?:(?:norms?|sums?|traces?|entries|"
+    r"components|expressions?|products?)\b|\$\$)|(?:insert|substitut|plugg|putt)\w*(?: in)? \$\$)"
+)
 _ACT = (
-    r"(?:(?:expand|collect|rearrang|simplify|cancell?|combin|factor|multiply|differentiat|comput|regroup|"
+    rf"{_CHANGES}(?:(?:expand|collect|rearrang|simplify|cancell?|combin|factor|multiply|differentiat|comput|regroup|"
     r"reorder|transpos|substitut|insert|plugg|add|subtract|summ|squar|divid|count|writ|compar|apply|us|exchang|"
     r"interchang|putt|insert|evaluat|group|split|pull|mov)ing|taking(?= (?:the )?(?:derivatives?|gradients?|"
     r"transposes?|"
@@ -137,19 +143,32 @@ _METHOD = (
 _OPINION = r"(?:popular|common|important|useful|famous|widely used|well-known|influential|successful|standard)"
 _AUDIENCE = r"(?:students|readers|beginners|newcomers|engineers|everybody|practitioners|you)"
 
-# Functions that the language itself defines, and natures that they have for all values.
-_FUNCTION = (
-    r"(?:the )?(?:softmax|trace|determinant|transpose|logarithm|exponential(?: function)?|sigmoid|log-sum-exp|"
-    r"kullback[-\u2013]leibler divergence|entropy|hyperbolic tangent|sine|cosine|inner product|euclidean norm)"
+# Functions that the language itself defines, and natures that they have for all values: "the inner product is positive"
+# says something of its arguments.
+_GROUPS = (
+    (
+        r"softmax|trace|determinant|transpose|logarithm|exponential(?: function)?|sigmoid|log-sum-exp|"
+        r"kullback[-\u2013]leibler divergence|entropy|hyperbolic tangent|sine|cosine|inner product|euclidean norm",
+        r"cyclic|linear|bilinear|smooth|differentiable|continuous|homogeneous|not linear|not convex|"
+        r"not symmetric in its arguments|invariant under (?:shifts|translations|transposition)(?: of its arguments?)?",
+    ),
+    (
+        r"logarithm|exponential(?: function)?|sigmoid|log-sum-exp|kullback[-\u2013]leibler divergence|entropy|"
+        r"hyperbolic tangent|euclidean norm",
+        r"convex|concave|monotone|monotonic|increasing",
+    ),
+    (r"softmax|exponential(?: function)?|sigmoid", r"positive|never negative"),
+    (r"kullback[-\u2013]leibler divergence|entropy|euclidean norm", r"never negative"),
+)
+_OF_FUNCTIONS = _any(
+    *(
+        rf"(?:the )?(?:{functions}) (?:is|are) (?:also )?(?:{natures})(?:(?:,? and|,) (?:{natures}))*"
+        for functions, natures in _GROUPS
+    )
 )
 _LETTERS = r"(?:matrices|vectors|scalars|numbers|sizes|random variables|families|tensors|sets|indices)"
 _TYPE = (
     r"(?:bold|bold-face|capital|small|lower-case|upper-case|greek|latin|italic|calligraphic)(?: (?:letters|type|face))?"
-)
-_NATURE = (
-    r"(?:cyclic|linear|bilinear|convex|concave|smooth|differentiable|monotone|monotonic|increasing|continuous|positive|"
-    r"homogeneous|never negative|not linear|not convex|not symmetric(?: in its arguments)?|"
-    r"invariant under (?:shifts|translations|transposition)(?: of its arguments?)?)"
 )
 _COMPUTED = r"(?:(?:partial |total |first |second )?(?:gradient|derivative|jacobian|hessian))s?"
 
@@ -254,7 +273,8 @@ PATTERNS: dict[str, str] = {
         rf" {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?"
     ),
     "we manipulate": (
-        rf"{_LEAD}{_SUBJECT} {_MAY}(?:expand|collect|rearrange|simplify|combine|factor|multiply|differentiate|"
+        rf"{_LEAD}{_SUBJECT} {_MAY}{_CHANGES}(?:expand|collect|rearrange|simplify|combine|factor|multiply|"
+        rf"differentiate|"
         rf"transpose|substitute|add|subtract|square|use|apply){_OBJECT}{_WITH_RESPECT}(?:,? (?:and|which|to) "
         rf"(?:{_GIVES}|"
         rf"{_REACH})(?: {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?)?"
@@ -306,8 +326,8 @@ PATTERNS: dict[str, str] = {
         rf"(?: (?:for|in|of) (?:{TOPIC}))*"
     ),
     "fixed functions": (
-        rf"{_LEAD}(?:(?:recall|remember|note|we know) that )?{_FUNCTION} (?:is|are) (?:also )?{_NATURE}"
-        rf"(?:(?:,? and|,) {_NATURE})*(?: \((?:{_NAME} ?)+(?:inequality|theorem|lemma)\))?,?(?: {_CONNECTIVE})?"
+        rf"{_LEAD}(?:(?:recall|remember|note|we know) that )?{_OF_FUNCTIONS}"
+        rf"(?: \((?:{_NAME} ?)+(?:inequality|theorem|lemma)\))?,?(?: {_CONNECTIVE})?"
     ),
     "comment": (
         r"which is (?:a|an|the) (?:upper |lower |general |useful |well-known |first )?(?:bound|identity|"
@@ -332,6 +352,12 @@ PATTERNS: dict[str, str] = {
         r"(?: in (?:its|the|their) (?:forward |backward )(?:pass|kernel|step))?"
     ),
 }
+_AREA = (
+    r"(?:(?:modern |deep |most |many |all |almost all |large )*(?:transformers?|attention|"
+    r"deep learning|machine learning|"
+    r"neural networks?|language models?|(?:deep |neural )?networks?|practice|statistics|models?|libraries|frameworks|"
+    r"computer vision|language processing|reinforcement learning|linear algebra|optimi[sz]ation|the literature))"
+)
 # Sentences that are talk where they end with a full stop, and might set a condition where a display follows.
 TALK: dict[str, str] = {
     "note": rf"{_LEAD}(?:note|notice|observe|mind|compare) (?:the (?:order|sign|role|place|position) of )?{TOPIC}",
@@ -343,6 +369,24 @@ TALK: dict[str, str] = {
     "used here": (
         rf"{_AUTHOR} {_MAY}{_VERB} (?:a few |some |several )?{TOPIC} that (?:is|are) used in (?:our|the|this) "
         r"(?:implementation|code|library|package|paper|proof|lecture|course)"
+    ),
+    "used somewhere": (
+        rf"{TOPIC} (?:is|are) (?:widely |often |commonly |also |still )?used (?:in|by|for training) (?:{_AREA})"
+        rf"(?:(?:,| and|, and) (?:{_AREA}))*"
+    ),
+    "seen how": (
+        rf"(?:{_TIME},? )?{_SUBJECT} (?:have |will )?(?:now |also )?(?:seen?|learn(?:ed|t)?|"
+        rf"explain(?:ed)?|show(?:n|ed)?|"
+        rf"discuss(?:ed)?) how to {_VERB} {TOPIC}"
+    ),
+    "closing words": (
+        r"(?:many )?(?:thanks|thank you)(?: (?:so|very) much)? for (?:reading|your attention|"
+        r"your time)|that(?:'s|\u2019s| is)"
+        r" (?:all|it)(?: for (?:today|now))?|(?:i|we) hope (?:that )?(?:this|you) (?:was|is|were|"
+        r"found it|find it|enjoyed it)"
+        r"(?: (?:useful|helpful|clear))?|see you (?:soon|next time)|(?:any )?questions(?: (?:and|or) comments)?(?: are "
+        r"(?:always )?welcome)?|(?:write|send) (?:to )?(?:me|us)(?: an e-?mail)?|so far,? so good|"
+        r"now comes the (?:interesting|fun|main|hard|hardest|last) part"
     ),
     "exercise": (
         rf"(?:repeat|do|redo|compute|derive|prove|show|verify|check|solve) {TOPIC}(?: for (?:yourself|two|three) "

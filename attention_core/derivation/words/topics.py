@@ -216,8 +216,17 @@ def is_title(text: str, is_name: bool = False) -> bool:
     return bool(_HEADED.match(bare)) or (not is_name and is_title(_without_names(bare), True))
 
 
+# Things that a name may make special: "a Pauli matrix", "the Gram's vector"; not the losses and layers of a model.
+_IS_ARRAY = re.compile(
+    r"(?:matri(?:x|ces)|vectors?|scalars?|scores?|keys?|quer(?:y|ies)|tokens?|entr(?:y|ies)|components?|rows?|columns?|"
+    r"dimensions?|lengths?|widths?|inputs?|outputs?|weights?|functions?|coefficients?|embeddings?|features?|sizes?|"
+    r"numbers?|distances?|products?|sums?|norms?|logits?|temperatures?)\b",
+    re.IGNORECASE,
+)
+
+
 def _without_names(text: str) -> str:
-    """The title with each proper name replaced by a noun."""
+    """The title with each proper name replaced by a noun, but for names that say what an array is."""
     words = text.split()
     content = [re.sub(r"\W", "", w) for w in words if len(re.sub(r"\W", "", w)) > 3]
     small = any(word.islower() for word in content)
@@ -225,5 +234,6 @@ def _without_names(text: str) -> str:
     for place, word in enumerate(words):
         core = re.sub(r"(?:['\u2019]s)?\W*$", "", word)
         named = bool(re.search(r"[A-Z]", core[1:])) or (small and place > 0 and core[:1].isupper())
+        named = named and not (place + 1 < len(words) and _IS_ARRAY.match(words[place + 1]))
         out.append(word.replace(core, "model") if core and named and not is_topic(core) else word)
     return " ".join(out)

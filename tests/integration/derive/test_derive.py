@@ -208,3 +208,13 @@ def test_only_finds_its_step_in_any_of_several_documents(tmp_path: Path) -> None
     assert status == 0
     assert "no step is named" not in output
     assert run_command("--only", "c", *map(str, paths))[0] == 2
+
+
+def test_the_annotation_of_a_document_without_a_display_names_the_file_alone(tmp_path: Path) -> None:
+    document = tmp_path / "words.md"
+    document.write_text("Just words.\n", encoding="utf-8")
+    run = CliRunner().invoke(main, ["derive", str(document), "--github"])
+    lines = run.output.splitlines()
+    assert (
+        f"::warning title=UNREADABLE,file={document}::the document has no display: there is nothing to check" in lines
+    )

@@ -48,7 +48,7 @@ def last(*blocks: str) -> StepReport:
 def test_words_of_other_sections_may_be_a_hypothesis(words: str, declared: str, display: str) -> None:
     step = ("## Norm", declared, f"$$ {display} $$")
     other = ("## Start", "$$ 1 = 1 $$", words)
-    for blocks in ((*other, *step), (*step, "## End", words)):
+    for blocks in ((*other, *step), (*step, "## End", "$$ 1 = 1 $$", words)):
         found = last("# Notes", *blocks)
         assert found.verdict is Verdict.UNDECIDED, found.evidence.text
         assert "Assume $" in found.evidence.text and words.split()[0] in found.evidence.text
@@ -144,7 +144,7 @@ def test_a_tag_of_one_word_is_a_name(tag: str) -> None:
     ],
 )
 def test_relations_that_another_section_states_may_be_hypotheses(words: str) -> None:
-    blocks = ("# First", "$$ 1 = 1 $$", words, "# Second", "Something.", "# Third", MATRICES)
+    blocks = ("# First", "$$ 1 = 1 $$", words, "# Second", "$$ 1 = 1 $$", "# Third", MATRICES)
     found = last(*blocks, f"$$ {SYMMETRIC} $$")
     assert found.verdict is Verdict.UNDECIDED and "Assume $A" in found.evidence.text
     assert last(*blocks, f"$$ {ROTATED} $$").verdict is Verdict.REFUTED  # no hypothesis makes it true

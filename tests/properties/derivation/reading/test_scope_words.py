@@ -41,7 +41,7 @@ def test_words_in_scope_make_a_false_step_undecided(blocks: tuple[str, ...]) -> 
     [
         (HEAD, "Here $t$ is tied.", "We have", FALSE),  # of another symbol
         (HEAD, "The scores tie, and so", "$$ a = a $$", "Next, we have", FALSE),  # of another display
-        ("## When the scores tie", "Nothing here.", "## Example", HEAD, FALSE),  # of another section
+        ("## Sum", "$$ 1 = 1 $$", "When the scores tie.", "## Example", HEAD, FALSE),  # of another section
         (HEAD, "We have", r"$$ \operatorname{softmax}(s)_1 = \frac{1}{n} \tag{tied} $$"),  # a name
     ],
 )

@@ -43,8 +43,16 @@ def test_words_of_a_section_that_is_written_for_others_count_there(blocks: tuple
     "blocks",
     [
         ("# Attention", HEAD, "## Example", UNIT, "$$ d = d $$", "## Distance", FALSE),
-        ("# Attention", "## Queries", UNIT, "## Distance", HEAD, FALSE),  # of symbols that are declared later
-        ("# Lecture 1", HEAD, "## Assumptions", UNIT, "# Lecture 2", HEAD, FALSE),  # of another chapter
+        (
+            "# Attention",
+            "## Sizes",
+            "$$ 1 = 1 $$",
+            UNIT,
+            "## Distance",
+            HEAD,
+            FALSE,
+        ),  # of symbols that are declared later
+        ("# Lecture 1", "$$ 1 = 1 $$", HEAD, "## Assumptions", UNIT, "# Lecture 2", HEAD, FALSE),  # of another chapter
     ],
 )
 def test_words_of_other_sections_count_only_for_steps_that_hold_under_them(blocks: tuple[str, ...]) -> None:
@@ -64,3 +72,29 @@ def test_words_that_speak_of_all_notes_reach_symbols_that_are_declared_later() -
     words = "In these notes, lengths survive the matrix."
     blocks = ("# Introduction", words, "$$ 1 = 1 $$", "# Computation", HEAD, r"$$ \|q\| = \|q + k\| $$")
     assert verdict(*blocks) is Verdict.UNDECIDED
+
+
+MATRICES = r"Let $n \in \mathbb{N}$ and $A, B \in \mathbb{R}^{n \times n}$."
+COMMUTING = r"$$ (A + B)^2 = A^2 + 2 A B + B^2 $$"
+WORDS = "It never matters who goes first."
+
+
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [
+        (("# Story", WORDS, "# Claim", MATRICES, COMMUTING), Verdict.UNDECIDED),
+        (("# Story", WORDS, "$$ 1 = 1 $$", "Fine.", "# Claim", MATRICES, COMMUTING), Verdict.UNDECIDED),
+        (("# Claim", MATRICES, COMMUTING, "This is the claim.", WORDS), Verdict.UNDECIDED),
+        (("# Claim", MATRICES, COMMUTING, "# Summary", WORDS), Verdict.UNDECIDED),
+        (("# Claim", MATRICES, "## Square", COMMUTING, "# Remarks", "## One", WORDS), Verdict.UNDECIDED),
+        (("# Claim", MATRICES, COMMUTING, "# References", WORDS), Verdict.REFUTED),
+        (("# Claim", MATRICES, COMMUTING, "# Summary", "Thanks for reading!"), Verdict.REFUTED),
+        (("# Introduction", "The softmax is used in attention.", "# Claim", MATRICES, COMMUTING), Verdict.REFUTED),
+    ],
+)
+def test_words_before_the_first_display_and_in_sections_without_one_may_be_about_all(
+    blocks: tuple[str, ...], expected: Verdict
+) -> None:
+    steps = check_document("\n\n".join(blocks) + "\n").steps
+    (step,) = (one for one in steps if one.text != "1 = 1")
+    assert step.verdict is expected, step.evidence.text

@@ -72,6 +72,9 @@ TWINS: dict[str, tuple[str, str]] = {
         "This section collects a few identities that are used in our implementation.",
         "This section collects a few vectors that are equal in our implementation.",
     ),
+    "used somewhere": ("The softmax is used in attention.", "The softmax is used on equal vectors."),
+    "seen how": ("We have seen how to compute the gradient of the loss.", "We have seen how to tie the vectors."),
+    "closing words": ("Thanks for reading!", "Thanks for normalising!"),
     "exercise": ("Repeat the computation of the gradient.", "Swap the factors."),
     "picture": ("Figure 2 shows the attention scores.", "Figure 2 shows that the scores tie."),
 }  # fmt: skip
@@ -161,7 +164,8 @@ def test_a_sentence_farther_down_that_speaks_of_the_whole_section_counts() -> No
     shared = "(As always, encoder and decoder share weights here.)"
     assert verdict(HEAD, "We have", FALSE, "This is the claim.", shared) is Verdict.UNDECIDED
     assert verdict(HEAD, "We have", FALSE, "This is the claim.", "Next:") is Verdict.REFUTED
-    assert verdict(HEAD, "We have", FALSE, "which is an upper bound.", "## Example", shared) is Verdict.REFUTED
+    example = (HEAD, "We have", FALSE, "which is an upper bound.", "## Example", shared, "$$ n = n $$")
+    assert check_document("\n\n".join(example)).steps[0].verdict is Verdict.REFUTED
 
 
 def test_long_sentences_are_matched_in_little_time() -> None:
@@ -185,3 +189,22 @@ def test_titles_that_name_a_subject_restrict_nothing_and_adjectives_do() -> None
         "The softmax of a score|Main terms|Unit vectors|Projections|Simple functions|General case|Ties|Zero mean"
     )
     assert not [title for title in restricting.split("|") if is_title(title)]
+
+
+@pytest.mark.parametrize(
+    ("words", "twin"),
+    [
+        ("Conversely", "Hence"),
+        ("Dividing by the norm gives", "Dividing by two gives"),
+        ("Subtracting the sum, we get", "Adding and subtracting $x^\\top y$, we get"),
+        ("Substituting $y$ gives", "Substituting the definitions gives"),
+        ("The inner product is never negative.", "The euclidean norm is never negative."),
+    ],
+)
+def test_words_that_change_what_is_computed_are_unread(words: str, twin: str) -> None:
+    assert verdict(HEAD, words, FALSE) is Verdict.UNDECIDED
+    assert verdict(HEAD, twin, FALSE) is Verdict.REFUTED
+
+
+def test_a_title_with_a_name_that_makes_a_matrix_special_is_unread() -> None:
+    assert not is_title("The Pauli matrices") and is_title("The Bahdanau attention")
