@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from attention_core.conformance.first_look import FirstLook
     from attention_core.conformance.report.results import Report
+    from attention_core.conformance.report.shards import Shard
 
 EXIT_STATUS = """Exit status: 1 if any target is refuted, else 2 if any is in error or incomplete, else 0.
 With --law: 0 if the chosen laws held (the verdict is then incomplete, as it needs all laws)."""
@@ -91,6 +92,24 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The files and annotations that reports are written as."""
+    flag = click.option(
+        "--github", is_flag=True, help="Print annotations of GitHub Actions, and add to the step's summary."
+    )
+    command = flag(command)
+    for name, text in (
+        ("badge", "Write the worst verdict as an SVG badge."),
+        ("sarif", "Write the reports as SARIF 2.1, for code scanning."),
+        ("junit", "Write the reports as JUnit XML."),
+        ("html", "Write the reports as one HTML page."),
+    ):
+        command = click.option(f"--{name}", f"{name}_path", type=click.Path(dir_okay=False), help=text)(command)
+    text = "Write the reports as JSON; - for standard output, where nothing else is written then."
+    json_path = click.Path(dir_okay=False, allow_dash=True)
+    return click.option("--json", "json_path", type=json_path, help=text)(command)
+
+
 @main.command(epilog=EXIT_STATUS)
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--effort", type=click.Choice(["quick", "standard", "thorough"]), default="standard", show_default=True,
@@ -102,18 +121,7 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
 )
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    help="Write the reports as JSON; - for standard output, where nothing else is written then.",
-)
-@click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the reports as one HTML page.")
-@click.option("--junit", "junit_path", type=click.Path(dir_okay=False), help="Write the reports as JUnit XML.")
-@click.option("--sarif", "sarif_path", type=click.Path(dir_okay=False),
-              help="Write the reports as SARIF 2.1, for code scanning.")  # fmt: skip
-@click.option("--badge", "badge_path", type=click.Path(dir_okay=False), help="Write the worst verdict as an SVG badge.")
-@click.option("--github", is_flag=True, help="Print annotations of GitHub Actions, and add to the step's summary.")
+@output_options
 @click.option(
     "--known-failures", "known_path", type=click.Path(dir_okay=False), help="TOML list of known failures (strict)."
 )
@@ -125,6 +133,8 @@ def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
     default=None,
     help="Processes that share the laws.  [default: 1 at effort quick, else 2 if there are 2 cores]",
 )
+@click.option("--shard", "shard_text", metavar="I/N",
+              help="Only every N-th target from the I-th on; `merge` joins the reports of --json.")  # fmt: skip
 @click.option("--traceback", is_flag=True, help="Show tracebacks of targets that cannot be loaded.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the verdicts.")
 @click.option("-v", "--verbose", is_flag=True, help="Laws that do not apply, and every counterexample, too.")
@@ -136,6 +146,7 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     (`attention-core kernels` lists them; `all` means every row).
     """
     from attention_core.conformance.engine.verify import be_thrifty, exit_status, verify_target
+    from attention_core.conformance.report.shards import read_shard
     from attention_core.declaration.known_failures import load_known_failures
     from attention_core.declaration.options import HELP, fields_from_text
 
@@ -148,8 +159,12 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     known_path = options["known_path"]
     known = exit_on_target_error(lambda: load_known_failures(known_path)) if known_path else {}
     reports: list[Report] = []
+    chosen, shard = _expand_targets(targets), None
+    if options["shard_text"] is not None:
+        shard = exit_on_target_error(lambda: read_shard(options["shard_text"], chosen))
+        chosen = shard.choose()
     jobs = options["jobs"] or (1 if options["effort"] == "quick" else min(2, os.cpu_count() or 1))
-    for target in _expand_targets(targets):
+    for target in chosen:
         bar = progress(target, options["quiet"])
         with interruptible(), bar as tick:
             report = verify_target(
@@ -160,18 +175,49 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
         reports.append(report)
         _show(console, target, fields, report, options)
     for target in known:
-        if target not in _expand_targets(targets):
+        if target not in (chosen if shard is None else shard.targets):
             line = f"known failures name {target}, which was not asked for"
             console.print(line, style="yellow", highlight=False, markup=False)
+    _finish(console, reports, options, shard)
+    if shard is not None and not reports:
+        console.print(f"shard {shard} has no target: there are {len(shard.targets)}", highlight=False, markup=False)
+        sys.exit(0)
+    sys.exit(exit_status(reports))
+
+
+def _finish(console: Console, reports: list[Report], options: dict[str, Any], shard: Shard | None = None) -> None:
+    """Show the table of verdicts, and write the reports as the options say."""
     if len(reports) > 1:
         from attention_core.conformance.report.render_text import verdict_remarks, verdict_table
 
         console.print(verdict_table(reports))
         for line in verdict_remarks(reports):
             console.print(line, highlight=False, markup=False)
-    exit_on_target_error(lambda: write_reports(reports, options))
+    exit_on_target_error(lambda: write_reports(reports, options, shard))
     if options["github"]:
         exit_on_target_error(lambda: annotate(reports, aside=options["json_path"] == STANDARD_OUTPUT))
+
+
+@main.command(epilog=EXIT_STATUS)
+@click.argument("paths", nargs=-1, required=True, metavar="REPORT...", type=click.Path(dir_okay=False, path_type=Path))
+@output_options
+@click.option("-q", "--quiet", is_flag=True, help="Only the verdicts.")
+@click.option("-v", "--verbose", is_flag=True, help="Laws that do not apply, and every counterexample, too.")
+def merge(paths: tuple[Path, ...], **options: Any) -> None:
+    """Join what `verify --json` wrote in several runs, such as the shards of one.
+
+    All shards of a run have to be there; reports come out in the order of its targets.
+    """
+    from attention_core.conformance.engine.verify import exit_status
+    from attention_core.conformance.report.render_text import print_report
+    from attention_core.conformance.report.shards import merge_files
+
+    exit_on_target_error(lambda: check_outputs(options))
+    console = make_console(stderr=options["json_path"] == STANDARD_OUTPUT)
+    reports: list[Report] = exit_on_target_error(lambda: merge_files(paths))
+    for report in reports:
+        print_report(console, report, details=not options["quiet"], everything=options["verbose"])
+    _finish(console, reports, options)
     sys.exit(exit_status(reports))
 
 

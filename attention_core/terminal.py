@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from attention_core.conformance.report.law_result import LawResult
     from attention_core.conformance.report.results import Report
+    from attention_core.conformance.report.shards import Shard
 
 PIPED = 200
 """Columns of output that is not a terminal: tables are then not folded."""
@@ -66,8 +67,8 @@ def check_apart(named: Iterable[tuple[str, str]]) -> None:
         seen[real] = option
 
 
-def write_reports(reports: list[Report], options: dict[str, Any]) -> None:
-    """The requested machine-readable outputs.
+def write_reports(reports: list[Report], options: dict[str, Any], shard: Shard | None = None) -> None:
+    """The requested machine-readable outputs; JSON says which shard of a run it is.
 
     Raises:
         TargetError: one cannot be written.
@@ -77,20 +78,21 @@ def write_reports(reports: list[Report], options: dict[str, Any]) -> None:
     for name in OUTPUTS:
         path = options.get(f"{name}_path")
         if path == STANDARD_OUTPUT:
-            click.echo(_render(name, reports), nl=False)
+            click.echo(_render(name, reports, shard), nl=False)
         elif path:
             try:
-                Path(path).write_text(_render(name, reports), encoding="utf-8", errors="replace")
+                Path(path).write_text(_render(name, reports, shard), encoding="utf-8", errors="replace")
             except OSError as error:
                 raise TargetError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _render(name: str, reports: list[Report]) -> str:
+def _render(name: str, reports: list[Report], shard: Shard | None) -> str:
     """The text of one output."""
     if name == "json":
         from attention_core.conformance.report.results import to_json
+        from attention_core.conformance.report.shards import shard_to_json
 
-        return to_json(reports)
+        return to_json(reports) if shard is None else shard_to_json(shard, reports)
     if name == "junit":
         from attention_core.conformance.report.render_ci import to_junit
 

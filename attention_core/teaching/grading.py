@@ -119,7 +119,7 @@ def _grade(submission: Submission, options: Options, folder: Path, stop: Event) 
         return Grade(submission.person, "error", submission.problem, {})
     kept = folder / f"{file_name(submission.person)}.json"
     key = _key(submission, options)
-    judgement = _read_kept(kept, key)
+    judgement = _find_judgement(kept, key)
     if judgement is None:
         outcome = _judge(submission, options, stop)
         if isinstance(outcome, str):
@@ -146,7 +146,7 @@ def _key(submission: Submission, options: Options) -> str:
     return f"{submission.fingerprint()} {json.dumps(settings, sort_keys=True, default=list)}"
 
 
-def _read_kept(path: Path, key: str) -> dict[str, Any] | None:
+def _find_judgement(path: Path, key: str) -> dict[str, Any] | None:
     """The report and ranking kept under this key, None if there are none."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))

@@ -63,7 +63,7 @@ class FirstLook:
             "lines": list(self.lines),
             "found": {k: as_json(v) for k, v in self.found.items()},
             "options": self.options(), "agrees": self.agrees, "nearest": self.nearest, "calls": self.calls,
-            "seconds": round(self.seconds, 3),
+            "seconds": round(self.seconds, 3), "unjudged": self.unjudged,
         }  # fmt: skip
 
 

@@ -60,12 +60,12 @@ def test_a_process_that_dies_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_kept_report_under_another_key_is_not_used(tmp_path: Path) -> None:
     path = tmp_path / "ann.json"
-    assert grading._read_kept(path, "key") is None
+    assert grading._find_judgement(path, "key") is None
     path.write_text(json.dumps({"key": "key", "report": {}, "ranking": []}), encoding="utf-8")
-    assert grading._read_kept(path, "key") is not None
-    assert grading._read_kept(path, "other") is None
+    assert grading._find_judgement(path, "key") is not None
+    assert grading._find_judgement(path, "other") is None
     path.write_text("[", encoding="utf-8")
-    assert grading._read_kept(path, "key") is None
+    assert grading._find_judgement(path, "key") is None
 
 
 def test_names_of_files_stay_apart() -> None:

@@ -25,8 +25,8 @@ EXAMPLE = Counterexample(
 
 REPORT_KEYS = [
     "schema_version", "target", "verdict", "declared", "claims", "laws", "versions", "seed", "effort", "reason", "problem",
-    "missing", "isolated", "ratios", "advice", "unavailable", "partial", "first_look", "notes",
-    "untested", "accepted_untested", "fixed", "under_found",
+    "failed", "missing", "isolated", "ratios", "advice", "explained", "unavailable", "partial", "asked", "first_look",
+    "notes", "untested", "accepted_untested", "constructed", "fixed", "under_found",
 ]  # fmt: skip
 LAW_KEYS = [
     "law", "status", "cases", "seconds", "counterexample", "message", "family", "refused", "minimum_met", "powers",
