@@ -205,6 +205,7 @@ def summarize_agreement(problem: Problem) -> Finding:
     text = f"{tally.cases} cases at {len(tally.tuples)} tuples of sizes agree"
     if tally.bits:
         text += f", with {tally.bits} bits at most"
+    text += _largest_sizes(problem, figures)
     if tally.margin is not None:
         figures["margin"] = tally.margin
         text += f"; smallest margin {tally.margin:.3g}"
@@ -231,6 +232,15 @@ def summarize_agreement(problem: Problem) -> Finding:
     for note in tally.notes:
         text += f"; {note}"
     return Finding(Verdict.AGREES, Evidence(text, figures))
+
+
+def _largest_sizes(problem: Problem, figures: dict[str, Any]) -> str:
+    """How large the sizes of the cases were."""
+    largest = {n: max(env[n] for env in problem.tally.tuples) for n in problem.tuples.sizes if n in problem.close}
+    if not largest:
+        return ""
+    figures["largest"] = largest
+    return f", up to {describe(largest)}"
 
 
 def _rate(problem: Problem, figures: dict[str, Any]) -> str:

@@ -38,6 +38,17 @@ def enough_sizes(context: Context, claim: Relation, identities: bool = False) ->
     return int(whole) + 1 + offsets(claim)
 
 
+def polynomial_degree(context: Context, claim: Relation) -> int | None:
+    """The degree that both sides have at most as polynomials in the sizes; None if they need not be polynomials.
+
+    Args:
+        context: What is declared.
+        claim: The relation.
+    """
+    above, below = _Degrees(context).of(Term("add", (claim.left, claim.right), claim.left.type))
+    return None if above == inf or below or above != int(above) or offsets(claim) else int(above)
+
+
 def offsets(claim: Relation) -> int:
     """How far numbers in the conditions on indices and in the ends of sums reach, all together.
 
@@ -122,6 +133,9 @@ class _Degrees:
 
     def power(self, term: Term) -> Degree:
         base, to = self.of(term.args[0]), term.args[1]
+        if term.args[0].op == "norm" and to.op == "const" and to.data > 0 and to.data % 2 == 0:
+            base = self.squared_norm(term.args[0])
+            to = Term("const", (), to.type, Fraction(to.data) / 2)
         if to.op == "neg" and to.args[0].op == "const":
             to = Term("const", (), to.type, -to.args[0].data)
         if to.op != "const":
@@ -133,6 +147,11 @@ class _Degrees:
             return NEVER
         above, below = base if k >= 0 else base[::-1]
         return above * abs(float(k)), below * abs(float(k))
+
+    def squared_norm(self, norm: Term) -> Degree:
+        """A squared norm is the sum of the squares of the entries."""
+        above, below = self.of(norm.args[0])
+        return 2 * above + self.loop(norm.args) * (1 if norm.args[0].type.vector else 2), 2 * below
 
     def reduce(self, term: Term) -> Degree:
         op, name = term.data

@@ -313,7 +313,7 @@ def _at(problem: Problem, site: Site, marks: list[float]) -> Finding | None:
         return None
     if finding := _at_turning_points(problem, site, search):
         return finding
-    points = _start(search, marks)
+    points = starting_points(search, marks)
     if not points.shape[1]:
         return None
     scores = search.scores(points)
@@ -403,7 +403,7 @@ def _near(root: Any) -> fmpq:
     return fmpq(digits * 2**scale) if scale >= 0 else fmpq(digits, 2**-scale)
 
 
-def _start(search: Search, marks: list[float]) -> Points:
+def starting_points(search: Search, marks: list[float]) -> Points:
     """Drawn cases, patterns, and the numbers of the claim at one entry, or at two, of a drawn case."""
     import numpy as np
 

@@ -10,7 +10,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.claims import claim_of
-from attention_core.derivation.proofs.size_degree import enough_sizes
+from attention_core.derivation.proofs.size_degree import enough_sizes, polynomial_degree
 from attention_core.derivation.reading.steps import Step, steps_of
 from attention_core.derivation.records import StepReport
 
@@ -160,3 +160,19 @@ def test_what_holds_only_below_a_number_in_a_condition_is_refuted_just_beyond_it
 def test_a_far_number_in_a_condition_asks_for_as_many_sizes(formula: str, verdict: str) -> None:
     (step,) = check_document(f"{OFFSETS}\n\n$$ {formula} $$\n").steps
     assert step.verdict == verdict, step.evidence.text
+
+
+def test_both_sides_have_a_degree_as_polynomials_only_where_nothing_else_grows() -> None:
+    declared = r"Let $n \in \mathbb{N}$ and $q, k \sim \mathcal{N}(0, I_n)$ independent."
+    expected = {
+        r"\mathbb{E} (q^\top k)^4 = n": 4,
+        r"\mathbb{E} \|q\|^4 = n": 2,
+        r"\mathbb{E} \|q\| = n": None,
+        r"\mathbb{E} q_1^2 = \frac{1}{n}": None,
+        r"\mathbb{E} q_1^2 = 2^n": None,
+    }
+    for display, degree in expected.items():
+        (step,) = steps_of(f"{declared}\n\n$$ {display} $$\n")[0]
+        assert isinstance(step, Step)
+        known, claim, _ = claim_of(step)
+        assert polynomial_degree(known, claim) == degree, display
