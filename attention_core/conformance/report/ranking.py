@@ -51,6 +51,10 @@ TWO_PATHS = "output_is_the_same_with_gradients"
 FIRST = (0, -1 - len(PLAIN))
 UNCHANGED, CHANGES = (0, -2 - len(PLAIN)), (3, -1)
 """Ranks of calls that write into an input: the law of that comes first, what other laws met is its consequence."""
+READ_ANEW = "arrays_written_into_are_read_anew"
+"""The law that names the cause where answers differ because one is kept by where its inputs lie."""
+CAUSE_OF_DIFFERENCES = (-2, 0)
+"""Its rank where its own case fails by itself, and other laws met that the same call gives different answers."""
 REPEATED = "grouped_query_equals_repeated_keys"
 """The law that names the cause where nothing fails without groups of heads."""
 GROUPED = "grouped_gradients_are_summed_over_the_group"
@@ -93,6 +97,8 @@ def rank_results(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
             ranks[id(result)] = UNDER_A_CIRCUMSTANCE, own[0]
         if result.law == GROUPED and own[0] == 4 and all(is_grouped(r) for r in true):
             ranks[id(result)] = 4, -1  # without groups the gradients are right
+    if any(differs(result) for result in results):
+        ranks.update({id(r): CAUSE_OF_DIFFERENCES for r in results if r.law == READ_ANEW and fails_alone(r)})
     numbers = [result for result in results if 0 <= ranks[id(result)][0] <= IN_LOW_PRECISION_ALONE[0]]
     if any(dtype_of(result) not in ("", *LOW_PRECISION) for result in numbers):
         ranks.update({id(r): IN_LOW_PRECISION_ALONE for r in numbers if dtype_of(r) in LOW_PRECISION})
@@ -108,6 +114,17 @@ def dtype_of(result: LawResult) -> str:
 def differs(result: LawResult) -> bool:
     """Whether the failing call gave another answer when it was made again."""
     return result.counterexample is not None and result.counterexample.event == DIFFERENT
+
+
+def fails_alone(result: LawResult) -> bool:
+    """Whether a counterexample fails where no other call was made before, and gave the same answer again."""
+    return result.counterexample is not None and result.counterexample.alone and not differs(result)
+
+
+def met_a_change(results: Sequence[LawResult]) -> list[LawResult]:
+    """The results that a write into an input refuted, the law of that first; [] where a single one met it."""
+    changed = [result for result in by_telling(results) if result.message.startswith(CHANGED)]
+    return changed if len(changed) > 1 else []
 
 
 def of_circumstance(result: LawResult) -> bool:

@@ -14,7 +14,7 @@ from rich.table import Table
 from attention_core.conformance.first_look.findings import FirstLook, command, select_non_defaults
 from attention_core.conformance.report.flaky import SAME_CALL
 from attention_core.conformance.report.law_result import LOST, NOT_RUN, LawResult
-from attention_core.conformance.report.ranking import choose_counterexamples
+from attention_core.conformance.report.ranking import choose_counterexamples, met_a_change
 from attention_core.conformance.report.results import Report, count, join_names
 from attention_core.conformance.subjects.core import CORE_REFUSED
 from attention_core.declaration.errors import plain
@@ -131,6 +131,7 @@ def print_laws(console: Console, report: Report, everything: bool) -> None:
     silent = {
         "not applicable": [r for r in report.with_status("not_applicable") if not r.message.startswith(NOT_RUN)],
         "not run": [r for r in report.with_status("not_applicable") if r.message.startswith(NOT_RUN)],
+        "refuted by what another law shows": met_a_change(report.with_status("refuted"))[1:],
         "refused every time": report.with_status("refused") if nothing_said else [],
     }
     hidden = [] if everything else [r for results in silent.values() for r in results]

@@ -14,7 +14,7 @@ from typing import Any
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import SAME_CALL
 from attention_core.conformance.report.law_result import Counterexample, LawResult
-from attention_core.conformance.report.ranking import by_telling
+from attention_core.conformance.report.ranking import by_telling, met_a_change
 from attention_core.conformance.report.untested import what_to_do
 from attention_core.declaration.errors import plain
 
@@ -145,8 +145,13 @@ class Report:
         """What refuted it, the most telling first: laws by name; what any law would have met, once."""
         ordered = by_telling(self.with_status("refuted"))
         met = Counter(r.counterexample.event for r in ordered if r.counterexample is not None)
+        changed = met_a_change(ordered)
         lines: dict[str, str] = {}
         for r in ordered:
+            if r in changed:  # the first of them is the cause, and the others follow from it
+                name = changed[0].law
+                lines.setdefault(name, f"{name} ({count(len(changed) - 1, 'other law')} met the same)")
+                continue
             event = "" if r.counterexample is None else r.counterexample.event
             laws = f" ({count(met[event], 'law')})" if met[event] > 1 else ""
             what = r.message.removeprefix("the call did not return: ").removeprefix(f"{SAME_CALL}: ")

@@ -19,6 +19,7 @@ from torch import Tensor
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import contracts
 from attention_core.conformance.engine.session import Session
+from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import AS_WRONG_ALONE, Counterexample, LawResult
 from attention_core.conformance.report.ranking import (
     CAUSES,
@@ -273,6 +274,18 @@ def test_a_call_that_writes_into_its_inputs_is_named_by_the_law_of_that() -> Non
     results = [replace(result(law), message=f"{CHANGED} query, but should leave inputs as they are") for law in laws]
     assert by_telling(results)[0].law == "inputs_stay_as_they_were"
     assert [r.law for r in without_consequences(results)] == ["inputs_stay_as_they_were"]
+
+
+def test_answers_that_differ_are_explained_by_arrays_that_are_not_read_anew() -> None:
+    names = ("two_batch_axes_are_a_batch", "agrees_with_truth", "arrays_written_into_are_read_anew")
+    other, differing, anew = (result(name, dtype="float32") for name in names)
+    assert differing.counterexample is not None and anew.counterexample is not None
+    differing = replace(differing, counterexample=replace(differing.counterexample, event=DIFFERENT))
+    results = [other, differing, anew]
+    assert [r.law for r in by_telling(results)[:2]] == [names[2], names[1]]
+    assert choose_counterexamples(results)[0].law == names[2]
+    after_others = replace(anew, counterexample=replace(anew.counterexample, alone=False))
+    assert by_telling([other, differing, after_others])[0].law == names[1]  # its case shows nothing by itself
 
 
 def test_a_law_of_state_that_needs_no_earlier_call_comes_last() -> None:

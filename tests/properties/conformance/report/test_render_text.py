@@ -6,6 +6,7 @@ Reports for the terminal: what stands where, and that words of a target are neve
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -24,6 +25,7 @@ from attention_core.conformance.report.render_text import (
     verdict_table,
 )
 from attention_core.conformance.report.results import VERDICTS, Report, describe_search
+from attention_core.conformance.subjects.outcomes import CHANGED
 
 MARKUP = "[bold]x[/bold][/nonsense] \\"
 DECLARED = {"layout": "bhnd", "dtypes": ["float32"], "dead_rows": "zeros"}
@@ -174,6 +176,16 @@ def test_laws_that_say_nothing_are_counted() -> None:
     report.problem = "the core is refused, so nothing can be said: f"
     assert "1 law refused every time (-v lists them): message of declined" in shown(report)
     assert "\ndeclined " not in shown(report)
+
+
+def test_what_follows_from_a_write_into_an_input_is_counted() -> None:
+    names = ("query_gradient_is_true", "inputs_stay_as_they_were", "two_batch_axes_are_a_batch")
+    changed = f"{CHANGED} cotangent, but should leave inputs as they are"
+    laws = [replace(law("refuted", name), message=changed) for name in names]
+    text = shown(Report("f", DECLARED, {}, [law("held", "held"), *laws, law("refuted", "no_row_sees_a_later_one")]))
+    assert f"2 laws refuted by what another law shows (-v lists them): 2 x {changed}" in text
+    assert names[1] in text and names[2] not in text
+    assert "f: refuted (inputs_stay_as_they_were (2 other laws met the same), no_row_sees_a_later_one)" in text
 
 
 def test_lines_are_whole_where_nobody_looks() -> None:
