@@ -277,6 +277,7 @@ def require_gradients(subject: PackedSubject, case: PackedCase, pack: Pack, sett
     down = case.values("cotangent", *pack.query.shape[:2], pack.value.shape[-1])
     down[_total(case) :] = 0.0
     judged = subject.true_gradients(case, pack, setting, down)
+    down = down[: subject.rows_that_come_back(case, pack, setting)]
     places = {"query": "0", "key": "1", "value": "2"}
     places |= {"sinks": subject.roles["sinks"]} if "sinks" in judged else {}
     request = subject.request_of(

@@ -307,9 +307,33 @@ class PackedSubject(ParameterSubject):
         return Request(arrays, {**given, **self.implementation.arguments}, **fields)
 
     def attend(self, case: ParameterCase, pack: Pack, setting: Setting, **how: Any) -> tuple[Result, Result | None]:
-        """(out, lse) of one call, out (T_q, H, d_v) and lse (T_q, H) where it is declared to come back."""
+        """(out, lse) of one call, out (T_q, H, d_v) and lse (T_q, H) where it is declared to come back.
+
+        Rows that belong to no text are 0 where they do not come back.
+        """
         request = self.request_of(case, pack, setting, **how)
-        return self.read(case, request, self.send(request), (*pack.query.shape[:2], pack.value.shape[-1]))
+        response = self.send(request)
+        rows = self._rows_in(response, pack)
+        out, lse = self.read(case, request, response, (rows, pack.query.shape[1], pack.value.shape[-1]))
+        return self._fill_up(out, pack), None if lse is None else self._fill_up(lse, pack)
+
+    def rows_that_come_back(self, case: ParameterCase, pack: Pack, setting: Setting) -> int:
+        """The rows of an output: those of the queries' array, or those of the texts alone."""
+        if pack.ends(0)[-1] == len(pack.query):
+            return len(pack.query)
+        return self._rows_in(self.send(self.request_of(case, pack, setting)), pack)
+
+    @staticmethod
+    def _rows_in(response: Response, pack: Pack) -> int:
+        shape = response.outputs[0].shape if response.outputs else ()
+        used = int(pack.ends(0)[-1])
+        return used if shape[:1] == (used,) else len(pack.query)
+
+    @staticmethod
+    def _fill_up(result: Result, pack: Pack) -> Result:
+        missing = len(pack.query) - len(result.values)
+        widths = [(0, missing), *((0, 0) for _ in result.values.shape[1:])]
+        return replace(result, values=np.pad(result.values, widths)) if missing else result
 
     def read(
         self, case: ParameterCase, request: Request, response: Response, shape: tuple[int, ...]
