@@ -174,6 +174,14 @@ def heads_shared_by_remainder(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return plain(q, k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1))
 
 
+def heads_repeated_in_turn(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Without a batch axis it answers with an axis too many where there are as many queries as keys."""
+    if q.shape[1] % k.shape[1]:
+        raise ValueError("query heads are not a multiple of key heads")
+    times = q.shape[1] // k.shape[1]
+    return plain(q, k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1))
+
+
 def causal_flag_with_a_default(q: Tensor, k: Tensor, v: Tensor, causal: bool = True) -> Tensor:
     return always_causal(q, k, v) if causal else plain(q, k, v)
 

@@ -22,6 +22,8 @@ from attention_core.declaration.implementation import ALIASES, CLAIMS, Implement
 
 RANKS = ("left", "refused", "bound", "tested")
 """What can become of a parameter, the least first."""
+PARTS: Mapping[str, str] = {"lse_gradient": "the log-sum-exp has no gradient"}
+"""What laws may leave untested that is not a parameter (`Law.untested`): why, since no value can be fixed."""
 Fates = dict[tuple[str, str], str]
 
 
@@ -153,10 +155,10 @@ def left_in_constructor(fates: Fates) -> list[str]:
 
 
 def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configured: bool = True) -> str:
-    """The sentence of a report on parameters that no law tests.
+    """The sentence of a report on what no law tests: parameters, and parts of the result, whose value nobody can fix.
 
     Args:
-        names: the parameters.
+        names: the parameters, and parts of the result that `PARTS` has.
         constructed: those of them that are a constructor's.
         configured: whether `--config` gives a constructor its values; else a factory has to.
 
@@ -167,9 +169,18 @@ def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configu
         'no law tests qk_norm: fix its value with --config qk_norm=VALUE, or accept it with --untested qk_norm'
         >>> what_to_do(["need_weights"]).partition(": fix")[0]
         'no law tests need_weights (if need_weights asks for the weights: --parameter weights_flag=need_weights)'
+        >>> what_to_do(["lse_gradient"])
+        'no law tests lse_gradient (the log-sum-exp has no gradient): accept it with --untested lse_gradient'
     """
+    parts, listed = [name for name in names if name in PARTS], ", ".join(names)
+    because = f" ({'; '.join(PARTS[name] for name in parts)})" if parts else ""
+    it, accepted = "it" if len(names) == 1 else "them", f"with --untested {','.join(names)}"
+    names = [name for name in names if name not in PARTS]
+    if not names:
+        return f"no law tests {listed}{because}: accept {it} {accepted}"
     its, one = ("its value", names[0]) if len(names) == 1 else ("their values", "NAME")
-    it = "it" if len(names) == 1 else "them"
+    if parts:
+        its = f"the {its.split()[1]} of {', '.join(names)}"
     built = [name for name in names if name in constructed]
     how = f"with --config {one}=VALUE" if configured else "in a factory of your own"
     if not built:
@@ -178,4 +189,4 @@ def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configu
         how = f"with --arg NAME=VALUE ({', '.join(built)} {how})"
     flag = next((name for name in names if name in WEIGHTS and configured), "")
     asks = f" (if {flag} asks for the weights: --parameter weights_flag={flag})" if flag else ""
-    return f"no law tests {', '.join(names)}{asks}: fix {its} {how}, or accept {it} with --untested {','.join(names)}"
+    return f"no law tests {listed}{because}{asks}: fix {its} {how}, or accept {it} {accepted}"

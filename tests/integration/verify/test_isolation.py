@@ -48,8 +48,10 @@ def impatient(x): raise KeyboardInterrupt
 def orphan(x):
     if os.fork() == 0:  # leaves the session, and its parent, as a daemon does
         os.setsid()
-        if os.fork() == 0:
+        if (pid := os.fork()) == 0:
             time.sleep(1000)
+        with open(os.path.join(os.path.dirname(__file__), "daemon"), "w") as file:
+            file.write(str(pid))
         os._exit(0)
     os.wait()
     return x + 1
@@ -141,13 +143,15 @@ def test_children_end_with_their_worker(runner: WorkerRunner) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the environment of processes is not looked at")
 @pytest.mark.parametrize(("runner", "status"), [("orphan", "ok"), ("orphan_of_a_crash", "died")], indirect=["runner"])
-def test_a_child_in_a_session_of_its_own_ends_with_its_worker(runner: WorkerRunner, status: str) -> None:
+def test_a_child_in_a_session_of_its_own_ends_with_its_worker(runner: WorkerRunner, status: str, file: Path) -> None:
     runner.describe()
     assert runner.process is not None
     mark = runner.process.mark
     assert ask(runner).status == status
     runner.close()
     assert [process for process in find_marked_processes(mark) if process.status() != "zombie"] == []
+    pid = int(file.with_name("daemon").read_text())  # of the child itself, however it is looked for
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie"
 
 
 PARENT = """

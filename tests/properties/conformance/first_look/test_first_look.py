@@ -47,6 +47,7 @@ FOUND: dict[Any, dict[str, Any]] = {
     },
     forms.forward_only: {"gradients": False},
     forms.heads_shared_by_remainder: {"grouping": "modular"},
+    forms.heads_repeated_in_turn: {"grouping": "modular", "batch_axes": "one"},
     forms.causal_flag_with_a_default: {},
     forms.second_result_is_none: {},
     forms.single_precision_softmax: {"dead_rows": "uniform", "dtypes": ("float32", "bfloat16", "float16")},

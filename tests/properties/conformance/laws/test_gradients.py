@@ -59,7 +59,7 @@ AT_DEAD_ROWS = {
 }
 
 
-@pytest.mark.thorough(keep=("*-nan-bottom_right", "*-zeros-top_left"))
+@pytest.mark.thorough(keep=("*-nan-bottom_right", "*-zeros-top_left", "masked_pairs_*-uniform-bottom_right"))
 @pytest.mark.parametrize("alignment", ["top_left", "bottom_right"])
 @pytest.mark.parametrize("convention", AT_DEAD_ROWS)
 @pytest.mark.parametrize("law", FIRST)

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.cases.draw import draw
 from attention_core.conformance.cases.space import Space
+from attention_core.conformance.contracts import contracts
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws.features import draw_features
 from attention_core.conformance.report.results import Report
-from attention_core.conformance.report.untested import RecordingRunner, silent_parameters, what_to_do
+from attention_core.conformance.report.untested import PARTS, RecordingRunner, silent_parameters, what_to_do
 from attention_core.conformance.worker.bound_parameters import named_parameters
 from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import TargetError
@@ -357,6 +358,15 @@ def test_another_process_adds_what_its_laws_tested() -> None:
 def test_the_sentence_names_one_or_several() -> None:
     assert what_to_do(["a", "b"]) == (
         "no law tests a, b: fix their values with --arg NAME=VALUE, or accept them with --untested a,b"
+    )
+
+
+def test_no_value_is_asked_for_what_is_not_a_parameter() -> None:
+    """A log-sum-exp without a gradient is a part of the result: `--arg lse_gradient=...` would only be refused."""
+    assert {law.untested for contract in contracts().values() for law in contract.laws} - {""} == PARTS.keys()
+    assert what_to_do(["block_table", "lse_gradient"]) == (
+        "no law tests block_table, lse_gradient (the log-sum-exp has no gradient): fix the value of block_table with "
+        "--arg block_table=VALUE, or accept them with --untested block_table,lse_gradient"
     )
 
 
