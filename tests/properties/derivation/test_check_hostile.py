@@ -240,7 +240,7 @@ def test_an_error_of_the_checker_in_one_step_leaves_the_others(monkeypatch: pyte
 
 
 def test_a_byte_order_mark_is_no_part_of_the_document(tmp_path: Path) -> None:
-    text = HEAD + "$$ x + y = y + x $$\n"
+    text = "```\n$$ x = $$\n```\n\n" + HEAD + "$$ x + y = y + x $$\n"  # behind a mark the first line is not a fence
     path = tmp_path / "marked.md"
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert [str(s.verdict) for s in check_document(path).steps] == ["PROVED"]

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from judging import judged, refuted
 from judging_contracts import conforming
+from torch import Tensor
 
 from attention_core.conformance.laws import position_table
 from attention_core.conformance.laws.position_table import CONTRACT
@@ -42,6 +44,13 @@ def test_every_law_refutes_the_fault_it_names(law: position_table.Law) -> None:
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT)
+
+
+def test_rows_up_to_8192_are_looked_at() -> None:
+    def ends_at_8000(n: int, d: int) -> Tensor:
+        return faults.correct(n, d)[torch.arange(n).clamp(max=8000)]
+
+    refuted("long_tables_go_on", ends_at_8000, "quick", contract=CONTRACT)
 
 
 @pytest.mark.parametrize("target", [faults.correct, faults.sines_then_cosines, positions.sinusoidal])
