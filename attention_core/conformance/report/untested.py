@@ -155,7 +155,7 @@ def left_in_constructor(fates: Fates) -> list[str]:
 
 
 def what_to_do(names: Sequence[str], constructed: Sequence[str] = (), *, configured: bool = True) -> str:
-    """The sentence of a report on what no law tests: parameters, and parts of the result, whose value nobody can fix.
+    """The sentence of a report on what no law tests: parameters, and parts of the result, which no option fixes.
 
     Args:
         names: the parameters, and parts of the result that `PARTS` has.
