@@ -236,7 +236,8 @@ def summarize_agreement(problem: Problem) -> Finding:
 
 def _largest_sizes(problem: Problem, figures: dict[str, Any]) -> str:
     """How large the sizes of the cases were."""
-    largest = {n: max(env[n] for env in problem.tally.tuples) for n in problem.tuples.sizes if n in problem.close}
+    tuples = problem.tally.tuples
+    largest = {n: max(env[n] for env in tuples) for n in problem.tuples.sizes if n in problem.close and tuples}
     if not largest:
         return ""
     figures["largest"] = largest
