@@ -13,7 +13,7 @@ import numpy as np
 
 from attention_core.conformance.first_look.findings import FirstLook, option_text
 from attention_core.conformance.laws.gradients import differentiable
-from attention_core.conformance.laws.seed_attention import CAUSAL, CONTRACT, HEADS, INPUTS, SelfAttention
+from attention_core.conformance.laws.seed_attention import CONTRACT, HEADS, INPUTS, SelfAttention
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation, excess
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import array
@@ -55,19 +55,19 @@ def is_forward_only(subject: SelfAttention) -> bool:
     case = subject.adapt_case(PROBES[0])
     inputs = subject.inputs(case)
     down = array(np.ones_like(inputs[0][0] if subject.alone else inputs[0]), case.dtype)
-    answer = subject.runner.run(subject.make_request(case, inputs, True, wrt_=INPUTS, cotangent_=down))
+    answer = subject.runner.run(subject.make_request(case, inputs, subject.has_flag, wrt_=INPUTS, cotangent_=down))
     return answer.status == "ok" and not answer.has_graph
 
 
 def look_for_heads(
     runner: Runner, implementation: Implementation, description: Mapping[str, Any], seed: int
 ) -> FirstLook | None:
-    """What a target of the contract `attention` is that names heads and causality; None for any other.
+    """What a target of the contract `attention` is that names a number of heads; None for any other.
 
     Raises: TargetError.
     """
     names = {p["name"] for p in description.get("parameters") or ()}
-    if implementation.contract != "attention" or not (names & {*HEADS}) or not (names & {*CAUSAL}):
+    if implementation.contract != "attention" or not names & {*HEADS}:
         return None
     for axes in (4, 2):
         changes: dict[str, Any] = {"contract": CONTRACT, **({"axes": axes} if axes != 4 else {})}

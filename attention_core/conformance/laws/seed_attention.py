@@ -28,11 +28,14 @@ from attention_core.conformance.subjects.evidence import (
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
 from attention_core.conformance.worker.exchange import NDArray, Request, array
+from attention_core.declaration.implementation import ALIASES, CLAIMS
 from attention_core.declaration.scales import scale_of
 
 CONTRACT = "self-attention"
 INPUTS = ("0", "1", "2")
 HEADS, CAUSAL = ("n_heads", "num_heads", "n_head", "heads", "h"), ("causal", "is_causal")
+OTHERS = frozenset({*ALIASES, *CLAIMS}.difference(CAUSAL))
+"""Names of parameters that are no flag of causality."""
 
 
 class SelfAttention(ParameterSubject):
@@ -42,6 +45,21 @@ class SelfAttention(ParameterSubject):
     def alone(self) -> bool:
         """Whether it takes one sequence (n, E), without an axis of batches."""
         return self.implementation.axes == 2
+
+    @property
+    def has_flag(self) -> bool:
+        """Whether a call can be made causal: by a parameter of that name, or by a fifth parameter that is no other known one."""
+        parameters = self.description["parameters"]
+        if parameters is None or self.find_name(*CAUSAL) is not None:
+            return True
+        fifth = next(iter(parameters[4:]), None)
+        if fifth is None:
+            return any(p["kind"].startswith("VAR") for p in parameters)
+        return fifth["name"] not in OTHERS and (not fifth["default"] or isinstance(fifth.get("value"), bool))
+
+    def draw_causality(self, case: ParameterCase) -> bool:
+        """Whether a case is causal: half of them are, where the function has a flag for that."""
+        return self.has_flag and bool(case.rng("causal").random() < 0.5)
 
     def adapt_case(self, case: ParameterCase) -> ParameterCase:
         """The case, of one sequence where the target takes no more."""
@@ -53,9 +71,16 @@ class SelfAttention(ParameterSubject):
         return [case.values(f"{name}{purpose}", *shape) for name in "QKV"]
 
     def make_request(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Request:
-        """The request; heads and causality go by name where the signature has one, else by place."""
+        """The request; heads and causality go by name where the signature has one, else by place.
+
+        Raises: NotApplicable where the call is to be causal, and the function has no flag for that.
+        """
         heads, flag = self.find_name(*HEADS), self.find_name(*CAUSAL)
         inputs = [x[0] for x in inputs] if self.alone else inputs
+        if heads is not None and not self.has_flag:
+            if causal:
+                raise NotApplicable("it has no parameter for causality")
+            return self.request(*inputs, dtype=case.dtype, **{heads: case["H"]}, **fields)
         if heads is None or flag is None:
             return self.request(*inputs, case["H"], causal, dtype=case.dtype, **fields)
         return self.request(*inputs, dtype=case.dtype, **{heads: case["H"], flag: causal}, **fields)
@@ -168,7 +193,7 @@ def gradients_of_every_head_are_true(subject: SelfAttention, case: ParameterCase
     Source: derivations/softmax_backward.md (d-query, d-key, d-value)
     Fault: scores_detached
     """
-    inputs, causal = subject.inputs(case), bool(case.rng("causal").random() < 0.5)
+    inputs, causal = subject.inputs(case), subject.draw_causality(case)
     cotangent = case.values("cotangent", case["B"], case["n"], case["H"] * case["d"])
     true = subject.true_gradients(case, inputs, causal, cotangent)
     for name, got, (want, bound) in zip("QKV", subject.gradients(case, inputs, causal, cotangent), true, strict=True):
@@ -198,7 +223,7 @@ def tokens_written_into_are_read_anew(subject: SelfAttention, case: ParameterCas
     Source: the definition of a function
     Fault: heads_kept_by_identity
     """
-    inputs, causal = subject.inputs(case), bool(case.rng("causal").random() < 0.5)
+    inputs, causal = subject.inputs(case), subject.draw_causality(case)
     want, bound = subject.truth(case, inputs, causal)
     earlier = subject.make_request(case, [0.0 - x[:, ::-1] for x in inputs], causal)
     got = subject.attend(case, inputs, causal, earlier_=earlier)

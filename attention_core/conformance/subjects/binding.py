@@ -33,6 +33,9 @@ STAND_IN = (
     "; in place of transformers' module hand it "
     "types.SimpleNamespace(num_key_value_groups=query.shape[1] // key.shape[1], training=False, is_causal=False)"
 )
+CUTS_HEADS = (
+    "a function that cuts projected tokens (B, n, E) into heads itself is judged with --contract self-attention"
+)
 DEFAULTS = {"attn_mask": None, "is_causal": False, "dropout_p": 0.0, "enable_gqa": False}
 
 
@@ -328,9 +331,9 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
         give = " ".join(f"--arg {name}=VALUE" for name in unfilled)
         arrays = "an array needs a name that is known, such as sinks, s_aux, alibi_slopes or cache_seqlens"
         message = f"{implementation.name} has {what}: give {give}; {arrays}"
-        causal = any(ALIASES.get(p["name"], p["name"]) == "is_causal" for p in named)
-        if one and causal and SIZES.get(unfilled[0]) == "H":
-            raise OtherForm(message, {"contract": "self-attention"})
+        if one and SIZES.get(unfilled[0]) == "H":
+            own = f"{implementation.name} has {what}: {CUTS_HEADS}; else give {give}"
+            raise OtherForm(own, {"contract": "self-attention"})
         raise TargetError(message)
     return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
 

@@ -131,7 +131,7 @@ def _cache(subject: Any, case: ParameterCase) -> None:
 
 def _attention(subject: Any, case: ParameterCase) -> None:
     case = subject.adapt_case(case)
-    subject.attend(case, subject.inputs(case), True)
+    subject.attend(case, subject.inputs(case), subject.has_flag)
 
 
 def _step(subject: Any, case: ParameterCase) -> None:

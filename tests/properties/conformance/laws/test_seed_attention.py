@@ -63,6 +63,22 @@ def test_gradients_of_one_sequence_are_judged() -> None:
     held("gradients_of_every_head_are_true", one_sequence, contract=seed_attention.CONTRACT, axes=2)
 
 
+def without_a_flag(q: Tensor, k: Tensor, v: Tensor, n_heads: int, dropout: float = 0.0) -> Tensor:
+    assert not dropout
+    return whole.self_attention(q, k, v, n_heads, False)
+
+
+def test_a_function_without_a_flag_of_causality_is_judged_without() -> None:
+    report = check_implementation(Implementation(without_a_flag, name="f", untested=("dropout",)), "quick")
+    under = report.under_found
+    assert report.verdict == "error" and "is judged with --contract self-attention" in report.problem
+    assert report.first_look is not None and report.first_look.found == {"contract": "self-attention"}
+    assert under is not None and under.verdict == "conforms", under
+    status = {r.law: r.status for r in under.laws}
+    assert status["causal_self_attention_masks_before_its_softmax"] == "not_applicable"
+    assert status["gradients_of_every_head_are_true"] == "held"
+
+
 @torch.no_grad()
 def forward_only(Q: Tensor, K: Tensor, V: Tensor, n_heads: int, causal: bool) -> Tensor:
     return whole.self_attention(Q, K, V, n_heads, causal)
