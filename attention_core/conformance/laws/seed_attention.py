@@ -35,7 +35,7 @@ CONTRACT = "self-attention"
 INPUTS = ("0", "1", "2")
 HEADS, CAUSAL = ("n_heads", "num_heads", "n_head", "heads", "h"), ("causal", "is_causal")
 OTHERS = frozenset({*ALIASES, *CLAIMS}.difference(CAUSAL))
-"""Names of parameters that are no flag of causality."""
+"""Names of parameters that mean something else."""
 
 
 class SelfAttention(ParameterSubject):
@@ -48,7 +48,7 @@ class SelfAttention(ParameterSubject):
 
     @property
     def has_flag(self) -> bool:
-        """Whether a call can be made causal: by a parameter of that name, or by a fifth parameter that is no other known one."""
+        """Whether a call can be made causal: by a parameter of that name, or by a fifth of an unknown name."""
         parameters = self.description["parameters"]
         if parameters is None or self.find_name(*CAUSAL) is not None:
             return True
