@@ -7,6 +7,7 @@ table. Nothing heavy is imported before `--attention` is given.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 PROPERTY = "attention_core"
 SUITE = "pytest_suite.py"
+SUITE_PACKAGE = "attention_core.conformance"
+SUITE_MODULE = f"{SUITE_PACKAGE}.pytest_suite"
 REPEATABLE = ("arguments", "parameters", "config", "untested")
 
 
@@ -44,12 +47,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a convention of the record, e.g. dead_rows=nan; repeatable",
     )  # fmt: skip
     group.addoption("--attention-known-failures", metavar="FILE", help="TOML list of known failures (strict)")
+    parser.addini(
+        "attention_targets", "targets that are put through the laws where --attention names none", type="args"
+    )
+    parser.addini("attention_options", "conventions, as --attention-option FIELD=VALUE has them", type="linelist")
     collection.add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let targets be found where `pythonpath` lets tests be found."""
-    if config.getoption("--attention"):
+    if expand_targets(config):
         from attention_core.worker.environment import import_from
 
         import_from(config.getini("pythonpath"))
@@ -60,7 +67,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     targets = expand_targets(config)
     if not targets:
         return []
-    options = config.getoption("--attention-option")
+    options = [*config.getini("attention_options"), *config.getoption("--attention-option")]
     under = f"attention under test: {', '.join(targets)}"
     effort, seed = config.getoption("--attention-effort"), config.getoption("--attention-seed")
     return [under, f"effort {effort}, seed {seed}" + (f", {', '.join(options)}" if options else "")]
@@ -68,7 +75,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def expand_targets(config: pytest.Config) -> list[str]:
     """The requested targets, with `all` expanded."""
-    targets = config.getoption("--attention")
+    targets = config.getoption("--attention") or _targets_of_node_ids(config)
+    if not targets and any(argument.startswith(SUITE_PACKAGE) for argument in config.args):
+        targets = config.getini("attention_targets")
     if "all" not in targets:
         return list(dict.fromkeys(targets))
     from attention_core.registry.table import KERNELS
@@ -77,13 +86,19 @@ def expand_targets(config: pytest.Config) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _targets_of_node_ids(config: pytest.Config) -> list[str]:
+    """The targets of items that the command line names as `attention_core.conformance.pytest_suite::TARGET::LAW`."""
+    split = [argument.split("::") for argument in config.args]
+    return [parts[1] for parts in split if len(parts) > 1 and parts[0].removesuffix(".py").endswith("pytest_suite")]
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Turn the suite's own file into targets and laws, and documents into steps."""
     document = collection.collect_document(file_path, parent)
     if document is not None:
         return document
     home = Path(__file__).parent / "conformance" / SUITE
-    if file_path.name != SUITE or not file_path.samefile(home) or not parent.config.getoption("--attention"):
+    if file_path.name != SUITE or not file_path.samefile(home) or not expand_targets(parent.config):
         return None
     suite: pytest.Collector = SuiteFile.from_parent(parent, path=file_path)
     return suite
@@ -129,7 +144,7 @@ class TargetNode(pytest.Collector):
         from attention_core.declaration.options import fields_from_text
 
         given: dict[str, Any] = {}
-        for text in self.config.getoption("--attention-option"):
+        for text in (*self.config.getini("attention_options"), *self.config.getoption("--attention-option")):
             name, equals, value = text.partition("=")
             if not equals:
                 raise TargetError(f"--attention-option {text!r}: write FIELD=VALUE")
@@ -243,6 +258,8 @@ class LawItem(pytest.Item):
             raise Refutation(f"{target}: incomplete: {'; '.join(report.missing())}")
 
     def run_law(self, session: Session, target: str, law: Law) -> None:
+        from attention_core.conformance.parametrize import outcome_of
+
         known = session.broken
         session.core()  # what keeps the target from being judged does so in every process that shares its items
         result = None if session.broken else session.run(law)
@@ -251,21 +268,25 @@ class LawItem(pytest.Item):
         assert isinstance(self.parent, TargetNode)
         self.parent.results[law.name] = result
         self.note({"target": target, "result": asdict(result), "of": len(session.laws)})
-        if result.status == "refuted":
-            found = result.counterexample
-            assert found is not None
-            if expected_verdict(target) == "refuted":
-                pytest.xfail(f"a labelled counterexample: {result.message}")
-            case = f"{'smallest ' if found.shrunk else ''}case: {found.case}\n" if found.case else ""
-            raise Refutation(f"{result.message}\n{case}\n{found.snippet}")
-        if result.status == "known_failure":
-            pytest.xfail(result.message)
-        if result.status in ("unexpected_pass", "error"):
-            raise Refutation(result.message)
-        if result.status in ("refused", "not_applicable"):
-            pytest.skip(f"{result.status.replace('_', ' ')}: {result.message}")
-        if not result.minimum_met:
-            raise Refutation(f"incomplete: too few cases could be judged ({result.cases}); {result.message}")
+        if result.status == "refuted" and expected_verdict(target) == "refuted":
+            pytest.xfail(f"a labelled counterexample: {result.message}")
+        kind, words = outcome_of(result)
+        if kind == "failed":
+            raise Refutation(f"{words}\nto run it again: {self.again(target)}")
+        if kind == "expected failure":
+            pytest.xfail(words)
+        if kind == "skipped":
+            pytest.skip(words)
+
+    def again(self, target: str) -> str:
+        """The command that runs this item alone."""
+        option = self.config.getoption
+        words = [f"--attention-option {shlex.quote(text)}" for text in option("--attention-option")]
+        if option("--attention-effort") != "quick":
+            words.append(f"--attention-effort {option('--attention-effort')}")
+        if option("--attention-seed"):
+            words.append(f"--attention-seed {option('--attention-seed')}")
+        return " ".join(["pytest", *words, "--pyargs", shlex.quote(f"{SUITE_MODULE}::{target}::{self.name}")])
 
     def note(self, facts: dict[str, Any]) -> None:
         """Leave facts for the verdict table (they also travel between test processes)."""

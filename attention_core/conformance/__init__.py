@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attention_core.conformance.engine.verify import check_implementation as check_implementation
+    from attention_core.conformance.parametrize import parametrize_with_laws as parametrize_with_laws
     from attention_core.conformance.report.law_result import Counterexample as Counterexample
     from attention_core.conformance.report.law_result import LawResult as LawResult
     from attention_core.conformance.report.results import Report as Report
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "check_implementation": "attention_core.conformance.engine.verify",
+    "parametrize_with_laws": "attention_core.conformance.parametrize",
     "Implementation": "attention_core.declaration.implementation",
     "TargetError": "attention_core.declaration.implementation",
     "Counterexample": "attention_core.conformance.report.law_result",

@@ -129,6 +129,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "snippets",
         "search",
         "engine",
+        "parametrize",
         f"{DOOR} pytest_suite",
     ),
     "attention_core.derivation": (

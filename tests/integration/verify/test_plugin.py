@@ -51,14 +51,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_pytest(
+    folder: Path, *arguments: str, suite: str = "attention_core.conformance"
+) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH", "")]))
     installed = any(entry.name == "attention_core" for entry in entry_points(group="pytest11"))
     own = [] if installed else ["-p", "attention_core.plugin"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     return subprocess.run(
         [sys.executable, "-m", "pytest", *own, "-p", "no:cacheprovider", "--color=no", *arguments,
-         "--pyargs", "attention_core.conformance"],
+         *(["--pyargs", suite] if suite else [])],
         cwd=folder, capture_output=True, text=True, timeout=300, check=False,
         env={**environment, "PYTHONPATH": path, "COLUMNS": "160", "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "h")},
     )  # fmt: skip
@@ -209,6 +211,31 @@ def test_without_a_target_pytest_is_as_before(folder: Path) -> None:
     assert run.returncode == 5  # no tests collected
     assert "attention" not in run.stdout.replace("attention_core", "").partition("rootdir")[0]
     assert "verdicts" not in run.stdout
+
+
+def test_the_command_of_a_failure_runs_it_again(folder: Path) -> None:
+    first = run_pytest(folder, *targets("t.py:doubled"), *OPTIONS, "--attention-seed=3", "-k", LAW)
+    (command,) = re.findall(r"to run it again: pytest (.*)", first.stdout)
+    options, _, item = command.partition("--pyargs ")
+    assert item == f"attention_core.conformance.pytest_suite::t.py:doubled::{LAW}"
+    again = run_pytest(folder, *options.split(), suite=item)
+    assert "1 failed" in again.stdout and "seed 3" in again.stdout, again.stdout
+
+
+def test_targets_and_options_of_the_ini_file_hold_where_the_suite_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(TARGETS)
+    lines = "\n  ".join(option.partition("option=")[2] for option in OPTIONS)
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\nattention_targets = t.py:good t.py:two\nattention_options =\n  {lines}\n"
+    )
+    run = run_pytest(tmp_path, "-k", LAW)
+    assert "attention under test: t.py:good, t.py:two" in run.stdout and "1 failed, 1 passed" in run.stdout, run.stdout
+    assert "array=numpy" in run.stdout
+    other = run_pytest(tmp_path, *targets("t.py:good"), "-k", LAW)
+    assert "1 passed" in other.stdout, other.stdout
+    (tmp_path / "test_own.py").write_text("def test_own(): pass\n")
+    own = run_pytest(tmp_path, suite="")
+    assert "1 passed" in own.stdout and "under test" not in own.stdout, own.stdout
 
 
 def test_targets_are_found_where_the_ini_option_pythonpath_finds_tests(tmp_path: Path) -> None:
