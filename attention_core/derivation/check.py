@@ -40,7 +40,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found, problem, extra = _decide_step(step, effort)
         readings = _readings_of(step)
         if readings:
-            return _under_readings(found, readings, problem)
+            return _under_readings(found, readings, problem, step.strange)
         found = _apply_doubts(step, found, effort)
         if advise and problem is not None and found.counterexample is not None:
             from attention_core.derivation.decision.advice import find_missing_hypothesis
@@ -71,7 +71,7 @@ def _read_as(readings: Sequence[str]) -> str:
     return f"read as: {'; '.join(readings)}: a line that declares a symbol counts instead"
 
 
-def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None) -> Finding:
+def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, strange: str) -> Finding:
     """The finding with the readings that it rests on; nothing is refuted by a reading that nobody declared."""
     text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
     verdict = found.verdict
@@ -79,6 +79,9 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text})"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
+    elif verdict in GOOD and strange:
+        text = f"read by itself it holds ({text}), but not as its section uses the symbols: {strange}"
+        verdict = Verdict.UNDECIDED
     evidence = replace(found.evidence, text=f"{text}; {_read_as(readings)}", figures=figures)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
 
@@ -171,6 +174,19 @@ def read_document(path_or_text: str | Path) -> tuple[str, str]:
     return str(path_or_text), path.read_bytes().decode("utf-8-sig")
 
 
+def why_unreadable(step: Step) -> str:
+    """Why a step cannot be read, '' if it can."""
+    try:
+        claim_of(step)
+    except Unreadable as error:
+        return error.message
+    except ShapeMismatch as error:
+        return f"the shapes do not fit: {error}"
+    except (Unsettled, RecursionError):
+        return ""  # said when it is decided
+    return ""
+
+
 def document_steps(
     path_or_text: str | Path, *, infer: bool = False
 ) -> tuple[str, list[Step | Unread], list[tuple[int, str]]]:
@@ -183,7 +199,7 @@ def document_steps(
         return str(path_or_text), [Unread(f"line-{line}", line, "", message)], []
     if len(text) > MAX_CHARACTERS:
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
-    steps, understood = steps_of(text, infer)
+    steps, understood = steps_of(text, infer, why_unreadable)
     if not steps:
         why = "no display claims anything" if understood else "the document has no display"
         steps = [Unread("line-1", 1, "", f"{why}: there is nothing to check")]

@@ -49,7 +49,7 @@ def approximate_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> 
     if step.option("as"):
         return limit_claim(step, elab, left, right)
     message = r"\approx claims nothing by itself: write '% within: <bound>' or '% as: S \to \infty' above it"
-    raise Unreadable(message, step.line)
+    raise Unsettled(message)
 
 
 def premise(step: Step, relation: Relation) -> Relation:
@@ -63,7 +63,7 @@ def premise(step: Step, relation: Relation) -> Relation:
 
 def _factor(step: Step, elab: Elaborator, relation: Relation) -> Relation:
     if not step.option("margin"):
-        raise Unreadable(r"\gg needs a factor: write '% margin: 10' above the step", step.line)
+        raise Unsettled(r"\gg needs a factor: write '% margin: 10' above the step")
     written = parse_expression(step.option("margin"), step.line)
     number = _number(written)
     if number is not None and number < 1:
@@ -147,6 +147,8 @@ def moving(step: Step) -> tuple[Expr, Expr]:
     if step.option("as"):
         parsed = parse_statement(step.option("as"), step.line)
         chains = [] if parsed.arrows else list(parsed.chains)
+    if not step.option("as") and not chains:
+        raise Unsettled(r"say what moves: write '% as: S \to \infty' above the step")
     if len(chains) != 1 or chains[0].ops != ("->",):
         raise Unreadable(r"say what moves: write '% as: S \to \infty' above the step", step.line)
     return chains[0].exprs[0], chains[0].exprs[1]

@@ -38,6 +38,15 @@ _OTHERS = re.compile(
 )
 
 
+# `\arg\max`, `\operatornamewithlimits{arg\, min}` and the like are one operator.
+_ARG = re.compile(
+    r"\\arg\s*(?:\\[,;:! ]\s*|~)?\\?(max|min)(?![a-zA-Z])|"
+    r"\\(?:operatorname(?:withlimits|\*)?|mathop|mathrm|text)\s*\{\s*\{?\s*arg\s*(?:\\[,;:! ]\s*|~)?\s*(max|min)\s*\}?"
+    r"\s*\}"
+    r"(?:\\limits)?"
+)
+
+
 def usual_forms(text: str, tex: bool = False) -> str:
     r"""The text with formulas of other forms in the usual ones; every line stays where it was.
 
@@ -51,6 +60,7 @@ def usual_forms(text: str, tex: bool = False) -> str:
         text = _GITLAB.sub(r"$\1$", text)
         text = _SCRIPT.sub(_of_script, text)
         text = _of_directives(text)
+    text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2)}}}", text)
     return _PAIR.sub(r"$\1$", text)
 
 

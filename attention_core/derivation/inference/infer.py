@@ -22,11 +22,11 @@ from attention_core.derivation.inference.constraints import (
     is_capital,
     typographic_hint,
 )
-from attention_core.derivation.inference.opaque import Opaque, is_average, stands_above_everywhere
+from attention_core.derivation.inference.opaque import Opaque, add_missing_index, is_average, stands_above_everywhere
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.usage import Need, Usage, is_constant, needs, usage_of, walk, whole_names
 from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
-from attention_core.derivation.latex.printer import all_names, symbol_name
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Chain,
     Derivative,
@@ -124,7 +124,9 @@ class Inference:
         chains = [c for k in range(len(self.blocks)) for one in self.statements(k) for c in one.statement.chains]
         return stands_above_everywhere("t", chains)
 
-    def supply(self, context: Context, place: int, statement: DisplayStatement, left: bool = True) -> DisplayStatement:
+    def supply(
+        self, context: Context, place: int, statement: DisplayStatement, left: bool = True, alone: bool = False
+    ) -> DisplayStatement:
         """Declare what a statement needs and nobody declared.
 
         Args:
@@ -132,6 +134,7 @@ class Inference:
             place: Which block the display is.
             statement: The statement.
             left: Whether the left side of the first equation is to be declared as well, or may be defined by it.
+            alone: Whether the statement alone says how its symbols are meant, and not the section around it.
 
         Returns:
             The statement, with symbols in the place of values of functions that are not defined.
@@ -141,10 +144,14 @@ class Inference:
         ):
             return statement
         around, bold = self.section(place)
+        around = list(statement.statement.chains) if alone else around
         opaque = Opaque(context, usage_of(around), around, self.has_small_transposes)
         formulas = opaque.chains(around)
         usage = usage_of(formulas)
         chains = opaque.chains(statement.statement.chains)
+        for chain in statement.statement.chains:
+            if (complete := add_missing_index(chain)) != chain:
+                context.understood.append((statement.line, f"a sum without an index, read as {to_latex(complete)}"))
         own: set[str] = set()
         name = "" if left or not chains else definable(context, statement.statement.chains[0])
         form = function_form(statement.statement.chains[0].exprs[0]) if name else None
@@ -162,15 +169,23 @@ class Inference:
         needed = [Chain(c.exprs[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
         _forget_misread(context, usage, statement.line)
         builder = Builder(context, usage, bold)
-        self.declare(builder, [*needed, *conditions], own, formulas, statement.line)
+        self.declare(builder, [*needed, *conditions], own, formulas, statement.line, alone)
         return statement
 
     def declare(
-        self, builder: Builder, chains: Sequence[Chain], own: set[str], formulas: Sequence[Chain], line: int
+        self,
+        builder: Builder,
+        chains: Sequence[Chain],
+        own: set[str],
+        formulas: Sequence[Chain],
+        line: int,
+        alone: bool = False,
     ) -> None:
-        """Declare what some chains need, but for `own`."""
+        """Declare what some chains need, but for `own`; not `alone`, as a section above did."""
         context, usage = builder.context, builder.usage
         for name in dict.fromkeys(n.name for chain in chains for n in _needs_of(context, usage, chain)):
+            if alone:
+                break
             if name not in own and name in context.ended and not context.ended[name][1]:
                 _declare_again(context, usage, name)
         wanted = dict.fromkeys(need for chain in chains for need in _needs_of(context, usage, chain))

@@ -7,13 +7,14 @@ in a chain rule, is one symbol.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from attention_core.derivation.elaborate.indicators import ONES
-from attention_core.derivation.inference.usage import DELTA, Usage, bound_letters, is_ordinary, walk
+from attention_core.derivation.inference.usage import DELTA, Usage, bound_letters, index_parts, is_ordinary, walk
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
@@ -52,6 +53,44 @@ def is_average(name: str) -> bool:
     return name.startswith(tuple(f"{one}_{{" for one in AVERAGES)) or r"\partial" in name
 
 
+def add_missing_index(chain: Chain) -> Chain:
+    r"""The chain with an index at each sum that has none: `\sum e^{x_j}` runs over the one letter that is free in it.
+
+    Args:
+        chain: A written chain.
+
+    Returns:
+        The chain as it is where no letter, or more than one, may be meant.
+    """
+    sums = [one for one in walk(chain) if isinstance(one, Big) and one.op in ("sum", "prod") and not one.below]
+    if not sums or any(one.above is not None for one in sums):
+        return chain
+    inside = Counter(name for one in sums for name in _subscript_letters(one))
+    bound = {name for one in walk(chain) if isinstance(one, Big) for name in bound_letters(one)}
+    everywhere = Counter(_subscript_letters(chain))
+    free = [name for name in inside if inside[name] == everywhere[name] and name not in bound]
+    if len(free) != 1 or any(free[0] not in _subscript_letters(one) for one in sums):
+        return chain
+    index = (Chain((Name(free[0]),)),)
+
+    def put(node: Any) -> Any:
+        if isinstance(node, tuple):
+            return tuple(put(one) for one in node)
+        if not children(node):
+            return node
+        fields = {name: put(getattr(node, name)) for name in node.__slots__}
+        return replace(type(node)(**fields), below=index) if any(node is one for one in sums) else type(node)(**fields)
+
+    out: Chain = put(chain)
+    return out
+
+
+def _subscript_letters(node: object) -> list[str]:
+    """The single letters that stand as subscripts in a tree."""
+    parts = [part for one in walk(node) if isinstance(one, Sub) for part in index_parts(one)]
+    return [part.text for part in parts if isinstance(part, Name) and len(part.text) == 1]
+
+
 def _join(chains: Iterable[Chain]) -> str:
     return ", ".join(to_latex(chain) for chain in chains)
 
@@ -71,7 +110,7 @@ class Opaque:
 
     def chains(self, chains: Iterable[Chain]) -> list[Chain]:
         """The chains with symbols in the place of what unknown functions give."""
-        return [self.replace(chain, frozenset()) for chain in chains]
+        return [self.replace(add_missing_index(chain), frozenset()) for chain in chains]
 
     def replace(self, node: Any, bound: frozenset[str]) -> Any:
         """A tree with symbols in the place of what unknown functions give."""

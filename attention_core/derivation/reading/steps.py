@@ -80,6 +80,7 @@ class Step:
     peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
     far_words: Sequence[FarWords] = field(default_factory=list, repr=False)  # all words of the document
     far_relations: Sequence[FarRelation] = field(default_factory=list, repr=False)  # those that its prose states
+    strange: str = ""  # why its section's readings do not fit it, if it is read by itself
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:
@@ -99,8 +100,19 @@ class Unread:
     remark: bool = False  # it stands beside relations and has none
 
 
-def steps_of(text: str, infer: bool = False) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
-    """All steps of a document, and what was understood of its declarations; `infer` reads symbols without any."""
+Judge = Callable[[Step], str]  # why a step cannot be read, '' if it can
+
+
+def steps_of(
+    text: str, infer: bool = False, judge: Judge | None = None
+) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
+    """All steps of a document, and what was understood of its declarations.
+
+    Args:
+        text: The document.
+        infer: Whether symbols that nobody declared are read.
+        judge: Says why a step cannot be read. A display that cannot as its section uses the symbols is read by itself.
+    """
     context = Context()
     blocks = blocks_of(text)
     if len(blocks) > MAX_BLOCKS:
@@ -115,7 +127,7 @@ def steps_of(text: str, infer: bool = False) -> tuple[list[Step | Unread], list[
     blocks = complete_displays(blocks) if infer else blocks
     inference = Inference(blocks) if infer else None
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
-    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference)
+    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
     for place in range(len(blocks)):
         walk.block(place)
     far_words, far_relations = far_words_in(text, blocks), far_relations_in(blocks)
@@ -136,6 +148,7 @@ class _Walk:
     remarks: list[Remark]
     words: str  # all prose
     inference: Inference | None = None  # of symbols that nobody declared
+    judge: Judge | None = None
     out: list[Step | Unread] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     local: list[Hypothesis] = field(default_factory=list)
@@ -262,7 +275,7 @@ class _Walk:
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
         context.caveats += passing
-        found = _display(context, block, later_blocks, self.around(place), self.supply_at(place))
+        found = _display(context, block, later_blocks, self.around(place), self.supply_at(place), self.judge)
         self.out += found
         self.shown = [one for one in found if isinstance(one, Step)]
         restricting = self.find_restricting(place)
@@ -278,7 +291,7 @@ class _Walk:
         inference = self.inference
         if inference is None:
             return None
-        return lambda statement, left: inference.supply(self.context, place, statement, left)
+        return lambda context, statement, left, alone: inference.supply(context, place, statement, left, alone)
 
     def find_restricting(self, place: int) -> list[Step]:
         """The steps of the last display that read as hypotheses; they are marked."""
@@ -334,7 +347,7 @@ def _until_heading(blocks: list[Block]) -> Iterator[Block]:
         yield block
 
 
-Supply = Callable[[DisplayStatement, bool], DisplayStatement]
+Supply = Callable[[Context, DisplayStatement, bool, bool], DisplayStatement]
 
 
 def _display(
@@ -343,6 +356,7 @@ def _display(
     later: list[Paragraph],
     around: Around | None = None,
     supply: Supply | None = None,
+    judge: Judge | None = None,
 ) -> list[Step | Unread]:
     try:
         statements = statements_of(block)
@@ -353,7 +367,6 @@ def _display(
     out: list[Step | Unread] = []
     asides: list[Caveat] = []
     for written_one in statements:
-        one: DisplayStatement | None = written_one
         if supply is not None:
             if _is_bare(written_one):
                 context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
@@ -366,14 +379,17 @@ def _display(
                 context.understood.append((written_one.line, f"an update, which states nothing: {written_one.source}"))
                 context.forget(updated, written_one.line)
                 continue
-            one = supply(written_one, False)
-        if around is not None and one is not None:
-            one = _without_definition(context, one, around, supply is not None)
-        if one is not None:
-            if supply is not None and not _is_definition(one):
-                one = supply(one, True)
-            here = context.copy()
-            out += list(_statement_steps(here, one, context))
+        before = None if supply is None or judge is None else context.copy()
+        found = _read_statement(context, written_one, around, supply)
+        if before is not None and judge is not None and (why := _unreadable(found, judge)):
+            again = _read_alone(before, written_one, around, supply, judge)
+            if again is not None:
+                found = again
+                context.understood += before.understood
+                for one in again:
+                    if isinstance(one, Step):
+                        one.strange = why
+        out += found
     unread = [one for one in out if isinstance(one, Unread)]
     for step in out:
         if isinstance(step, Step):
@@ -381,6 +397,55 @@ def _display(
             near = [one for one in unread if one.remark or one.line == step.line]
             step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
     return out
+
+
+def _read_statement(
+    context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, alone: bool = False
+) -> list[Step | Unread]:
+    """The steps of one statement; what it defines enters the context. `alone`: no other display is looked at."""
+    one: DisplayStatement | None = written if supply is None else supply(context, written, False, alone)
+    if around is not None and one is not None:
+        one = _without_definition(context, one, around, supply is not None)
+    if one is None:
+        return []
+    if supply is not None and not _is_definition(one):
+        one = supply(context, one, True, alone)
+    return list(_statement_steps(context.copy(), one, context))
+
+
+def _read_alone(
+    context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, judge: Judge
+) -> list[Step | Unread] | None:
+    """The steps of a statement whose symbols are read by itself alone, with sums that are broadcast if need be.
+
+    Args:
+        context: What was known before the statement; it is changed.
+        written: The statement.
+        around: What stands around its display.
+        supply: Declares what is missing.
+        judge: Says why a step cannot be read.
+
+    Returns:
+        None if it cannot be read like this either.
+    """
+    context.understood = []
+    context.forget_inferred(written.line)
+    trial = context.copy()
+    found = _read_statement(trial, written, around, supply, alone=True)
+    why = _unreadable(found, judge)
+    if "stand in one sum" in why:
+        trial, trial.broadcast = context.copy(), context.level
+        found = _read_statement(trial, written, around, supply, alone=True)
+        why = _unreadable(found, judge)
+        trial.understood.append((written.line, f"read with sums that are broadcast: {written.source}"))
+    context.understood = trial.understood
+    return None if why else found
+
+
+def _unreadable(steps: list[Step | Unread], judge: Judge) -> str:
+    """Why the first of some steps that cannot be read cannot, '' if all can."""
+    reasons = (one.message if isinstance(one, Unread) else judge(one) for one in steps)
+    return next((why for why in reasons if why), "")
 
 
 def _beside(context: Context, line: int, text: str) -> Caveat:

@@ -164,6 +164,12 @@ class Context:
             self.dropped[one] = (line, f"line {line} restates {name}, which its declaration mentions")
         self.hypotheses = [h for h in self.hypotheses if not h.mentions & (gone | {name})]
 
+    def forget_inferred(self, line: int) -> None:
+        """Drop every reading of a symbol that nobody declared."""
+        for name in list(self.inferred):
+            self.forget(name, line)
+            self.dropped.pop(name, None)
+
     def assume(self, hypothesis: Hypothesis) -> None:
         """Add a hypothesis."""
         self.hypotheses.append(hypothesis)

@@ -146,3 +146,45 @@ def test_what_has_a_meaning_of_its_own_is_not_defined(left: str) -> None:
     text = f"$$ h = 2 x $$\n\n$$ {left} = y + 1 $$\n"
     (step,) = check_document(text, infer=True).steps
     assert step.verdict == "UNDECIDED", step.evidence.text
+
+
+def test_a_display_that_does_not_fit_its_section_is_read_by_itself_and_never_accepted() -> None:
+    for right, other in (("y_j^2", "y_i^2"), ("2 y_j^2", "y_i^2")):
+        display = rf"$$ \sum_{{i=1}}^n {other} = \sum_{{j=1}}^n {right} $$"
+        alone, number = check(f"{display}\n\n$$ y + 1 = 1 + y $$").steps
+        assert number.passed and alone.verdict == "UNDECIDED", alone.evidence.text
+        said = "as it was read it is false" if "2" in right[:1] else "read by itself it holds"
+        assert said in alone.evidence.text and check(display).steps[0].passed is (right == "y_j^2")
+
+
+def test_sums_are_broadcast_where_a_display_needs_it_and_that_is_said() -> None:
+    report = check(r"$$ \mathbf{O} = \mathbf{X} \mathbf{W} + \mathbf{b}^\top $$")
+    assert not any(step.verdict == "UNREADABLE" and step.text for step in report.steps)
+    assert any(text.startswith("read with sums that are broadcast") for _, text in report.understood)
+
+
+@pytest.mark.parametrize(
+    ("formula", "index"),
+    [
+        (r"\frac{e^{x_i}}{\sum e^{x_j}} = \frac{e^{x_i} e^{c}}{\sum e^{x_j} e^{c}}", r"\sum_{j}"),
+        (r"\sum 2 x_i = 2 \sum x_i", r"\sum_{i}"),
+    ],
+)
+def test_a_sum_without_an_index_runs_over_the_letter_that_is_free_in_it(formula: str, index: str) -> None:
+    report = check(f"$$ {formula} $$")
+    assert report.steps[0].passed, report.steps[0].evidence.text
+    assert any(index in text for _, text in report.understood), report.understood
+    assert check(r"$$ \sum a_i b_j = \sum b_j a_i $$").steps[0].verdict == "UNREADABLE"  # one of two
+
+
+def test_what_claims_nothing_by_itself_is_read_and_undecided() -> None:
+    found = [str(step.verdict) for step in check(r"$$ e^x \approx 1 + x \\ a \gg b \\ x \to 0 $$").steps]
+    assert found == ["UNDECIDED"] * 3
+
+
+@pytest.mark.parametrize(
+    "written", [r"\arg\max_i x_i", r"\arg\,\max_i x_i", r"\operatorname*{arg\,max}_i x_i", r"\mathop{\arg\max}_i x_i"]
+)
+def test_arg_max_is_one_operator_however_it_is_written(written: str) -> None:
+    step = check(f"$$ {written} + 1 = 1 + {written} $$").steps[0]
+    assert step.verdict in ("PROVED", "EXACT", "AGREES", "UNDECIDED"), step.evidence.text

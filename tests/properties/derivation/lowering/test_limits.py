@@ -156,7 +156,6 @@ def test_what_moves_may_stand_in_the_display(display: str) -> None:
 @pytest.mark.parametrize(
     ("formula", "moves", "advice"),
     [
-        (r"\frac1S \to 0", "", "% as: S"),
         (r"\frac1S \approx 0", "S", "say what moves"),
         (r"\frac1S \approx 0", r"S + 1 \to \infty", "declared number"),
         (r"u \to \infty", FAR, "entries or its norm"),
@@ -173,3 +172,16 @@ def test_the_rate_is_reported() -> None:
     assert step(r"\frac{1}{1+e^{-S}} \approx 1", FAR).evidence.figures["rate"] == "e^{-S}"
     assert step(r"\frac{S+1}{S} \approx 1", FAR).evidence.figures["rate"] == "S^{-1}"
     assert "1 / |x" in step(r"\lim_{x \to 0} \frac{e^x - 1}{x} = 1").evidence.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "advice"),
+    [
+        (r"\frac1S \to 0", "say what moves: write '% as: S"),
+        (r"S \approx 1", "claims nothing by itself: write '% within: <bound>'"),
+        (r"S \gg 1", r"\gg needs a factor: write '% margin: 10'"),
+    ],
+)
+def test_what_claims_nothing_without_an_option_is_read_and_undecided(formula: str, advice: str) -> None:
+    found = step(formula, "")
+    assert found.verdict == "UNDECIDED" and advice in found.evidence.text
