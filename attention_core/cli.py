@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attention_core import __version__
+from attention_core.audit.cli import audit
 from attention_core.bench.cli import bench
 from attention_core.declaration.errors import plain
 from attention_core.derivation.cli import derive
@@ -28,6 +29,7 @@ from attention_core.terminal import (
     interruptible,
     make_console,
     progress,
+    record_options,
     write_reports,
 )
 
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
 EXIT_STATUS = """Exit status: 1 if any target is refuted, else 2 if any is in error or incomplete, else 0.
 With --law: 0 if the chosen laws held (the verdict is then incomplete, as it needs all laws)."""
 
-CONTRACT_HELP = "Which laws apply; `attention-core contracts [NAME]` says what each contract calls."
-
 
 @click.group(cls=Commands, context_settings=HELP)
 @click.version_option(__version__, prog_name="attention-core")
@@ -50,46 +50,9 @@ def main() -> None:
     """Tell whether attention is right."""
 
 
+main.add_command(audit)
 main.add_command(derive)
 main.add_command(bench)
-
-
-def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """One option for every field of the `Implementation` record."""
-    from attention_core.declaration.implementation import CHOICES, QKV_AXES
-    from attention_core.declaration.options import DECLARED, FLAGS, HELP
-
-    for name, words in DECLARED.items():
-        text = (
-            "What a mask builder builds; which step of the exercise."
-            if name == "kind"
-            else "How a rotary embedding pairs its coordinates."
-        )
-        command = click.option(f"--{name}", f"parameter_{name}", type=click.Choice(words), help=text)(command)
-    repeatable = {"arguments": "--arg", "parameters": "--parameter", "config": "--config"}
-    for name in reversed(list(HELP)):
-        option = f"--{name.replace('_', '-')}"
-        settings: dict[str, Any] = {"help": CONTRACT_HELP if name == "contract" else HELP[name], "default": None}
-        if name in repeatable:
-            option = repeatable[name]
-            settings = {"help": HELP[name], "multiple": True, "metavar": "NAME=VALUE"}
-        elif name in FLAGS:
-            option = f"{option}/--no-{name.replace('_', '-')}"
-        elif name in CHOICES:
-            settings["type"] = click.Choice(CHOICES[name])
-        elif name == "axes":
-            settings["type"] = click.Choice(("4", "3", "2"))
-        elif name == "qkv_axis":
-            settings["type"] = click.Choice(tuple(map(str, QKV_AXES)))
-        elif name == "declines":
-            settings |= {"multiple": True, "metavar": "EXCEPTION"}
-        elif name in ("dtypes", "untested"):
-            option = "--dtype" if name == "dtypes" else option
-            settings |= {"multiple": True, "metavar": "T" if name == "dtypes" else "NAME"}
-        else:
-            settings["metavar"] = "TEXT"
-        command = click.option(option, name, **settings)(command)
-    return command
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,6 +29,45 @@ OUTPUTS = ("json", "html", "junit", "sarif", "badge")
 STANDARD_OUTPUT = "-"
 LONGEST = 86400.0
 """Seconds that anybody may be asked to wait for one call."""
+CONTRACT_HELP = "Which laws apply; `attention-core contracts [NAME]` says what each contract calls."
+
+
+def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """One option for every field of the `Implementation` record."""
+    from attention_core.declaration.implementation import CHOICES, QKV_AXES
+    from attention_core.declaration.options import DECLARED, FLAGS, HELP
+
+    for name, words in DECLARED.items():
+        text = (
+            "What a mask builder builds; which step of the exercise."
+            if name == "kind"
+            else "How a rotary embedding pairs its coordinates."
+        )
+        command = click.option(f"--{name}", f"parameter_{name}", type=click.Choice(words), help=text)(command)
+    repeatable = {"arguments": "--arg", "parameters": "--parameter", "config": "--config"}
+    for name in reversed(list(HELP)):
+        option = f"--{name.replace('_', '-')}"
+        settings: dict[str, Any] = {"help": CONTRACT_HELP if name == "contract" else HELP[name], "default": None}
+        if name in repeatable:
+            option = repeatable[name]
+            settings = {"help": HELP[name], "multiple": True, "metavar": "NAME=VALUE"}
+        elif name in FLAGS:
+            option = f"{option}/--no-{name.replace('_', '-')}"
+        elif name in CHOICES:
+            settings["type"] = click.Choice(CHOICES[name])
+        elif name == "axes":
+            settings["type"] = click.Choice(("4", "3", "2"))
+        elif name == "qkv_axis":
+            settings["type"] = click.Choice(tuple(map(str, QKV_AXES)))
+        elif name == "declines":
+            settings |= {"multiple": True, "metavar": "EXCEPTION"}
+        elif name in ("dtypes", "untested"):
+            option = "--dtype" if name == "dtypes" else option
+            settings |= {"multiple": True, "metavar": "T" if name == "dtypes" else "NAME"}
+        else:
+            settings["metavar"] = "TEXT"
+        command = click.option(option, name, **settings)(command)
+    return command
 
 
 def check_outputs(options: dict[str, Any]) -> None:

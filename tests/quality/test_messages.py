@@ -98,6 +98,14 @@ ERRORS = [
             "t.py:f --law nothing", "t.py:f --mask-fill 3", "t.py:f --scale x", "t.py:f --axes 5",
         )
     ),
+    *(
+        f"attention-core audit {words}"
+        for words in (
+            "t.py", "none --target t.py:one", "t.py --target nonsense", "t.py --target t.py:one --contract rotary",
+            "t.py --target t.py:one --floor 2", "t.py --target t.py:one --json no/such/folder/r",
+            "t.py --target t.py:one -n 0",
+        )
+    ),
     "attention-core replay none.json",
     "attention-core replay case.json",
     "attention-core laws --contract nothing",

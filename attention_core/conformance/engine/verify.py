@@ -284,13 +284,18 @@ def keep_small(folder: Path, target: str, saved: Sequence[Path]) -> None:
 
 def saved_case(target: str, fields: Mapping[str, Any], found: Counterexample) -> dict[str, Any]:
     """A counterexample as JSON values that `replay` reads."""
+    return {
+        "schema_version": CASE_SCHEMA, "target": target, "declared": saved_fields(fields), "law": found.law,
+        "message": found.message, "case": dict(found.data),
+    }  # fmt: skip
+
+
+def saved_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of the record as JSON values that `restored_fields` reads."""
     plain = {k: getattr(v, "text", v) for k, v in fields.items()}
     for name in LITERALS & plain.keys():  # as source text, since JSON would make lists of tuples
         plain[name] = {k: repr(v) for k, v in plain[name].items()}
-    return {
-        "schema_version": CASE_SCHEMA, "target": target, "declared": plain, "law": found.law,
-        "message": found.message, "case": dict(found.data),
-    }  # fmt: skip
+    return plain
 
 
 def read_case(path: Path) -> dict[str, Any]:

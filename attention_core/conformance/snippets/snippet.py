@@ -26,6 +26,8 @@ from attention_core.conformance.worker.exchange import PARAMETER, Array, Request
 from attention_core.conformance.worker.process_state import GENERATORS
 from attention_core.declaration.sizes import ATTENTION
 
+OR_INFINITE = "NaN (or infinite)"
+"""In a message: what is wanted is not finite, and need not be NaN."""
 REFUSALS = "(ValueError, TypeError, NotImplementedError, AssertionError, RuntimeError)"
 
 
@@ -37,6 +39,8 @@ def verdict(evidence: Evidence, message: str) -> list[str]:
         if evidence.kind == "pair" and evidence.times != 1:
             lines = [f"want = {literal(evidence.times)} * want"]
         lines.append("print('got', got, 'but should be', want)")
+        if evidence.want != evidence.want and OR_INFINITE in message:
+            return [*lines, f"assert not abs(got) < float('inf'), {text}"]
         if evidence.want != evidence.want:
             return [*lines, f"assert got != got, {text}"]
         if evidence.bound is None or abs(evidence.want) == float("inf"):

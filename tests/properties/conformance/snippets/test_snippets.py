@@ -6,12 +6,15 @@ Counterexamples of the contracts beside attention are programs that fail on the 
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from judging_contracts import counterexample, outcomes
 
 from attention_core.conformance.contracts import built_in
+from attention_core.conformance.snippets.snippet import verdict
+from attention_core.conformance.subjects.evidence import Evidence
 
 M = "snippet_targets"
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
@@ -120,3 +123,15 @@ def test_snippets_fail_on_the_fault_and_pass_on_what_is_correct(
 
 def test_every_contract_has_such_a_snippet() -> None:
     assert {case[0] for case in CASES} == set(built_in()) - {"attention", "attention-lse"}
+
+
+@pytest.mark.parametrize(
+    ("message", "passes"), [("should be NaN (or infinite): garbage", True), ("should be nan", False)]
+)
+def test_a_result_that_may_be_infinite_need_not_be_nan(message: str, passes: bool) -> None:
+    *_, line = verdict(Evidence((), 1.0, float("nan"), 0.0), message)
+    exec(line, {"got": float("nan")})
+    with pytest.raises(AssertionError):
+        exec(line, {"got": 1.0})
+    with nullcontext() if passes else pytest.raises(AssertionError):
+        exec(line, {"got": float("-inf")})

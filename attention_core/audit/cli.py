@@ -1,0 +1,137 @@
+"""The command `attention-core audit`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from attention_core.terminal import STANDARD_OUTPUT, Seconds, check_outputs, interruptible, make_console, record_options
+
+if TYPE_CHECKING:
+    from attention_core.audit.results import Audit
+    from attention_core.audit.trial import Request
+
+EXIT_STATUS = """Exit status: 0 if the score reaches the floor, 1 if it does not, 2 if nothing could be judged."""
+"""Of `audit`."""
+
+
+@click.command(epilog=EXIT_STATUS)
+@click.argument("tests", nargs=-1, required=True, metavar="TESTS... [-- PYTEST_ARGS]")
+@click.option("--target", required=True, metavar="TARGET", help="The function that the tests are about.")
+@click.option("--all", "whole", is_flag=True, help="Every fault of the contract.")
+@click.option("--faults", "count", type=click.IntRange(1), default=40, show_default=True,
+              help="How many faults, spread over the subjects of the catalogue.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Chooses the faults.")
+@click.option("--floor", type=click.FloatRange(0, 1), default=1.0, show_default=True,
+              help="The least share of faults that the suite must see.")  # fmt: skip
+@click.option("-n", "--processes", type=click.IntRange(1, 64), default=None,
+              help="Suites that run at once.  [default: the number of cores]")  # fmt: skip
+@click.option("--timeout", type=Seconds(0.1), default=None,
+              help="Seconds of the suite's own time with a fault.  [default: 20 s and 5 times as it is]")  # fmt: skip
+@click.option("--log", "log_path", type=click.Path(dir_okay=False),
+              help="Where what is done is kept, so that a run goes on.  [default: in the user's cache]")  # fmt: skip
+@click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True),
+              help="Write the result as JSON; - for standard output, where nothing else is written then.")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Only the score.")
+@click.option("-v", "--verbose", is_flag=True, help="The test of every survivor.")
+@record_options
+def audit(tests: tuple[str, ...], **options: Any) -> None:
+    """Tell which wrong attention a pytest suite would let through.
+
+    Faults of the catalogue stand in for TARGET, package.module:name or path/to/file.py:name, one after another, and the
+    suite TESTS runs on each, in a process of its own. For each fault that passes, the smallest case that would have
+    caught it is written as a test to paste.
+    """
+    from attention_core.audit.results import Audit
+    from attention_core.audit.run import audit as run_audit
+    from attention_core.declaration.errors import plain
+    from attention_core.declaration.implementation import TargetError
+
+    console = make_console(stderr=options["json_path"] == STANDARD_OUTPUT)
+    try:
+        check_outputs(options)
+    except TargetError as error:
+        click.echo(f"attention-core: {plain(str(error))}", err=True)
+        sys.exit(2)
+    try:
+        request = request_of(tests, options)
+        with interruptible(), Bar(request.target, options["quiet"]) as tell:
+            found = run_audit(request, tell)
+    except TargetError as error:
+        found = Audit(options["target"], tests, problem=plain(str(error)), floor=options["floor"], seed=options["seed"])
+    show(console, found, options)
+    sys.exit(found.exit_status)
+
+
+def request_of(tests: tuple[str, ...], options: dict[str, Any]) -> Request:
+    """The request that the words make. Raises: TargetError."""
+    from attention_core.audit.log import Log, default_path, fingerprint
+    from attention_core.audit.trial import Request
+    from attention_core.declaration.implementation import TargetError
+    from attention_core.declaration.options import HELP, check_applies, fields_from_text
+    from attention_core.worker.target import split_target
+
+    split_target(options["target"])
+    own = tuple(test for test in tests if not test.startswith("-"))
+    paths = [Path(test.partition("::")[0]) for test in own]
+    more: tuple[str, ...] = ()
+    for number, test in enumerate(tests):
+        if test.startswith("-"):
+            own, more = tests[:number], tests[number:]
+            break
+    missing = [path for path in paths[: len(own)] if not path.exists()]
+    if missing or not own:
+        raise TargetError(f"no such file or folder of tests: {missing[0] if missing else ''}")
+    fields = fields_from_text({name: value for name, value in options.items() if name in HELP})
+    check_applies(str(fields.get("contract", "attention")), fields)
+    settings = {"fields": {k: str(v) for k, v in fields.items()}, "more": more, "seed": options["seed"]}
+    key = fingerprint(options["target"], own, settings)
+    path = Path(options["log_path"]) if options["log_path"] else default_path(key)
+    return Request(
+        options["target"], own, fields, more, None if options["whole"] else options["count"], options["seed"],
+        options["floor"], options["processes"] or os.cpu_count() or 1, options["timeout"], Log(path, key),
+    )  # fmt: skip
+
+
+def show(console: Any, found: Audit, options: dict[str, Any]) -> None:
+    """Print the result, and write what is wanted."""
+    from attention_core.audit.render_text import print_audit
+
+    if found.problem:
+        click.echo(f"attention-core: {found.problem}", err=True)
+    else:
+        print_audit(console, found, everything=options["verbose"], quiet=options["quiet"])
+    if options["json_path"] == STANDARD_OUTPUT:
+        click.echo(found.to_json(), nl=False)
+    elif options["json_path"]:
+        Path(options["json_path"]).write_text(found.to_json(), encoding="utf-8")
+
+
+class Bar:
+    """A progress bar on standard error, when somebody looks."""
+
+    def __init__(self, target: str, quiet: bool) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = make_console(stderr=True)
+        self.bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+        self.target = target
+
+    def __enter__(self) -> Any:
+        from rich.markup import escape
+
+        self.bar.start()
+        task = self.bar.add_task(escape(self.target), total=None)
+
+        def tell(what: str, done: int, whole: int) -> None:
+            self.bar.update(task, description=escape(what), completed=done, total=whole or None)
+
+        return tell
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()

@@ -1,0 +1,128 @@
+"""An audit from its beginning to its end: the suite on what is right, then on one fault after another."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from importlib.metadata import version
+from tempfile import TemporaryDirectory
+
+from attention_core.audit.baseline import about_calls, run_baseline, single_form, summary, too_strict
+from attention_core.audit.choice import candidates
+from attention_core.audit.judging import Judges
+from attention_core.audit.plan import Plan
+from attention_core.audit.results import Audit, Fate
+from attention_core.audit.suite import SuiteRun, suite_environment
+from attention_core.audit.survivors import with_cases
+from attention_core.audit.trial import Request, Trial
+from attention_core.declaration.implementation import TargetError
+from attention_core.faults.row import Row
+
+STARTING, TIMES = 20.0, 5.0
+"""Seconds of its own time that a suite has with a fault in place: for starting, and so many times what it needs."""
+Progress = Callable[[str, int, int], None]
+"""Called with what is done now, how many faults are judged, and of how many."""
+
+
+def audit(request: Request, progress: Progress | None = None) -> Audit:
+    """Audit a suite.
+
+    Raises: TargetError, in one line, where nothing can be judged.
+    """
+    rows = candidates(str(request.fields.get("contract", "attention")), request.seed)
+    tell = progress or (lambda *_: None)
+    tell("the suite as it is", 0, 0)
+    watched, seconds = run_baseline(request)
+    path = tuple(watched.end["path"])
+    with TemporaryDirectory(prefix="attention-core-audit-") as folder:
+        judges = Judges(request.processes, request.target, path, suite_environment(folder))
+        try:
+            result, trial = prepare(request, judges, watched, seconds, tell)
+            result.fates = judge_faults(request, rows, trial, tell)
+            result.fates = with_cases(result.fates, trial, path, tell)
+            return result
+        finally:
+            judges.close()
+
+
+def prepare(
+    request: Request, judges: Judges, watched: SuiteRun, seconds: float, tell: Progress
+) -> tuple[Audit, Trial]:  # fmt: skip
+    """The audit before any fault, and how faults are tried.
+
+    Raises: TargetError.
+    """
+    tell("the target's conventions", 0, 0)
+    with judges.borrow() as judging:
+        look = judging.ask("look", request.plan())
+    form = single_form(request.target, watched.end["forms"])
+    plan = Plan(request.target, "replace", declared=look["declared"], form=form)
+    tell("a right implementation in its place", 0, 0)
+    prove(request, judges, plan)
+    limit = request.timeout or STARTING + TIMES * seconds
+    right = request.run(plan, limit)
+    strict = too_strict(request, watched, right)
+    result = Audit(
+        request.target, request.tests, look["declared"], look["options"], seed=request.seed, floor=request.floor,
+        whole=request.count is None, too_strict=strict, baseline=summary(watched, right, seconds),
+        versions={"python": platform.python_version(), "torch": version("torch"), "pytest": version("pytest")},
+        notes=[*look["notes"], *about_calls(right)],
+    )  # fmt: skip
+    return result, Trial(request, judges, replace(plan, leave_out=tuple(strict)), limit)
+
+
+def prove(request: Request, judges: Judges, plan: Plan) -> None:
+    """Refuse a target in whose place a right implementation would be refuted. Raises: TargetError."""
+    name = "the right implementation"
+    if name not in request.log.known:
+        with judges.borrow() as judging:
+            request.log.add(name, judging.ask("fault", plan))
+    found = request.log.known[name]
+    if found["law"]:
+        raise TargetError(
+            f"a right implementation in the place of {request.target} does not follow its conventions "
+            f"({found['law']}: {found['message']}): declare them as for verify, or report this"
+        )
+
+
+def judge_faults(request: Request, rows: list[Row], trial: Trial, tell: Progress) -> list[Fate]:
+    """The fates of faults in their order, until as many count as are wanted.
+
+    How many processes there are does not change what is chosen: what was judged beyond is left out.
+    """
+    wanted = len(rows) if request.count is None else request.count
+    fates: dict[int, Fate] = {}
+    waiting: dict[Future[Fate], int] = {}
+    ahead = iter(enumerate(rows))
+    with ThreadPoolExecutor(request.processes) as pool:
+        try:
+            while True:
+                counted = sum(fate.status != "left_out" for fate in fates.values())
+                while len(waiting) < request.processes and counted < wanted:
+                    number, row = next(ahead, (None, None))
+                    if number is None or row is None:
+                        break
+                    waiting[pool.submit(trial.fate, row)] = number
+                if not waiting:
+                    break
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for each in done:
+                    fates[waiting.pop(each)] = each.result()
+                tell(f"{counted} faults", min(counted, wanted), wanted)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            trial.judges.close()
+            raise
+    return take_counted([fates[number] for number in sorted(fates)], wanted)
+
+
+def take_counted(fates: list[Fate], wanted: int) -> list[Fate]:
+    """The fates up to the one that makes the number of those that count full."""
+    found: list[Fate] = []
+    for fate in fates:
+        if sum(each.status != "left_out" for each in found) == wanted:
+            break
+        found.append(fate)
+    return found

@@ -1,0 +1,113 @@
+"""For each survivor a test to paste, tried before it is shown: the smallest case that tells it from the target.
+
+All tests are tried together: once on the user's own function, where each must pass, and once for each survivor, where
+its own must fail; which others fail then says how few tests would do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from attention_core.audit.plan import Plan
+from attention_core.audit.results import Fate, as_test
+from attention_core.audit.suite import SuiteRun, run_suite
+from attention_core.audit.trial import Trial, restore
+from attention_core.declaration.implementation import TargetError
+
+Tell = Callable[[str, int, int], None]
+
+
+def with_cases(fates: list[Fate], trial: Trial, path: tuple[str, ...], tell: Tell) -> list[Fate]:
+    """The fates, each survivor with a test that catches it, as far as one is found."""
+    survivors = {fate.name: fate for fate in fates if fate.status == "survived"}
+    known = {name: trial.request.log.known.get(f"case of {name}") for name in survivors}
+    found = {name: restore({**line, "name": name}) for name, line in known.items() if line is not None}
+    for rank in range(2):  # the law that saw it first, then others
+        left = [fate for name, fate in survivors.items() if not found.get(name, fate).confirmed and known[name] is None]
+        found |= {fate.name: fate for fate in find_cases(left, trial, rank, tell)}
+        confirm(found, [fate.name for fate in left], trial, path, tell)
+    for name, fate in found.items():
+        if known[name] is None:
+            trial.request.log.add(f"case of {name}", {k: v for k, v in asdict(fate).items() if k != "name"})
+    return [found.get(fate.name, fate) for fate in fates]
+
+
+def find_cases(fates: Sequence[Fate], trial: Trial, rank: int, tell: Tell) -> list[Fate]:
+    """The smallest case of each fate, by the law that saw it first (rank 0) or by the others."""
+
+    def find(fate: Fate) -> Fate:
+        plan = replace(trial.plan, fault=fate.name)
+        try:
+            with trial.judges.borrow() as judging:
+                case = judging.ask("smallest", plan, law=fate.law, others=bool(rank))["case"]
+        except TargetError as error:
+            return replace(fate, message=fate.message or f"its smallest case was not found: {error}")
+        if not case:
+            return fate
+        test = as_test(case["snippet"], name_of_test(case["law"], fate.name))
+        return replace(fate, law=case["law"], case=case["case"], message=case["message"], test=test)
+
+    done = []
+    with ThreadPoolExecutor(trial.request.processes) as pool:
+        for number, fate in enumerate(pool.map(find, fates), 1):
+            tell("the smallest cases of survivors", number, len(fates))
+            done.append(fate)
+    return done
+
+
+def name_of_test(law: str, fault: str) -> str:
+    """The name of a test to paste.
+
+    >>> name_of_test("agrees_with_truth", "tiles.last-tile")
+    'test_agrees_with_truth__last_tile'
+    """
+    return f"test_{law}__{re.sub(r'[^0-9a-zA-Z_]', '_', fault.rpartition('.')[2])}"
+
+
+def confirm(found: dict[str, Fate], names: Sequence[str], trial: Trial, path: tuple[str, ...], tell: Tell) -> None:
+    """Try the tests of some survivors, and note in `found` which tests catch them."""
+    tests = {name: fate.test for name, fate in found.items() if fate.test}
+    if not tests or not names:
+        return
+    plan = replace(trial.plan, leave_out=(), path=path)
+    passing = passed_by(run_pasted(replace(plan, mode="plain"), tests, trial), tests)
+
+    def catch(name: str) -> list[str]:
+        run = run_pasted(replace(plan, fault=name), tests, trial)
+        if run.hung or run.died:
+            return [name] if name in passing else []
+        return [test for test in passing if test not in passed_by(run, tests)]
+
+    with ThreadPoolExecutor(trial.request.processes) as pool:
+        for number, (name, caught) in enumerate(zip(names, pool.map(catch, names), strict=True), 1):
+            tell("trying the tests", number, len(names))
+            found[name] = replace(found[name], confirmed=name in caught, caught_by=tuple(caught))
+
+
+def run_pasted(plan: Plan, tests: dict[str, str], trial: Trial) -> SuiteRun:
+    """Run all tests to paste, each in a file of its own, beside no other's settings."""
+    with TemporaryDirectory(prefix="attention-core-audit-") as folder:
+        ini = Path(folder) / "pytest.ini"
+        ini.write_text("[pytest]\n", encoding="utf-8")
+        files = [Path(folder) / file_of(number) for number in range(len(tests))]
+        for file, text in zip(files, tests.values(), strict=True):
+            file.write_text(text, encoding="utf-8")
+        more = (f"--rootdir={folder}", "-c", str(ini))
+        return run_suite(plan, [str(file) for file in files], more, limit=trial.limit)
+
+
+def file_of(number: int) -> str:
+    """The file of a test."""
+    return f"test_pasted_{number}.py"
+
+
+def passed_by(run: SuiteRun, tests: dict[str, Any]) -> list[str]:
+    """The names of the faults whose tests passed."""
+    passed = {node.partition("::")[0].rpartition("/")[2] for node in run.passes}
+    return [name for number, name in enumerate(tests) if file_of(number) in passed]

@@ -1,0 +1,95 @@
+"""The request for an audit, and how one fault is tried: first the laws answer, then the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from attention_core.audit.choice import subject
+from attention_core.audit.judging import Judges
+from attention_core.audit.log import Log
+from attention_core.audit.plan import Plan
+from attention_core.audit.results import Fate
+from attention_core.audit.suite import SuiteRun, run_suite
+from attention_core.conformance.engine.verify import saved_fields
+from attention_core.declaration.implementation import TargetError
+from attention_core.faults.row import Row
+
+QUICK = 40
+"""Faults that count, unless all are wanted."""
+
+
+@dataclass
+class Request:
+    """A request for an audit.
+
+    Args:
+        target: package.module:name or path/to/file.py:name. tests: files, folders and node ids.
+        fields: what the user declares of the target. pytest_arguments: given on to pytest.
+        count: faults that should count; None for all. seed: of their choice. floor: the least score that passes.
+        processes: suites that run at once. timeout: seconds of a suite with a fault in place; None to measure.
+        log: where what is done is kept.
+    """
+
+    target: str
+    tests: tuple[str, ...]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    pytest_arguments: tuple[str, ...] = ()
+    count: int | None = QUICK
+    seed: int = 0
+    floor: float = 1.0
+    processes: int = 1
+    timeout: float | None = None
+    log: Log = field(default_factory=lambda: Log(None, ""))
+
+    def plan(self, mode: str = "plain", **more: Any) -> Plan:
+        """A run of the suite."""
+        return Plan(self.target, mode, declared=saved_fields(self.fields), **more)
+
+    def run(self, plan: Plan, limit: float, *, first: bool = False) -> SuiteRun:
+        """Run the suite as a plan says."""
+        return run_suite(plan, self.tests, self.pytest_arguments, limit=limit, first=first)
+
+
+@dataclass
+class Trial:
+    """How one fault is tried."""
+
+    request: Request
+    judges: Judges
+    plan: Plan
+    limit: float
+
+    def fate(self, row: Row) -> Fate:
+        """What becomes of a fault; what the log knows is not done again."""
+        known = self.request.log.known.get(row.name)
+        if known is not None:
+            return restore(known)
+        fate = self.try_fault(row)
+        self.request.log.add(row.name, asdict(fate))
+        return fate
+
+    def try_fault(self, row: Row) -> Fate:
+        """Ask the laws, and if they can tell it, the suite."""
+        fate = Fate(row.name, row.about, subject(row), row.source)
+        plan = replace(self.plan, fault=row.name)
+        with self.judges.borrow() as judging:
+            law = str(judging.ask("fault", plan)["law"])
+        if not law:
+            return fate
+        run = self.request.run(plan, self.limit, first=True)
+        if run.end.get("problem"):
+            raise TargetError(str(run.end["problem"]))
+        status = "hung" if run.hung else "died" if run.died else "killed" if run.bad else "survived"
+        by = run.hung or (run.bad[0] if run.bad else "")
+        words = run.died or " ".join(run.words.get(by, "").split())[:300]
+        return replace(fate, status=status, law=law, killed_by=by, words=words, seconds=round(run.seconds, 2),
+                       calls=run.calls)  # fmt: skip
+
+
+def restore(known: Mapping[str, Any]) -> Fate:
+    """A fate out of the log."""
+    own = {name: value for name, value in known.items() if name in Fate.__dataclass_fields__}
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+    return Fate(**values)

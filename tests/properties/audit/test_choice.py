@@ -1,0 +1,43 @@
+"""The order of faults is fixed, spread over the subjects, and led by the seed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from attention_core.audit.choice import candidates, find_fault, right_implementation, subject
+from attention_core.declaration.implementation import TargetError
+
+
+def test_the_subjects_take_turns() -> None:
+    rows = candidates("attention")
+    number = len({subject(row) for row in rows})
+    assert number > 20
+    assert len({subject(row) for row in rows[:number]}) == number
+
+
+def test_the_order_is_the_seeds() -> None:
+    names = [row.name for row in candidates("attention", 0)]
+    assert names == [row.name for row in candidates("attention", 0)]
+    other = [row.name for row in candidates("attention", 1)]
+    assert names != other and sorted(names) == sorted(other)
+
+
+def test_another_contract_is_refused_in_one_line() -> None:
+    with pytest.raises(TargetError, match=r"no stand-ins for --contract rotary.*attention-lse"):
+        candidates("rotary")
+    with pytest.raises(TargetError, match="no fault 'nothing'"):
+        find_fault("nothing")
+
+
+def test_the_right_functions_agree_with_torch() -> None:
+    q, k, v = (torch.randn(2, 4, n, 8, generator=torch.Generator().manual_seed(n)) for n in (3, 5, 5))
+    want = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(right_implementation("attention").function(q, k, v, is_causal=True), want)
+    out, lse = right_implementation("attention-lse").function(q, k, v, is_causal=True)
+    torch.testing.assert_close(out, want)
+    s = (q @ k.mT / 8**0.5).masked_fill(~torch.ones(3, 5, dtype=torch.bool).tril(), -torch.inf)
+    torch.testing.assert_close(lse, s.logsumexp(-1))
+    torch.testing.assert_close(
+        right_implementation("attention").function(q, k, v, window_size=(-1, 0)), want
+    )  # a window without later keys is causality

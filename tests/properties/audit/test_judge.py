@@ -1,0 +1,66 @@
+"""Questions about a target and about faults in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attention_core.audit.judge import Judge, answer_or_problem
+from attention_core.audit.plan import Plan
+from attention_core.audit.results import as_test
+
+MINE = """
+import torch
+
+def attention(q, k, v, causal=False):
+    s = q.transpose(1, 2) @ k.transpose(1, 2).mT / q.shape[-1] ** 0.5
+    if causal:
+        s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool).tril(), float("-inf"))
+    return (torch.softmax(s, -1) @ v.transpose(1, 2)).transpose(1, 2)
+
+def total(q, k, v):
+    return q + k + v
+
+class Module(torch.nn.Module):
+    def forward(self, q, k, v):
+        return attention(q, k, v)
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mine") / "judged_attention.py"
+    path.write_text(MINE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def judge(file: Path) -> Judge:
+    return Judge(f"{file}:attention")
+
+
+@pytest.fixture(scope="module")
+def plan(judge: Judge) -> Plan:
+    return Plan(judge.target, "replace", declared=judge.look(Plan(judge.target))["declared"])
+
+
+def test_the_conventions_are_found(judge: Judge, plan: Plan) -> None:
+    assert plan.declared["layout"] == "bnhd"
+
+
+def test_a_fault_that_shows_is_refuted_and_its_smallest_case_is_of_the_users_function(judge: Judge, plan: Plan) -> None:
+    fault = Plan(**{**vars(plan), "fault": "causality.causality_ignored"})
+    law = judge.refute(fault)["law"]
+    case = judge.smallest(fault, law, others=False)["case"]
+    assert law and "from judged_attention import attention" in case["snippet"]
+    names: dict[str, object] = {}
+    exec(as_test(case["snippet"], "test_one"), names)
+    names["test_one"]()  # type: ignore[operator]  # passes on what is right
+
+
+def test_what_cannot_be_judged_is_said(file: Path) -> None:
+    asked = {"ask": "look", "plan": Plan("").to_json()}
+    for name, words in (("total", "under no conventions"), ("Module", "a module or a class")):
+        target = f"{file}:{name}"
+        assert words in answer_or_problem(Judge(target), {**asked, "plan": Plan(target).to_json()})["problem"]
