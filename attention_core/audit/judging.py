@@ -1,4 +1,4 @@
-"""The judge as its starter holds it: a process that answers questions about faults, and starts again where it is lost."""
+"""The judge as its starter holds it: a process that answers questions about faults, started again where it is lost."""
 
 from __future__ import annotations
 

