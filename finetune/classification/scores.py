@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import eq
 from typing import Any
 
 import torch
@@ -23,7 +24,11 @@ Call = Callable[[nn.Module, Mapping[str, Tensor]], Tensor]
 
 @dataclass
 class Tally:
-    """Right answers, examples and the summed loss so far; the mean is taken on demand."""
+    """Right answers, examples and the summed loss so far; the mean is taken on demand.
+
+    What a device has computed is asked for when a figure is, not batch by batch: each such question waits for all that
+    the device has to do, and where several processes share it, for the others' turns as well. `settle` asks.
+    """
 
     right: int = 0
     count: int = 0
@@ -31,32 +36,44 @@ class Tally:
     square_sum: float = 0.0
     labels: list[int] = field(default_factory=list)
     predictions: list[int] = field(default_factory=list)
+    waiting: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list)
 
     def add(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Count a batch; returns its summed negative log-likelihood, with its graph."""
+        """Take in a batch; returns its summed negative log-likelihood, with its graph."""
         losses = nn.functional.cross_entropy(at_least_single(logits), labels, reduction="none")
-        chosen = logits.detach().argmax(-1)
-        self.right += int((chosen == labels).sum())
-        self.count += len(labels)
-        self.loss_sum += float(losses.detach().double().sum())
-        self.square_sum += float(losses.detach().double().square().sum())
-        self.labels.extend(labels.tolist())
-        self.predictions.extend(chosen.tolist())
+        exact = losses.detach().double()
+        self.waiting.append((labels, logits.detach().argmax(-1), torch.stack((exact.sum(), exact.square().sum()))))
         return losses.sum()
+
+    def settle(self) -> None:
+        """Count the batches that were taken in, in their order: sums are those of adding one after the other."""
+        if not self.waiting:
+            return
+        labels, chosen = (torch.cat([batch[n] for batch in self.waiting]).tolist() for n in (0, 1))
+        for loss, square in torch.stack([sums for _, _, sums in self.waiting]).tolist():
+            self.loss_sum, self.square_sum = self.loss_sum + loss, self.square_sum + square
+        self.right += sum(map(eq, labels, chosen))
+        self.count += len(labels)
+        self.labels.extend(labels)
+        self.predictions.extend(chosen)
+        self.waiting.clear()
 
     @property
     def accuracy(self) -> float:
         """The share of right answers; 0 of none."""
+        self.settle()
         return self.right / max(self.count, 1)
 
     @property
     def loss(self) -> float:
         """The mean negative log-likelihood, in nats; 0 of none."""
+        self.settle()
         return self.loss_sum / max(self.count, 1)
 
     @property
     def loss_error(self) -> float:
         """The standard error of the mean loss, in nats; 0 of none."""
+        self.settle()
         count = max(self.count, 1)
         return math.sqrt(max(self.square_sum / count - self.loss**2, 0.0) / count)
 
@@ -65,12 +82,14 @@ class Tally:
 
         Args: total, sums a tensor over the processes; device, where such a tensor lies.
         """
+        self.settle()
         own = torch.tensor([self.right, self.count, self.loss_sum, self.square_sum], dtype=torch.float64)
         right, count, loss, square = total(own.to(device)).tolist()
         return Tally(round(right), round(count), loss, square)
 
     def to_json(self) -> dict[str, Any]:
         """Accuracy with its 95 % interval (Wilson), loss and count."""
+        self.settle()
         low, high = wilson(self.right, self.count)
         return {"accuracy": self.accuracy, "interval": [low, high], "loss": self.loss, "examples": self.count}
 
@@ -98,4 +117,5 @@ def scores(model: nn.Module, call: Call, batches: Iterable[Mapping[str, Tensor]]
         for batch in batches:
             there = {name: value.to(device) for name, value in batch.items()}
             tally.add(call(model, there), there["labels"])
+        tally.settle()
     return tally

@@ -47,3 +47,20 @@ def test_the_loss_keeps_its_graph() -> None:
     logits = torch.zeros(2, 2, requires_grad=True)
     Tally().add(logits, torch.tensor([0, 1])).backward()  # type: ignore[no-untyped-call]
     assert logits.grad is not None and logits.grad.tolist() == [[-0.5, 0.5], [0.5, -0.5]]
+
+
+def test_nothing_is_asked_of_the_device_until_a_figure_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each such question waits for the device: with many batches, they are most of a step of a small model."""
+    tally, generator = Tally(), torch.Generator().manual_seed(0)
+    batches = [(torch.randn(n, 3, generator=generator), torch.arange(n) % 3) for n in (4, 2, 3)]
+    asked = []
+    with monkeypatch.context() as patch:
+        for name in ("item", "tolist", "__int__", "__float__", "__bool__"):
+            patch.setattr(torch.Tensor, name, lambda *_, name=name: asked.append(name))
+        for logits, labels in batches:
+            tally.add(logits, labels)
+    assert not asked
+    losses = [nn.functional.cross_entropy(logits, labels, reduction="none") for logits, labels in batches]
+    assert tally.loss == sum(float(each.double().sum()) for each in losses) / 9
+    assert tally.predictions == [n for logits, _ in batches for n in logits.argmax(-1).tolist()]
+    assert tally.labels == [0, 1, 2, 0, 0, 1, 0, 1, 2] and tally.count == 9
