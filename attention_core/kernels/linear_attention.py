@@ -93,13 +93,13 @@ def _attend_block(
 ) -> tuple[Tensor, Tensor]:
     """The outputs of one block, unscaled, and the state behind it."""
     total = fade.cumsum(2)
-    later = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool).triu(1)
+    later = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool, device=q.device).triu(1)
     between = (total[:, :, :, None] - total[:, :, None]).masked_fill(later[:, :, None], -torch.inf).exp()
     new = v
     if beta is not None:
         met = torch.einsum("bhic,bhjc,bhijc->bhij", k, k, between).tril(-1)
         held = (k * total.exp()) @ state
-        system = beta[..., None] * met + torch.eye(q.shape[2], dtype=q.dtype)
+        system = beta[..., None] * met + torch.eye(q.shape[2], dtype=q.dtype, device=q.device)
         new = torch.linalg.solve_triangular(system, beta[..., None] * (v - held), upper=False)
     scores = torch.einsum("bhic,bhjc,bhijc->bhij", q, k, between)
     out = scores @ new + (q * total.exp()) @ state

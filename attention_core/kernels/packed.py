@@ -123,12 +123,13 @@ def attend_to_text(
     """Attention of one text, whose queries are its last tokens (see `packed_attention`)."""
     n_q, n_kv = len(query), len(key)
     left, right = features.window_size[0], 0 if features.causal else features.window_size[1]
-    seen = window(left, right, "bottom_right").dense(n_q, n_kv)
+    seen = window(left, right, "bottom_right").dense(n_q, n_kv, query.device)
     shared = key.shape[1] != query.shape[1]
     q, k, v = (x.transpose(0, 1) for x in (query, key, value))
     problem = prepare(q, k, v, seen, scale=features.softmax_scale, enable_gqa=shared)
     if features.alibi_slopes is not None:
-        behind = torch.arange(n_q)[:, None] + n_kv - n_q - torch.arange(n_kv)
+        rows, keys = (torch.arange(n, device=query.device) for n in (n_q, n_kv))
+        behind = rows[:, None] + n_kv - n_q - keys
         slopes = features.alibi_slopes.to(problem.query.dtype)[:, None, None]
         problem = problem._replace(bias=-slopes * behind.abs())
     out = attend_with_features(problem, features.softcap, features.sinks)

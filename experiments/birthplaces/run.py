@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from graphed import GraphedTraining
 from tell import considerations, page
 
 from finetune.characters.answer_provenance import consider, split_table
@@ -80,6 +81,22 @@ RECIPES: dict[str, dict[str, Any]] = {
         "finetune": rehearsal(6),
         "scratch": {"precision": "auto", "accumulate": 8},
     },
+    # Minutes of a GPU: four times the epochs of the short recipe in batches of twice the size, each in one part.
+    "gpu": {
+        "model": {"dropout": 0.0, "kernel": "torch:math"},
+        "pretrain": {**leg(200), "batch_size": 64, "accumulate": 1},
+        "finetune": {"precision": "auto"},
+    },
+    "gpu-long": {
+        "model": {"dropout": 0.0, "kernel": "torch:math"},
+        "pretrain": {**leg(600), "batch_size": 64, "accumulate": 1},
+        "finetune": {"precision": "auto"},
+    },
+    "gpu-rehearsed": {
+        "model": {"dropout": 0.0, "kernel": "torch:math"},
+        "pretrain": {**leg(200), "batch_size": 64, "accumulate": 1},
+        "finetune": {**rehearsal(6), "accumulate": 1},
+    },
     # Seconds, and nothing learnt: to see that all of it runs.
     "tiny": {
         "model": {"n_layer": 1, "n_head": 2, "n_embd": 8},
@@ -123,6 +140,8 @@ class Stage:
 
     def run(self, model: GPT, source: Any, recipe: Any, files: Files, form: Form, told: Any) -> bool:
         """Train until the end, or until the time or the steps are spent; whether it came to its end."""
+        if told.graphed:
+            return self.run_graphed(model, source, recipe, files, form, told)
         trainer = Trainer(model, next_token_loss, source, recipe, path=self.checkpoint)
         spent = json.loads(self.told.read_text())["seconds"] if self.told.exists() else 0.0
         if self.checkpoint.exists():
@@ -139,6 +158,18 @@ class Stage:
         done = trainer.epoch >= recipe.epochs
         if done:
             save_parameters(self.parameters, model, files.vocabulary, form, tokens=trainer.tokens)
+        return done
+
+    def run_graphed(self, model: GPT, source: Any, recipe: Any, files: Files, form: Form, told: Any) -> bool:
+        """The same on a GPU, in recorded steps; nothing is kept of a training that did not come to its end."""
+        training, start = GraphedTraining(model, source, recipe, told.graphed), time.perf_counter()
+        self.metrics.unlink(missing_ok=True)
+        with self.metrics.open("a", buffering=1) as stream:
+            done = training.run(lambda record: print(json.dumps(record), file=stream), told.until)
+        found = {"seconds": time.perf_counter() - start, "steps": training.steps, "tokens": training.tokens}
+        self.told.write_text(json.dumps({**found, "epochs": recipe.epochs, "seed": recipe.seed, "done": done}))
+        if done:
+            save_parameters(self.parameters, model.cpu(), files.vocabulary, form, tokens=training.tokens)
         return done
 
     def note(self, trainer: Trainer, seconds: float) -> None:
@@ -160,7 +191,7 @@ def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Names
         stage, seed = Stage(kept, name), told.seed + number  # other corruptions, in another order, than the leg before
         if not stage.parameters.exists():
             source = CorruptedDocuments(ids, lengths, form, seed)
-            settings = pretraining(len(source), form.block, seed=seed, save_every=5, **recipe[name])
+            settings = pretraining(len(source), form.block, seed=seed, save_every=told.save_every, **recipe[name])
             if not stage.run(model, source, settings, files, form, told):
                 return False
         model = load_parameters(stage.parameters, config, files.vocabulary)
@@ -174,7 +205,7 @@ def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Names
         settings = finetuning(len(asked), form.block, pretrained, seed=told.seed, save_every=10, **own)
         if not stage.run(model, asked, settings, files, form, told):
             return False
-    model = load_parameters(stage.parameters, config, files.vocabulary)
+    model = load_parameters(stage.parameters, config, files.vocabulary).to(told.graphed or "cpu")
     evaluate(model, files, kept)
     return True
 
@@ -210,6 +241,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many, to go on another time")
     parser.add_argument("--steps", type=int, default=sys.maxsize, help="stop after so many of a stage, likewise")
     parser.add_argument("--kept", default=str(ROOT / "build" / "birthplaces"), help="where all that is done is kept")
+    parser.add_argument("--save-every", type=int, default=5, metavar="EPOCHS", help="how often a pretraining is kept")
+    parser.add_argument("--graphed", metavar="DEVICE", default="", help="train there in recorded steps: cuda")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", metavar="FILE", help="where the page goes  [default: the terminal]")
@@ -217,6 +250,8 @@ def main() -> None:
     if not told.data:
         sys.exit("birthplaces: give --data, or name the data's folder in ATTENTION_CORE_DATA")
     torch.set_num_threads(told.threads)
+    if told.graphed:
+        torch.set_float32_matmul_precision("high")  # products of float32 in TF32, as others train on such a device
     told.until = time.time() + 60 * told.minutes
     folder = Path(told.kept) / f"{told.recipe}-{told.seed}"
     try:

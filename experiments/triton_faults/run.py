@@ -1,7 +1,8 @@
-"""Put the faults of Triton kernels to the laws, in Triton's interpreter, and write which law refutes each.
+"""Put the faults of Triton kernels to the laws, and write which law refutes each: in Triton's interpreter, or on a GPU.
 
 python experiments/triton_faults/run.py --log faults.jsonl --page docs/triton_faults.md
 python experiments/triton_faults/run.py --only lse
+python experiments/triton_faults/run.py --device cuda --jobs 8 --effort quick --log on_gpu.jsonl
 
 Each fault of `attention_core/faults/triton_kernels.py` is judged at quick until a law refutes it, and at standard where
 none does. A run with `--log` goes on where it stood. It ends with 1 where a fault is missed that is not known to be.
@@ -14,7 +15,9 @@ import json
 import resource
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +40,13 @@ def in_order(laws: Sequence[Law]) -> list[Law]:
     )
 
 
-def judge(fault: KernelFault, efforts: Sequence[str], seed: int) -> dict[str, Any]:
+def judge(fault: KernelFault, efforts: Sequence[str], seed: int, device: str = "cpu") -> dict[str, Any]:
     """The first law that refutes a fault, at the lowest of some efforts, and the processor time that took."""
     row, _ = TARGETS[fault.kernel]
     start = processor_seconds()
-    found: dict[str, Any] = {"fault": fault.name, "effort": "", "law": "", "message": ""}
+    found: dict[str, Any] = {"fault": fault.name, "effort": "", "law": "", "message": "", "device": device}
     with tempfile.TemporaryDirectory() as folder:
-        target, record = write_kernel(fault, Path(folder)), implementation(row).with_(name=fault.name)
+        target, record = write_kernel(fault, Path(folder)), implementation(row).with_(name=fault.name, device=device)
         for effort in efforts:
             with Session(record, target, effort=effort, seed=seed, shrink=False) as session:
                 for law in in_order(session.laws):
@@ -94,26 +97,39 @@ def logged(path: Path | None) -> dict[str, dict[str, Any]]:
     return {one["fault"]: one for one in map(json.loads, lines)}
 
 
+def judge_all(
+    faults: Sequence[KernelFault], efforts: Sequence[str], chosen: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """What came of each fault, as it comes; so many are judged at the same time as `--jobs` says."""
+    if chosen.jobs == 1:
+        yield from (judge(fault, efforts, chosen.seed, chosen.device) for fault in faults)
+        return
+    with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
+        judging = [pool.submit(judge, fault, efforts, chosen.seed, chosen.device) for fault in faults]
+        yield from (future.result() for future in as_completed(judging))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; the exit code says whether anything was missed that is not known to be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="faults whose name or kernel contains this")
     parser.add_argument("--effort", choices=("quick", "standard"), default="standard", help="the highest effort")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu", help="cpu, where kernels are interpreted, or cuda")
+    parser.add_argument("--jobs", type=int, default=1, help="faults judged at the same time")
     parser.add_argument("--log", type=Path, help="JSON lines, one a fault; faults in it are not judged again")
     parser.add_argument("--page", type=Path, help="write the results as a page")
     chosen = parser.parse_args(argv)
     efforts = ("quick",) if chosen.effort == "quick" else ("quick", "standard")
-    known, found = logged(chosen.log), list[dict[str, Any]]()
-    for fault in KERNEL_FAULTS:
-        if chosen.only not in f"{fault.name} {fault.kernel}":
-            continue
-        one = known.get(fault.name) or judge(fault, efforts, chosen.seed)
-        if fault.name not in known and chosen.log:
+    known = logged(chosen.log)
+    faults = [fault for fault in KERNEL_FAULTS if chosen.only in f"{fault.name} {fault.kernel}"]
+    for one in judge_all([fault for fault in faults if fault.name not in known], efforts, chosen):
+        known[one["fault"]] = one
+        if chosen.log:
             with chosen.log.open("a") as log:
                 log.write(json.dumps(one) + "\n")
-        found.append(one)
-        print(f"{fault.name:36} {one['effort'] or 'missed':9} {one['law']:50} {one['seconds']:6}", flush=True)
+        print(f"{one['fault']:36} {one['effort'] or 'missed':9} {one['law']:50} {one['seconds']:6}", flush=True)
+    found = [known[fault.name] for fault in faults]
     if chosen.page:
         chosen.page.write_text(page(found))
     missed = [one["fault"] for one in found if not one["law"] and one["fault"] not in MISSED]

@@ -7,6 +7,7 @@ starts a fresh one.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -108,6 +109,20 @@ def form_of(request: Request) -> int:
 def is_leak(answer: Response) -> bool:
     """Whether a call met a value that a function of JAX kept from the trace of an earlier one."""
     return answer.failure is not None and "UnexpectedTracerError" in answer.failure.types
+
+
+LASTING = re.compile(
+    "CUDA error: (?:misaligned address|an illegal|device-side assert|unspecified launch failure|invalid program "
+    "counter|uncorrectable|operation not supported on global|invalid address space|the launch timed out)"
+)
+"""In the message of an exception: CUDA's errors after which every call of the process fails."""
+
+
+def lost_device(answer: Response) -> str:
+    """What a call said that left its process without a device, or ""."""
+    if answer.failure is None or not LASTING.search(answer.failure.message):
+        return ""
+    return answer.failure.message.splitlines()[0]
 
 
 class WorkerRunner(Noting):
@@ -222,6 +237,9 @@ class WorkerRunner(Noting):
             self.close()
             return self.run(request, meanwhile)
         self.forms.add(form)
+        if said := lost_device(answer):  # the next call gets a process and a device that work
+            self.close()
+            return Response("died", message=f"the process lost its device ({said})")
         return self.note(request, answer)
 
     def trial(self, requests: Sequence[Request]) -> list[Response] | None:

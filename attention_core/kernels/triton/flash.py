@@ -15,6 +15,8 @@ from attention_core.kernels.arguments import broadcast, check_shapes
 
 BLOCK = 64
 """Rows of a block of queries, and of a block of keys."""
+MOST_HEADS = 65535
+"""Programs along the second axis of a grid, as CUDA has it."""
 
 
 # fmt: off
@@ -86,8 +88,9 @@ class FlashFunction(torch.autograd.Function):
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float, block: int
     ) -> tuple[Tensor, Tensor]:
         """Launch one program for each block of queries of each head."""
-        programs = load_programs("flash_programs", query)
         (B, H, n_q, d), d_v = query.shape, value.shape[-1]
+        check_grid(B * H)
+        programs = load_programs("flash_programs", query)
         out = query.new_empty(B, H, n_q, d_v)
         lse = query.new_empty((B, H, n_q), dtype=torch.float32)
         if out.numel() or lse.numel():
@@ -146,6 +149,12 @@ def check_block(block: int) -> None:
         raise ValueError(f"block must be a power of two of at least 16, got {block}")
 
 
+def check_grid(count: int) -> None:
+    """Raise ValueError for more heads of all sequences than the second axis of a GPU's grid has places."""
+    if count > MOST_HEADS:
+        raise ValueError(f"{count} heads in all are too many for one call: at most {MOST_HEADS}, split the batch")
+
+
 def check_dtype(tensor: Tensor) -> None:
     """Raise ValueError for float64: the sums are float32."""
     if tensor.dtype == torch.float64:
@@ -166,4 +175,5 @@ def constants(query: Tensor, value: Tensor, is_causal: bool, block: int) -> dict
         "BLOCK": block,
         "D": max(16, triton.next_power_of_2(query.shape[-1])),
         "D_V": max(16, triton.next_power_of_2(value.shape[-1])),
+        "num_warps": max(4, block // 16),  # four times slower with 4 where a block is 128 rows, on an H200
     }

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_core.kernels.triton.flash import check_block, check_dtype, load_programs
+from attention_core.kernels.triton.flash import check_block, check_dtype, check_grid, load_programs
 
 BLOCK = 64
 """Keys that a program reads at once."""
@@ -48,6 +48,7 @@ def paged_decode(
     out = query.new_zeros(B, n, H, d_v)
     if not out.numel():
         return out
+    check_grid(B * H_kv)
     import triton
 
     programs = load_programs("paged_programs", query)

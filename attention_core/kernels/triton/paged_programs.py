@@ -75,7 +75,9 @@ def merge_parts(
     channels = tl.arange(0, D_V)
     line = (b.to(tl.int64) * n + token) * H + head
     exists = there[:, None] & (channels[None, :] < d_v)
-    step = B.to(tl.int64) * n * H
+    step = (
+        (tl.zeros([ROWS], tl.int64) + B) * n * H
+    )  # on a GPU an argument of 1 is a constant, which has no type to widen
     largest = tl.full([ROWS], -float("inf"), tl.float32)
     for part in range(splits):
         largest = tl.maximum(largest, tl.load(Lses + part * step + line, mask=there, other=-float("inf")))

@@ -68,6 +68,11 @@ def closes(x):
         except OSError:
             pass
     return x + 1
+def loses_its_device(x, lost=[]):
+    if x.size == 1 or lost:
+        lost.append(True)
+        raise RuntimeError("CUDA error: misaligned address\\nCUDA kernel errors might be reported asynchronously")
+    return x + 1
 class Hostile(Exception):
     def __str__(self): raise RuntimeError("no words")
 def speechless(x): raise Hostile
@@ -290,3 +295,12 @@ def test_what_a_trace_of_jax_leaves_behind_refutes_nothing(tmp_path: Path) -> No
         assert not runner.options["compiles"]
     finally:
         runner.close()
+
+
+@pytest.mark.parametrize("runner", ["loses_its_device"], indirect=True)
+def test_a_call_behind_one_that_lost_the_device_is_answered(runner: WorkerRunner) -> None:
+    """After such an error every call of a process fails: the next one gets a process that works."""
+    answer = runner.run(Request((array(np.zeros(1), "float64"),)))
+    assert answer.status == "died" and "lost its device (CUDA error: misaligned address)" in answer.message
+    answer = runner.run(Request((array(np.zeros(2), "float64"),)))
+    assert answer.status == "ok"

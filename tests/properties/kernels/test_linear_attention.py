@@ -58,3 +58,11 @@ def test_no_tokens_leave_the_state_as_it_was() -> None:
     for kernel in (recurrent_linear_attention, chunked_linear_attention):
         out, state = kernel(q, k, v, initial_state=start, output_final_state=True)
         assert out.shape == (2, 3, 0, 4) and torch.equal(state, start)
+
+
+def test_blocks_are_computed_where_the_queries_are() -> None:
+    """Another default device stands for a GPU: a tensor made without saying where cannot meet the queries."""
+    q, k, v = tokens(3)
+    with torch.device("meta"):
+        out = chunked_linear_attention(q, k, v, beta=q[..., 0].sigmoid())
+    assert out.device == q.device

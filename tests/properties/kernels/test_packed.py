@@ -34,3 +34,14 @@ def test_nothing_behind_a_length_is_read() -> None:
     pages = torch.tensor([[4.0], [torch.nan]])[..., None, None]
     out = paged_attention(pages[:1], pages, pages, torch.tensor([[0, 1, -1]]), torch.tensor([1]))
     assert out.flatten().tolist() == [4.0]
+
+
+def test_everything_is_computed_where_the_queries_are() -> None:
+    """Another default device stands for a GPU: a tensor made without saying where cannot meet the queries."""
+    q, pages = torch.ones(2, 2, 1), torch.ones(2, 1, 2, 1)
+    ends, slopes = torch.tensor([0, 2]), torch.ones(2)
+    table, lengths = torch.tensor([[0, 1]]), torch.tensor([2])
+    with torch.device("meta"):
+        out = packed_attention(q, q, q, ends, ends, causal=True, alibi_slopes=slopes)
+        paged = paged_attention(q[None], pages, pages, table, lengths, window_size=(1, 0))
+    assert out.flatten().tolist() == paged.flatten().tolist() == [1.0] * 4

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attention_core.conformance.engine.verify import verify_target
-from attention_core.kernels.triton.flash import check_block, flash_attention
+from attention_core.kernels.triton.flash import MOST_HEADS, check_block, check_grid, flash_attention
 
 LAWS = {
     "core:triton_flash": (
@@ -53,6 +53,17 @@ def test_float64_and_sizes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="lengths of key and value differ: 2 and 1"):
         flash_attention(x, x, x[:, :, :1])
     check_block(128)
+
+
+def test_more_heads_than_a_grid_has_are_refused() -> None:
+    check_grid(MOST_HEADS)
+    with pytest.raises(
+        ValueError, match="65536 heads in all are too many for one call: at most 65535, split the batch"
+    ):
+        check_grid(MOST_HEADS + 1)
+    x = torch.ones(1, 1, 1, 1).expand(MOST_HEADS + 1, 1, 1, 1)
+    with pytest.raises(ValueError, match="split the batch"):
+        flash_attention(x, x, x)
 
 
 def test_a_processor_without_the_interpreter_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
