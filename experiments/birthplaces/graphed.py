@@ -139,7 +139,7 @@ class GraphedTraining:
                 factor = rate(self.tokens, recipe.warmup_tokens, recipe.final_tokens, recipe.floor, recipe.schedule)
                 self.rate.fill_(recipe.learning_rate * factor)
                 if self.steps == FIRST and self.device.type == "cuda":
-                    replay = self.recorded()
+                    replay = self.record_step()
                 replay()
                 self.steps += 1
             loss = float(self.loss)
@@ -155,7 +155,7 @@ class GraphedTraining:
         now = {"step": self.steps, "epoch": epoch, "tokens": self.tokens, "loss": loss}
         return {**now, "gradient_norm": float(self.norm), "learning_rate": float(self.rate)}
 
-    def recorded(self) -> Callable[[], None]:
+    def record_step(self) -> Callable[[], None]:
         """A step as one launch. Recording it computes nothing."""
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()

@@ -130,7 +130,7 @@ def measure(p: Problem, rounds: int, clock: Any) -> dict[str, Any]:
             found[name] = (
                 {"error": round(error, 2), "times": []} if error <= MOST_ULPS else {"why": f"error {error:.3g}"}
             )
-        except (RuntimeError, torch.AcceleratorError) as reason:
+        except Exception as reason:  # a backend that has no kernel, or a block that does not fit into shared memory
             found[name] = {"why": str(reason).splitlines()[0][:100]}
     del wanted
     torch.cuda.empty_cache()
