@@ -99,6 +99,10 @@ STUDIES: Sequence[Study] = (
         asked=".933 with RoBERTa-base (source 001); aim .91",
     ),
     Study(
+        "sst in bfloat16", "sst", HALF, {"as sst": {}}, FRESH[:3], like="sst",
+        asked=".933 with RoBERTa-base (source 001); aim .91",
+    ),
+    Study(
         "sst, three epochs", "sst", FULL | {"max_seq_length": 64, "epochs": 3}, rates(1e-4), (0,),
         asked=".933 with RoBERTa-base (source 001); aim .91",
     ),
@@ -130,7 +134,8 @@ STUDIES: Sequence[Study] = (
     ),
     Study(
         "boolq-30 on 300", "boolq",
-        FULL | HALF | {"max_seq_length": 96, "epochs": 30, "learning_rate": 1e-4, "train_size": 300}, {"1e-4": {}},
+        FULL | HALF | {"max_seq_length": 96, "epochs": 30, "learning_rate": 1e-4, "train_size": 300, "dev_size": 150},
+        {"1e-4": {}},
         (0,), asked="30 epochs, in which train goes on and dev turns (source 000)",
     ),
     Study(

@@ -41,6 +41,10 @@ RECORD = ("step", "epochs", "train_loss", "train_accuracy", "dev_loss", "dev_acc
 """What is kept of each evaluation."""
 
 
+CUT = ("train_size", "dev_size")
+"""Settings that are done to the data here, since the sides are read once for all runs."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where runs are done: folders of data and model, where results go, the device, and the last moment."""
@@ -111,7 +115,7 @@ def prepare(job: Job, settings: Settings, place: Place) -> tuple[ClassifyConfig,
     """
     whole = read_sides(f"{place.data}/{job.study.data}")
     known = {field.name for field in fields(ClassifyConfig)}
-    chosen = {name: value for name, value in settings.items() if name in known and name != "train_size"}
+    chosen = {name: value for name, value in settings.items() if name in known and name not in CUT}
     features = str(place.kept / "features")
     config = ClassifyConfig(
         place.model, job.study.data, seed=job.seed, device=place.device, cache_dir=features, **chosen
@@ -124,7 +128,8 @@ def prepare(job: Job, settings: Settings, place: Place) -> tuple[ClassifyConfig,
     train = whole.train
     if "train_size" in settings:
         train = draw_examples(train, settings["train_size"], job.seed)
-    return config, Sides(train, whole.dev, whole.test if job.row is None else None, whole.leaks)
+    dev = draw_examples(whole.dev, settings["dev_size"], 0) if "dev_size" in settings else whole.dev
+    return config, Sides(train, dev, whole.test if job.row is None else None, whole.leaks)
 
 
 def train(job: Job, settings: Settings, place: Place) -> dict[str, Any]:
