@@ -34,7 +34,7 @@ def data(tmp_path: Path) -> Path:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., str]]:
     """A function that runs the script in this process and gives the page that it prints."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    ours = ("run", "tell")  # modules of scripts, whose names others use too
+    ours = ("run", "tell", "graphed")  # modules of scripts, whose names others use too
     for name in ours:
         sys.modules.pop(name, None)
 
@@ -64,6 +64,36 @@ def test_it_goes_on_to_the_same_answers(run: Callable[..., str], data: Path, tmp
     assert scores[0] == scores[1] and len(scores[0]) == 10
     told = next((tmp_path / "whole").rglob("vanilla.pretrain.considered.txt")).read_text()
     assert told.count("== the corpus") == 3
+
+
+def test_steps_to_be_recorded_are_those_of_the_trainer(
+    run: Callable[..., str], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a processor they are not recorded, but are the same steps: both optimizers, the short last batch, the rate."""
+    module = importlib.import_module("run")
+    changes = {
+        "epochs": 6,
+        "batch_size": 5,
+        "weight_decay": 2.0,
+        "learning_rate": 4e-3,
+        "log_every": 1000,
+        "warmup_tokens": 100,
+    }
+    sizes = {"n_layer": 1, "n_head": 2, "n_embd": 8, "dropout": 0.0, "kernel": "torch:math"}
+    recipe = {"model": sizes, "pretrain": {**changes, "optimizer": "muon"}, "finetune": changes}
+    monkeypatch.setitem(module.RECIPES, "tiny", recipe)
+    for name, options in (("trainer", ()), ("graphed", ("--graphed", "cpu"))):
+        assert "| synthesizer.pretrain | 6 + 6 |" in run(data, tmp_path / name, "--runs", "synthesizer", *options)
+    for stage in ("pretrain", "finetune"):
+        trainer, graphed = (
+            [json.loads(line) for line in next((tmp_path / name).rglob(f"{stage}.jsonl")).read_text().splitlines()]
+            for name in ("trainer", "graphed")
+        )
+        ends = [record for record in trainer if record["step"] in {r["step"] for r in graphed}]
+        assert len(ends) == len(graphed) == 6
+        for one, other in zip(ends, graphed, strict=True):
+            for field in ("step", "tokens", "learning_rate", "loss", "gradient_norm"):
+                assert other[field] == pytest.approx(one[field], rel=5e-4)
 
 
 def test_what_is_not_there_is_one_line(run: Callable[..., str], tmp_path: Path) -> None:
