@@ -226,6 +226,8 @@ def _relation(step: Step, context: Context) -> Relation:
         return limit_claim(step, elab, left, right)
     if op == "=" and (as_limit := bare_limit(left, right, step.line)) is not None:
         return as_limit
+    if op == "propto":
+        raise Unsettled(r"\propto does not say by which factor: write a = c b with a declared number c")
     if op in ("~", ">>", "<<"):
         return approximate_claim(step, elab, left, right)
     if op not in ("=", "!=", "<", "<=", ">", ">="):

@@ -40,11 +40,15 @@ _OTHERS = re.compile(
 
 # `\arg\max`, `\operatornamewithlimits{arg\, min}` and the like are one operator.
 _ARG = re.compile(
+    r"(?:\\mathop\s*\{\s*\\(?:rm|mathrm)\s*arg\s*(?:\\[,;:! ]\s*|~)?\s*(max|min)\s*\}(?:\\limits)?)|"
     r"\\arg\s*(?:\\[,;:! ]\s*|~)?\\?(max|min)(?![a-zA-Z])|"
     r"\\(?:operatorname(?:withlimits|\*)?|mathop|mathrm|text)\s*\{\s*\{?\s*arg\s*(?:\\[,;:! ]\s*|~)?\s*(max|min)\s*\}?"
     r"\s*\}"
     r"(?:\\limits)?"
 )
+
+
+_OVER = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*?)\\over(?![a-zA-Z])((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 def usual_forms(text: str, tex: bool = False) -> str:
@@ -60,7 +64,8 @@ def usual_forms(text: str, tex: bool = False) -> str:
         text = _GITLAB.sub(r"$\1$", text)
         text = _SCRIPT.sub(_of_script, text)
         text = _of_directives(text)
-    text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2)}}}", text)
+    text = _OVER.sub(r"\\frac{\1}{\2}", text) if r"\over" in text else text
+    text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2) or m.group(3)}}}", text)
     return _PAIR.sub(r"$\1$", text)
 
 

@@ -17,7 +17,23 @@ from dataclasses import dataclass, field
 
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 
-JOINS = ("and", "hence", "thus", "so", "therefore", "then", "similarly", "also", "moreover", "so that")
+JOINS = (
+    "and",
+    "hence",
+    "thus",
+    "so",
+    "therefore",
+    "then",
+    "similarly",
+    "also",
+    "moreover",
+    "so that",
+    "and hence",
+    "and thus",
+    "and so",
+    "and therefore",
+    "and then",
+)
 BINDS = (
     "for", "for all", "for any", "for every", "for each", "whenever", "where", "if", "when", "provided",
     "provided that", "assuming", "given that", "with", "such that", "subject to", "as long as", "and for", "and if",

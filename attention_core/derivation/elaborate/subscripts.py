@@ -296,7 +296,7 @@ def elaborate_letter_power(elab: Elaborator, base: Expr) -> Term:
     body = elab.term(base)
     if body.type.scalar and number:
         return power(elab, Sup(base, Name("T")), base, Name("T"))
-    if body.type.scalar:
+    if body.type.scalar and not (elab.context.inferred and isinstance(base, Group)):
         raise elab.fail(
             f"'{name}^T' transposes a number: write '{name}^\\top' if that is meant; for a power declare T, as in "
             "'Let $T \\in \\mathbb{N}$'"

@@ -22,7 +22,13 @@ from attention_core.derivation.inference.constraints import (
     is_capital,
     typographic_hint,
 )
-from attention_core.derivation.inference.opaque import Opaque, add_missing_index, is_average, stands_above_everywhere
+from attention_core.derivation.inference.opaque import (
+    Opaque,
+    add_missing_index,
+    is_average,
+    leads_everywhere,
+    stands_above_everywhere,
+)
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.usage import Need, Usage, is_constant, needs, usage_of, walk, whole_names
 from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
@@ -211,7 +217,8 @@ class Inference:
         _link_members(builder)
         _settle(builder)
         reading = _Reading(builder, self.names_in_use(context))
-        kept = [need for need in wanted if need.name != "d" or "d" in builder.sizes]  # else it may be a differential
+        differential = "d" not in builder.sizes and leads_everywhere("d", formulas)
+        kept = [need for need in wanted if need.name != "d" or need.kind == "size" or not differential]
         found = [_declaration(reading, need, line) for need in kept]
         sizes = {n for symbol, _ in found for size in _sizes_of(symbol) for n in size.symbols()}
         done = {symbol.name for symbol, _ in found if symbol.kind == "size"}
@@ -334,8 +341,7 @@ def _collect_mentions(context: Context, names: set[str]) -> set[str]:
 
 
 def _needs_of(context: Context, usage: Usage, chain: Chain) -> Iterator[Need]:
-    for expr in chain.exprs:
-        yield from needs(context, usage, expr)
+    yield from needs(context, usage, chain)
 
 
 def _bound_by(condition: Chain) -> set[str]:

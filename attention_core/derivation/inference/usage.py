@@ -273,6 +273,9 @@ def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = 
     elif isinstance(node, tuple):
         for part in node:
             yield from needs(context, usage, part, bound)
+    elif isinstance(node, Chain) and node.ops[-1:] == ("in",) and (sizes := _sizes_of_domain(node.exprs[-1])):
+        yield from (Need(name, "size") for name in sizes if name not in context.symbols and name not in bound)
+        yield from needs(context, usage, node.exprs[:-1], bound)
     elif isinstance(node, Sub):
         yield from _needs_of_subscript(context, usage, node, bound)
     elif isinstance(node, Times) and (conditions := _find_indicators(node)) and ONES not in context.symbols:
@@ -294,6 +297,15 @@ def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = 
     else:
         for child in reversed(children(node)):
             yield from needs(context, usage, child, bound)
+
+
+def _sizes_of_domain(domain: Expr) -> list[str]:
+    r"""The names of the sizes in `\mathbb{R}^{B_q \times d}`."""
+    if not isinstance(domain, Sup) or domain.base not in (Name(r"\mathbb{R}"), Name("R")):
+        return []
+    exponent = domain.exponent
+    factors = exponent.factors if isinstance(exponent, Times) else (exponent,)
+    return [name for one in factors if (name := symbol_name(one)) is not None and not is_constant(name)]
 
 
 def _needs_of_subscript(context: Context, usage: Usage, node: Sub, bound: frozenset[str]) -> Iterator[Need]:

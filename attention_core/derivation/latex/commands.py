@@ -359,7 +359,7 @@ _SKIPPED = ("color", "phantom", "hphantom", "vphantom")
 _KEPT = ("cancel", "bcancel", "xcancel", "mathop", "mathrel", "mathbin", "mathord", "ensuremath")
 _SWITCHES = (
     "scriptstyle", "scriptscriptstyle", "small", "large", "Large", "normalsize", "footnotesize", "tiny", "space",
-    "allowbreak", "nobreak", "bf", "it", "centering", "displaylimits",
+    "allowbreak", "nobreak", "bf", "it", "rm", "centering", "displaylimits", "pause",
 )  # fmt: skip
 
 
@@ -476,6 +476,5 @@ HANDLERS: Mapping[str, Handler] = {
 }
 """What each command becomes; where a name stands in two tables, the later one counts."""
 REFUSED = {
-    "propto": "\\propto does not say by which factor: write a = c b with a declared number c",
     "%": "\\% is not understood: write a hundredth as a number, 0.5 or \\frac{50}{100}",
 }

@@ -26,12 +26,13 @@ from attention_core.derivation.latex.tokens import (
 )
 
 MASTER = re.compile(
-    r"(?P<space>[ \t\r\n]+)|(?P<comment>(?<!\\)%[^\n]*)"
+    r"(?P<space>[ \t\r\n]+)|(?P<comment>(?<!\\)%[^\n]*|(?<=\\\\)%[^\n]*)"
     r"|(?P<number>\d+(?:\{,\}\d{3})*(?:\.\d+)?(?:[eE]-?\d+(?![a-zA-Z]))?|\.\d+)"
     r"|(?P<command>\\(?:[a-zA-Z]+\*?|.|\n))|(?P<word>[a-zA-Z]+)|(?P<define>:=)|(?P<other>.)",
     re.DOTALL,
 )
 _PRIMES = re.compile(r"\s*(?:\\prime(?![a-zA-Z])|\{(?:\s*\\prime(?![a-zA-Z]))+\s*\})")
+_STAR = re.compile(r"\s*(?:(?:\*|\\ast(?![a-zA-Z]))|\{\s*(?:\*|\\ast(?![a-zA-Z]))\s*(\w*)\s*\})")
 _TYPED = {"=>": r"\implies or \ge", "<=": r"\le", ">=": r"\ge", "=<": r"\le", "!=": r"\ne", "==": "="}
 TRANSPOSE = re.compile(
     r"\s*(?:\\top\b|\\intercal\b|T|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
@@ -110,6 +111,8 @@ class Lexer(TokenStream):
             _SIGNS[value](self)
         elif value == "^":
             return self.superscript(end)
+        elif value == "_":
+            return self.subscript(end)
         elif value in RELATIONS:
             self.emit("REL", RELATIONS[value])
         elif value in OPERATORS:
@@ -143,10 +146,15 @@ class Lexer(TokenStream):
         if self.held and self.held[-1][0] == len(self.stack):
             self.tight = self.held.pop()[1]
 
-    def subscript(self) -> None:
-        """`_`: the start of an index, which is one character unless it stands in braces."""
+    def subscript(self, end: int) -> int:
+        """`_`: the start of an index, which is one character unless it stands in braces; `f_*` is a name."""
+        starred = _STAR.match(self.text, end)
+        if starred and self.out and self.out[-1].kind == "NAME":
+            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}_{{*{starred[1] or ''}}}")
+            return starred.end()
         self.emit("UNDER")
         self.tight = 1
+        return end
 
     def superscript(self, end: int) -> int:
         """`^`: a transpose, or the start of an exponent."""
@@ -326,7 +334,6 @@ _SIGNS: Mapping[str, Callable[[Lexer], None]] = {
     "{": Lexer.open_brace,
     "}": Lexer.close_brace,
     "|": lambda lexer: bar(lexer, "BAR"),
-    "_": Lexer.subscript,
     "&": lambda lexer: lexer.emit("AMP"),
 }
 _BRACKETS: Mapping[str, Callable[[Lexer], None]] = {

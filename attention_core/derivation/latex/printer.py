@@ -34,6 +34,7 @@ from attention_core.derivation.latex.syntax import (
 SIGNS = {
     "!=": "\\ne", "<=": "\\le", ">=": "\\ge", "~": "\\approx", ">>": "\\gg", "<<": "\\ll", "->": "\\to", "in": "\\in",
     "sim": "\\sim", "perp": "\\perp", "mid": "\\mid", "parallel": "\\parallel",
+    "propto": "\\propto",
 }  # fmt: skip
 OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "/": " / ", "": " "}
 

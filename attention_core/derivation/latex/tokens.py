@@ -57,7 +57,7 @@ RELATIONS = {
     r"\rightarrow": "->", r"\longrightarrow": "->",
     r"\in": "in", r"\sim": "sim", r"\equiv": "=", ":=": ":=", r"\coloneqq": ":=",
     r"\leqslant": "<=", r"\geqslant": ">=", r"\perp": "perp", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~",
-    r"\triangleq": ":=",
+    r"\triangleq": ":=", r"\leftarrow": ":=", r"\gets": ":=", r"\propto": "propto",
 }  # fmt: skip
 
 

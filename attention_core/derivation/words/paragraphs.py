@@ -36,7 +36,11 @@ def going_on(paragraph: Paragraph) -> Paragraph | None:
     parts = re.split(r"(?<!\\)\$", paragraph.text)
     if not re.match(r"[\s,;]*(with|for|for all|for every|for any|given|assuming)\s*$", parts[0]):
         return None
-    if len(parts) % 2 == 0 or not all(says_domain(part, paragraph.line, False) for part in parts[1::2]):
+    if (
+        len(parts) % 2 == 0
+        or len(parts) == 1
+        or not all(says_domain(part, paragraph.line, False) for part in parts[1::2])
+    ):
         return None
     return Paragraph(paragraph.line, "\n" * parts[0].count("\n") + "where $" + "$".join(parts[1:]))
 

@@ -22,7 +22,6 @@ HEAD = "Let $x, y \\in \\mathbb{R}$, $n \\in \\mathbb{N}$ and $p, q \\in \\mathb
         ("$$ \\begin{aligned} x &= x\n\\end{gathered} $$", 4, "\\end{gathered} closes \\begin{aligned}"),
         ("$$ \\begin{pmatrix} x \\end{bmatrix} = x $$", 3, "\\end{bmatrix} closes \\begin{pmatrix}"),
         ("$$ = x $$", 3, "begins with '='"),
-        ("$$ x \\propto y $$", 3, "write a = c b"),
         ("$$ D_{KL}(p \\| q) \\ge 0 $$", 3, "\\sum_i p_i \\log(p_i / q_i)"),
         ("$$ p^\\top \\mathbf{1} = x $$", 3, "write \\mathbf{1}_n"),
         ("$$ 2 \\Delta x = y $$", 3, "such as x_\\Delta"),

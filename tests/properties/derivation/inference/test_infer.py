@@ -188,3 +188,23 @@ def test_what_claims_nothing_by_itself_is_read_and_undecided() -> None:
 def test_arg_max_is_one_operator_however_it_is_written(written: str) -> None:
     step = check(f"$$ {written} + 1 = 1 + {written} $$").steps[0]
     assert step.verdict in ("PROVED", "EXACT", "AGREES", "UNDECIDED"), step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"Q \in \mathbb{R}^{B_q \times d}",
+        r"d^\top \Sigma d = d^\top \Sigma^\top d",  # d is a vector, and no differential
+        r"w \leftarrow w - \eta g",
+        r"p \propto e^x",
+        r"(x^T w - \mu^T w)^T = x^T w - \mu^T w",
+    ],
+)
+def test_sizes_with_subscripts_vectors_named_d_updates_and_proportions_are_read(formula: str) -> None:
+    assert not any(step.verdict == "UNREADABLE" and step.text for step in check(f"$$ {formula} $$").steps)
+
+
+def test_a_lone_preposition_between_two_displays_declares_nothing() -> None:
+    assert [str(step.verdict) for step in check("$$ a + b = b + a $$\n\nfor $$c + 1 = 1 + c$$ and so on.").steps] == [
+        "PROVED"
+    ] * 2

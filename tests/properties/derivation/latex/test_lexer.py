@@ -25,3 +25,21 @@ def test_a_number_in_braces_keeps_its_digits_and_one_without_gives_the_first(for
     left, _, right = formula.partition("=")
     (wrong,) = check_document(f"$$ {left} = {right} + 1 $$\n").steps
     assert wrong.verdict == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        (
+            r"2 \begin{bmatrix} 1 \\%[0.5em]" + "\n" + r" 2 \end{bmatrix} = [2; 4]",
+            r"2 \begin{bmatrix} 1 \\ 2 \end{bmatrix} = [2; 4]",
+        ),
+        (r"{a \over b + 1} = c", r"\frac{a}{b + 1} = c"),
+        (r"f_* + f_{*} = 2 f_*", r"g + g = 2 g"),
+        (r"\mathop{\rm arg\,min}\limits_{c} g(c) = c", r"\operatorname{argmin}_{c} g(c) = c"),
+    ],
+)
+def test_what_others_write_is_read_as_what_it_means(written: str, plain: str) -> None:
+    found, expected = (check_document(f"$$ {one} $$\n", infer=True) for one in (written, plain))
+    assert [str(step.verdict) for step in found.steps] == [str(step.verdict) for step in expected.steps]
+    assert not any(step.verdict == "UNREADABLE" and step.text for step in found.steps)

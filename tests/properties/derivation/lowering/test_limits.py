@@ -180,6 +180,7 @@ def test_the_rate_is_reported() -> None:
         (r"\frac1S \to 0", "say what moves: write '% as: S"),
         (r"S \approx 1", "claims nothing by itself: write '% within: <bound>'"),
         (r"S \gg 1", r"\gg needs a factor: write '% margin: 10'"),
+        (r"S \propto 1", "does not say by which factor: write a = c b"),
     ],
 )
 def test_what_claims_nothing_without_an_option_is_read_and_undecided(formula: str, advice: str) -> None:
