@@ -59,6 +59,8 @@ def implementation_for(target: str, fields: Mapping[str, Any]) -> tuple[Implemen
         check_applies(fields.get("contract", record.contract), fields)
         if "parameters" in fields:
             fields = {**fields, "parameters": {**record.parameters, **fields["parameters"]}}
+        if fields.get("device", record.device) != record.device:  # what fails on one need not fail on another
+            fields = {"known_failures": {}, **fields}
         return record.with_(**fields), rows[target].origin
     family = target.partition(":")[0]
     near = [name for name in rows if name.startswith(f"{family}:")]
