@@ -84,6 +84,22 @@ def test_the_predictions_are_those_of_the_file_in_its_order(ours: Any, place: An
     assert ours.whole.in_order_of_the_file([7, 8, 9], source) == "978"  # scored by length: the second, third, first
 
 
+def test_sides_are_cut_and_test_stays_shut_in_a_choice(ours: Any, place: Any) -> None:
+    settings = {"train_size": 12, "dev_size": 7, "texts": 5, "max_seq_length": 20}
+    config, sides = ours.whole.prepare(ours.plan.Job(study(ours), "some", 1), settings, place)
+    assert (len(sides.train), len(sides.dev), sides.test) == (12, 7, None)
+    assert config.block_size == 20 and len(Path(config.unlabelled).read_text().splitlines()) == 5
+    others = [ours.whole.prepare(ours.plan.Job(study(ours), None, seed), settings, place)[1] for seed in (1, 2)]
+    assert others[0].train.first == sides.train.first != others[1].train.first, "the seed draws the labels"
+    assert others[0].dev.first == others[1].dev.first and len(others[0].test) == 20
+
+
+def test_reviews_of_three_stars_have_no_polarity(ours: Any) -> None:
+    stars = ours.whole.Examples(list("abcde"), None, [0, 1, 2, 3, 4], tuple("12345"), list("vwxyz"))
+    polar = ours.whole.polar(stars)
+    assert (polar.first, polar.labels, polar.classes) == (list("abde"), [0, 0, 1, 1], ("negative", "positive"))
+
+
 def test_what_fails_is_written_down_and_never_chosen(ours: Any, place: Any) -> None:
     wrong = {"method": "prompt", "prompt_length": 100}  # the encoder has 48 positions
     ours.whole.work(place, (study(ours, candidates={"wrong": wrong, "some": {"learning_rate": 0.02}}, final=(10,)),))
