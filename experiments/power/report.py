@@ -3,6 +3,9 @@
 The page has what a person reads; every law and every fault is a row of docs/data/power_laws.csv and power_faults.csv.
 
 python experiments/power/report.py
+
+Where faults were left at their first refutation at quick (`run.py --first`), the picture and the table of laws stay as
+they are, and the page says of which commit. So does a section whose runs are not kept.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -50,18 +54,47 @@ def main(argv: Sequence[str] | None = None) -> None:
     compared = current_rules(compared, chosen.any_code)
     alarms = ledger.read(chosen.ledger)
     quick, standard = (current(trials, effort, chosen.any_code) for effort in ("quick", "standard"))
+    whole, page = all(line["whole"] for line in quick.values()), chosen.docs / "power.md"
+    old = page.read_text() if page.exists() else ""
+    decided = standard if whole else {n: line for n, line in quick.items() if line["refuting"]} | dict(standard)
     lines = [
-        *opening(quick, standard),
-        *summary(quick, standard),
+        *opening(quick, decided, "" if whole else measured_at(old)),
+        *summary(quick, decided, standard),
         *first_sight(),
-        *survivors(quick, standard),
+        *survivors(quick, decided),
         *no_faults(),
     ]
-    lines += [*others(compared, quick, standard, alarms), *false_alarms(alarms), *data()]
-    (chosen.docs / "power.md").write_text("\n".join(lines).rstrip() + "\n")
-    write_table(chosen.docs / "data" / "power_laws.csv", LAW_COLUMNS, laws(quick))
+    lines += others(compared, quick, decided, alarms) if compared else kept_section(old, PEERS)
+    lines += false_alarms(alarms) if alarms else kept_section(old, ALARMS)
+    page.write_text("\n".join([*lines, *data()]).rstrip() + "\n")
     write_table(chosen.docs / "data" / "power_faults.csv", FAULT_COLUMNS, matrix(quick, standard))
-    picture.draw(quick, ROWS, chosen.docs / "pictures" / "power.png")
+    if whole:
+        write_table(chosen.docs / "data" / "power_laws.csv", LAW_COLUMNS, laws(quick))
+        picture.draw(quick, ROWS, chosen.docs / "pictures" / "power.png")
+
+
+PEERS, ALARMS = "## Other suites' rules on the same targets", "## False alarms"
+MEASURED = re.compile(r"measured at commit\s`(\w+)`")
+
+
+def measured_at(page: str) -> str:
+    """The commit of which a page's picture and sections are, unless they say another.
+
+    >>> measured_at("hash `d9b4`, commit `2ad31be3`; torch"), measured_at("commit `new`, measured at commit `old`")
+    ('2ad31be3', 'old')
+    """
+    found = MEASURED.search(page) or re.search(r"commit `(\w+)`", page)
+    return found[1] if found else "unknown"
+
+
+def kept_section(page: str, title: str) -> list[str]:
+    """A section of the page as it stands, with the commit that it was measured at."""
+    _, there, rest = page.partition(f"{title}\n\n")
+    body = rest.partition("\n## ")[0].rstrip("\n")
+    if not there:
+        return [title, "", "Not run.", ""]
+    said = [] if MEASURED.search(body) else [f"This section was measured at commit `{measured_at(page)}`.", ""]
+    return [title, "", *said, *body.split("\n"), ""]
 
 
 def current(trials: Sequence[Line], effort: str, any_code: bool) -> dict[str, Line]:
@@ -92,8 +125,8 @@ def commit() -> str:
     return asked.stdout.strip() or "unknown"
 
 
-def opening(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[str]:
-    """What this page is, its figures in short, and what they do not speak of."""
+def opening(quick: Mapping[str, Line], standard: Mapping[str, Line], older: str) -> Iterator[str]:
+    """What this page is, its figures in short, and what they do not speak of; `older`: the commit of kept parts."""
     newest = json.loads(FIRST_SIGHT.read_text())["sets"][-1]
     low, high = figures.interval(newest["quick"], newest["faults"])
     faulty = [row.name for row in FAULTS if row.faulty]
@@ -110,16 +143,24 @@ def opening(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator
         "Every fault of the catalogue (`attention_core/faults/catalogue.py`) against every law of its contract, in one",
         "run. Written by `tox run -e power`; nothing is typed by hand. Seconds are processor seconds on one thread,",
         "from the start of a session to the first refutation, before the counterexample is made small.",
-        "At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left",
-        "at its first refutation.",
+        *(PARTIAL.format(older=older).split("\n") if older else WHOLE.split("\n")),
         f"Laws and oracle: hash `{store.suite()[:12]}`, commit `{commit()}`; torch {version('torch')},",
         f"NumPy {version('numpy')}, Hypothesis {version('hypothesis')}. Seed 0, but for the false alarms.", "",
         "![Which laws refute which faults](pictures/power.png)", "",
     )  # fmt: skip
 
 
-def summary(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[str]:
-    """Rates per contract, of real faults, hard ones, and those at first sight."""
+WHOLE = """At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left
+at its first refutation."""
+PARTIAL = """A fault is left at its first refutation. Standard begins with the cases of quick, so that only what quick
+left is run there. What laws refute beyond the first, in the picture and in data/power_laws.csv, was measured at commit
+`{older}`."""
+
+
+def summary(
+    quick: Mapping[str, Line], standard: Mapping[str, Line], timed: Mapping[str, Line]
+) -> Iterator[str]:  # fmt: skip
+    """Rates per contract, of real faults, hard ones, and those at first sight; `timed`: the runs at standard."""
     yield from ("## Rates", "", "| faults | of | quick | standard | seconds at quick, median / worst | at standard |")
     yield "|---|--:|--:|--:|--:|--:|"
     faulty = [row.name for row in FAULTS if row.faulty]
@@ -127,8 +168,8 @@ def summary(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator
     groups |= {f"*{label}*": [n for n in faulty if tag in ROWS[n].tags] for tag, label in TAGS.items()}
     groups["**all**"] = faulty
     for label, names in groups.items():
-        q, s = ([found[n] for n in names if n in found] for found in (quick, standard))
-        times = figures.seconds(q), figures.seconds(s)
+        q, s, t = ([found[n] for n in names if n in found] for found in (quick, standard, timed))
+        times = figures.seconds(q), figures.seconds(t)
         yield f"| {label} | {len(names)} | {figures.rate(q)} | {figures.rate(s)} | {times[0]} | {times[1]} |"
     yield from (
         "", "The groups in italics overlap: a fault may be real and hard. Hard ones are right on what tests",
@@ -211,7 +252,7 @@ def others(
     faulty = sorted(n for n in names if n in ROWS and ROWS[n].faulty)
     right = sorted(n for n in names if n in ROWS and ROWS[n].expected == "conforms")
     yield from (
-        "## Other suites' rules on the same targets", "",
+        PEERS, "",
         "The published acceptance rules, re-created (rules, not code) with lengths of up to some hundreds in place of",
         f"thousands (experiments/power/peers.py), on {len(faulty)} faults, {tagged(faulty, 'real')} of them real ones",
         f"and {tagged(faulty, *BLIND)} written blind, and {len(right)} correct targets that",
@@ -245,13 +286,10 @@ def tagged(names: Sequence[str], *tags: str) -> int:
 def false_alarms(alarms: Sequence[ledger.Entry]) -> Iterator[str]:
     """Runs of correct targets."""
     yield from (
-        "## False alarms", "",
+        ALARMS, "",
         "A false alarm is a law that refutes a target of `attention_core/faults/odd.py`, each of which does what its",
         "declaration says: correct ones written in unusual ways, and rows that look like bugs and are none.", "",
     )  # fmt: skip
-    if not alarms:
-        yield from ("No run is kept.", "")
-        return
     yield from ("| effort | targets | seeds | runs | laws judged | false alarms | bound on the rate per run |",)
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for effort in ledger.EFFORTS:
@@ -327,7 +365,8 @@ def matrix(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[
             row, at_quick, at_standard = ROWS[name], quick.get(name), standard.get(name)
             yield (
                 contract, name, row.about, ", ".join(row.source),
-                "" if at_quick is None else len(at_quick["refuting"]), *first_of(at_quick), *first_of(at_standard),
+                len(at_quick["refuting"]) if at_quick is not None and at_quick["whole"] else "",
+                *first_of(at_quick), *first_of(at_standard),
                 "" if at_standard is None or not at_standard["refuting"] else at_standard["shrunk"],
             )  # fmt: skip
 

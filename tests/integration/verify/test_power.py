@@ -241,6 +241,30 @@ def test_the_page_is_written_from_results(power: dict[str, ModuleType], tmp_path
     assert (tmp_path / "pictures" / "power.png").stat().st_size > 1000
 
 
+def test_a_page_of_first_refutations_keeps_what_it_cannot_know(power: dict[str, ModuleType], tmp_path: Path) -> None:
+    """Laws beyond the first, the picture, other suites' rules and alarms stay as they are, with their commit."""
+    seen, missed = named("hard_tiles.sum_by_fours"), named("hard_tiles.scores_with_ten_bits")
+    kept = power["store"].Store(tmp_path / "trials.jsonl")
+    for row, effort, laws in (
+        (seen, "quick", ["stays_finite"]),
+        (missed, "quick", []),
+        (missed, "standard", ["agrees"]),
+    ):
+        key = power["store"].key(row.file, row.name, effort, 0, False)
+        kept.add({"key": key, "name": row.name, "effort": effort, "seed": 0, "refuting": laws, "seconds": 0.5,
+                  "whole": False, "shrunk": "", "laws": 3})  # fmt: skip
+    old = "hash `d9b4`, commit `2ad31be3`; torch\n\n{}\n\n| KernelBench | 35 |\n\n{}\n\n| quick | 115 |\n"
+    (tmp_path / "power.md").write_text(old.format(power["report"].PEERS, power["report"].ALARMS))
+    for _ in range(2):  # the second time from the page of the first
+        power["report"].main(["--results", str(tmp_path), "--docs", str(tmp_path), "--ledger", str(tmp_path / "none")])
+    page = (tmp_path / "power.md").read_text()
+    assert "| 1/2 (50.0 %) | 2/2 (100.0 %) | 0.50 / 0.5 | 0.50 / 0.5 |" in page
+    assert "beyond the first" in page and page.count("measured at commit") == 3 == page.count("`2ad31be3`")
+    assert "| KernelBench | 35 |" in page and "| quick | 115 |" in page
+    assert f"attention,{seen.name}," in (tmp_path / "data" / "power_faults.csv").read_text()
+    assert not (tmp_path / "data" / "power_laws.csv").exists() and not (tmp_path / "pictures").exists()
+
+
 QUIET = {"name": "rotary.by_exponential", "effort": "quick", "laws": 7, "seconds": 1.5, "refuting": [], "odd": {}}
 
 
