@@ -85,6 +85,20 @@ def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
     assert seen[getattr(faults, law.fault)] == law.name
 
 
+class ThawsWhenEnabled(adapters.SoftPrompt):
+    """A prompt has nothing to merge: what is asked after disabled() alone finds it."""
+
+    def switch(self, on: bool) -> None:
+        super().switch(on)
+        self.adapted.requires_grad_(on)
+
+
+def test_a_prompt_that_was_frozen_stays_frozen() -> None:
+    found = judged("what_was_frozen_stays_frozen", ThawsWhenEnabled, contract=CONTRACT)
+    assert found.status == "refuted" and "after disabled()" in found.message
+    assert judged("what_was_frozen_stays_frozen", adapters.SoftPrompt, contract=CONTRACT).status == "held"
+
+
 def test_frozen_statistics_that_are_kept_conform() -> None:
     assert judged("frozen_statistics_stay", adapters.WithStatistics, contract=CONTRACT).status == "held"
 
