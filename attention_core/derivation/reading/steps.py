@@ -375,6 +375,10 @@ def _display(
             if _is_declaration(context, written_one):
                 context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
                 continue
+            if _is_law(written_one):
+                context.understood.append((written_one.line, f"declared by the display: {written_one.source}, unused"))
+                context.caveats.append(_unused_law(context, written_one))
+                continue
             if (updated := _find_update(written_one)) is not None:
                 context.understood.append((written_one.line, f"an update, which states nothing: {written_one.source}"))
                 context.forget(updated, written_one.line)
@@ -466,6 +470,18 @@ def _is_declaration(context: Context, one: DisplayStatement) -> bool:
         return False
     name = symbol_name(chains[0].exprs[0])
     return name is not None and (name not in context.symbols or name in context.inferred)
+
+
+def _is_law(one: DisplayStatement) -> bool:
+    """Whether a statement says which law a symbol has."""
+    statement = one.statement
+    return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].ops == ("sim",)
+
+
+def _unused_law(context: Context, one: DisplayStatement) -> Caveat:
+    """What a law that is not used leaves open: averages of its symbols."""
+    names = frozenset(all_names(one.statement.chains[0].exprs[0])) & set(context.symbols)
+    return Caveat(one.line, shorten_quote(one.source), context.level, names or None, random=True, plain=True)
 
 
 def _find_update(one: DisplayStatement) -> str | None:

@@ -204,6 +204,12 @@ def test_sizes_with_subscripts_vectors_named_d_updates_and_proportions_are_read(
     assert not any(step.verdict == "UNREADABLE" and step.text for step in check(f"$$ {formula} $$").steps)
 
 
+def test_a_law_that_a_display_says_is_listed_and_leaves_averages_undecided() -> None:
+    report = check(r"$$ w \sim \mathcal{N}(0, b^{-1} I) $$" + "\n\n" + r"$$ \mathbb{E}[w] = 0 $$")
+    assert any(text.startswith("declared by the display: w \\sim") for _, text in report.understood)
+    assert [str(step.verdict) for step in report.steps] == ["UNDECIDED"]
+
+
 def test_a_lone_preposition_between_two_displays_declares_nothing() -> None:
     assert [str(step.verdict) for step in check("$$ a + b = b + a $$\n\nfor $$c + 1 = 1 + c$$ and so on.").steps] == [
         "PROVED"
