@@ -130,8 +130,7 @@ def answer_or_problem(judge: Judge, question: Mapping[str, Any]) -> dict[str, An
 def main(arguments: list[str]) -> None:
     """Answer questions until the other side is gone."""
     read, write = inherited_pipes(arguments)
-    end_with_the_starting_thread()
-    end_with_the_parent()
+    end_with_the_parent()  # not with the thread that started this, which may end before
     hello = frames.receive(read)
     sys.path += [folder for folder in hello["path"] if folder not in sys.path]
     try:
