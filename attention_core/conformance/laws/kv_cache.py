@@ -5,7 +5,7 @@ The truth of every step is one causal pass over the whole sequence (over its las
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.subjects.binding import advise_on_store
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
@@ -33,7 +34,8 @@ from attention_core.conformance.subjects.parameter_case import (
     supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
-from attention_core.declaration.implementation import Implementation
+from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.scales import scale_of
 
 CONTRACT = "kv-cache"
@@ -46,6 +48,19 @@ STEP, LAST = 1000, 4
 
 class Cache(ParameterSubject):
     """A cache factory; a declared `window` W keeps the last W keys, and is given to a factory that asks for it."""
+
+    def __init__(
+        self, runner: Runner, implementation: Implementation, description: Mapping[str, Any], seed: int = 0
+    ) -> None:
+        super().__init__(runner, implementation, description, seed)
+        if description.get("is_class") and description.get("step", "") is None:
+            message = f"objects of {implementation.name} cannot be called, and have no step(query, key, value)"
+            raise TargetError(f"{message}{advise_on_store(description)}")
+
+    def step_fields(self, number: int) -> dict[str, Any]:
+        """The fields of a request that make it a step of a cache: its number and arguments, and the method's name."""
+        method = self.description.get("step")
+        return {"instance_": (number, self.arguments), **({"method_": method} if method else {})}
 
     @property
     def window(self) -> int | None:
@@ -112,9 +127,9 @@ class Cache(ParameterSubject):
         for start, stop in pairwise(cuts):
             chunk = [a[..., start:stop, :] for a in parts]
             with after(results):
-                built = (instance, self.arguments)
+                fields = {**self.step_fields(instance), **extra}
                 try:
-                    results.append(self.call(*chunk, shape=chunk[2].shape, dtype=case.dtype, instance_=built, **extra))
+                    results.append(self.call(*chunk, shape=chunk[2].shape, dtype=case.dtype, **fields))
                 except Refused as refused:
                     refused.before = tuple(results)
                     raise
@@ -280,14 +295,14 @@ def steps_outlive_the_next_step(subject: Cache, case: ParameterCase) -> None:
     Source: the definition of a function; servers keep one buffer for the step that is decoded
     Fault: output_of_the_last_step
     """
-    half, built = case["n"] // 2, (subject.fresh_instance(), subject.arguments)
+    half, built = case["n"] // 2, subject.step_fields(subject.fresh_instance())
     if not half:
         raise NotApplicable
     parts = subject.inputs(case)
     true, bound = subject.truth(case, *parts)
     first, second = ([a[..., rows, :] for a in parts] for rows in (slice(0, half), slice(half, 2 * half)))
-    between = subject.request(*second, dtype=case.dtype, instance_=built)
-    got = subject.call(*first, shape=first[2].shape, dtype=case.dtype, instance_=built, between_=between)
+    between = subject.request(*second, dtype=case.dtype, **built)
+    got = subject.call(*first, shape=first[2].shape, dtype=case.dtype, between_=between, **built)
     what = f"rows 0 to {half - 1}, looked at after the next step"
     require_close(got, true[..., :half, :], bound[..., :half, :], what)
 
@@ -332,14 +347,14 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
     Source: derivations/softmax_backward.md (d-query, d-key, d-value)
     Fault: new_tokens_partly_detached
     """
-    prompt, instance = max(1, case["n"] // 2), (subject.fresh_instance(), subject.arguments)
+    prompt, number = max(1, case["n"] // 2), subject.fresh_instance()
     parts = subject.inputs(case)
     down = case.values("cotangent", *parts[2].shape)[..., prompt:, :]
     true, bounds = subject.true_gradients(case, parts, prompt, down)
-    before = subject.run(case, instance[0], parts, [0, prompt])
+    before = subject.run(case, number, parts, [0, prompt])
     request = subject.request(
-        *(a[..., prompt:, :] for a in parts), dtype=case.dtype, instance_=instance, wrt_=("0", "1", "2"),
-        cotangent_=as_argument(down, case.dtype),
+        *(a[..., prompt:, :] for a in parts), dtype=case.dtype, wrt_=("0", "1", "2"),
+        cotangent_=as_argument(down, case.dtype), **subject.step_fields(number),
     )  # fmt: skip
     with after(before):
         response = subject.send(request)

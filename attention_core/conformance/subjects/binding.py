@@ -246,9 +246,25 @@ def other_contract(description: Mapping[str, Any]) -> str:
     return f"; {targets[suits]} is judged with --contract {suits}" if suits in targets else ""
 
 
+def advise_on_store(description: Mapping[str, Any]) -> str:
+    """The advice on a class that keeps keys and values, and attends to nothing; "" for another class.
+
+    Example:
+        >>> advise_on_store({"store": "update"})[:42]
+        '; its update(key, value) is judged as part'
+    """
+    store = description.get("store")
+    if not store:
+        return ""
+    return (
+        f"; its {store}(key, value) is judged as part of a step: name a class with step(query, key, value), which "
+        f"calls {store} and attends to what it gives back, with --contract kv-cache"
+    )
+
+
 def explain_class(implementation: Implementation, description: Mapping[str, Any]) -> TargetError:
     """The error of a class where something is called; it names the form that the class suits, if there is one."""
-    message = f"{implementation.name} is a class: {BUILD}{other_contract(description)}"
+    message = f"{implementation.name} is a class: {BUILD}{other_contract(description) or advise_on_store(description)}"
     suits = str(description.get("suits", ""))
     if not suits or implementation.factory or implementation.contract not in ATTENTION:
         return TargetError(message)
@@ -305,11 +321,13 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
     if named and named[0]["name"] == "self":
         raise TargetError(f"{implementation.name} is a method of a class, not of an object: name an instance's")
     if len(inputs) < count and not any(p["kind"] == "VAR_POSITIONAL" for p in parameters):
-        only = " by position" if len(named) >= 3 else ""
+        only, advice = "", "for another contract say --contract NAME"
+        if len(named) >= 3:
+            first = ", ".join(p["name"] for p in named[:3])
+            only, advice = " by position", f"name a function of ({first}) that passes them on by name"
         given = f"{len(inputs)} parameter{'' if len(inputs) == 1 else 's'}"
         raise TargetError(
-            f"{implementation.name} takes {given}{only}, but attention needs query, key and value "
-            "(for another contract say --contract NAME)"
+            f"{implementation.name} takes {given}{only}, but attention needs query, key and value ({advice})"
         )
     if count == 3:
         require_inputs_first(implementation, [p["name"] for p in named], [p["name"] for p in inputs])

@@ -145,6 +145,41 @@ def contract_of_class(target: Any, module: bool) -> str:
     return "attention" if not required and len(names) >= 3 and names[0] in QUERY_FIRST else ""
 
 
+STEPS, STORES = ("step", "attend", "forward", "decode"), ("update", "append", "extend")
+"""Names of methods of a cache: those that take query, key and value, and those that keep a key and a value."""
+
+
+def step_of_class(target: Any) -> str | None:
+    """How the objects of a class take query, key and value: "" by being called, or by a method; None in no known way.
+
+    Example:
+        >>> class Cache:
+        ...     def step(self, q, k, v): ...
+        >>> step_of_class(Cache)
+        'step'
+    """
+    if any("__call__" in vars(kind) for kind in target.__mro__):
+        return ""
+    return next((name for name in STEPS if names_of_inputs(target, name)[:1] in [[q] for q in QUERY_FIRST]), None)
+
+
+def store_of_class(target: Any) -> str:
+    """The method of a class that is given keys and values alone; "" where there is none.
+
+    Example:
+        >>> class Cache:
+        ...     def update(self, key_states, value_states, layer_idx): ...
+        >>> store_of_class(Cache)
+        'update'
+    """
+    return next((name for name in STORES if [n[:1] for n in names_of_inputs(target, name)[:2]] == ["k", "v"]), "")
+
+
+def names_of_inputs(target: Any, method: str) -> list[str]:
+    """The parameters of a method of a class behind `self`; none where there is no such method."""
+    return [p.name for p in signature_of(getattr(target, method, None))][1:]
+
+
 QUERIES = ("query", "q", "query_states")
 """Names of the parameter behind the module of an `attention_interface` function."""
 RATES = ("dropout", "dropout_p", "attention_dropout")

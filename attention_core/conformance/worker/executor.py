@@ -32,6 +32,8 @@ from attention_core.conformance.worker.built import (
     as_config,
     config_class_of,
     contract_of_class,
+    step_of_class,
+    store_of_class,
     takes_a_module,
     with_stand_in,
 )
@@ -355,6 +357,7 @@ class Executor:
         if found["is_class"]:
             module = isinstance(self.library, TorchArrays) and issubclass(target, self.library.torch.nn.Module)
             found["suits"] = contract_of_class(target, module)
+            found["step"], found["store"] = step_of_class(target), store_of_class(target)
         return found
 
 

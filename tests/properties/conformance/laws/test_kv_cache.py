@@ -90,6 +90,39 @@ def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str
     assert {r.status for r in results.values()} == {"held"}
 
 
+class Stepwise:
+    """A cache whose objects cannot be called: it has a method."""
+
+    def __init__(self) -> None:
+        self.cache = KeyValueCache()
+
+    def step(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return self.cache(query, key, value)
+
+    def reset(self) -> None:
+        self.cache.reset()
+
+
+class Shifted(Stepwise):
+    def step(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return super().step(query, key, value.roll(1, -2))
+
+
+class Store:
+    def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return key, value
+
+
+def test_a_cache_is_judged_by_its_method() -> None:
+    assert {r.status for r in conforming(Stepwise, CONTRACT, accumulate="float32").values()} == {"held"}
+    result = refuted("chunks_equal_the_full_pass", Shifted, "quick", contract=CONTRACT)
+    assert result.counterexample is not None and ".step(" in result.counterexample.snippet
+    with pytest.raises(
+        TargetError, match=r"cannot be called, .* name a class with step\(query, key, value\), which calls update"
+    ):
+        conforming(Store, CONTRACT)
+
+
 class HalfReset:
     """Keys are forgotten by reset(), values are not; the next step then cannot be computed."""
 

@@ -88,7 +88,8 @@ UNUSABLE = [
     (3, {}, "f is not callable (it is of type int)"),
     ("", {}, "f takes 0 parameters, but attention needs query, key and value"),
     ("q, k", {}, "f takes 2 parameters, but attention needs query, key and value (for another contract say --contract"),
-    ("*, query, key, value", {}, "f takes 0 parameters by position, but attention needs query"),
+    ("*, query, key, value", {}, "f takes 0 parameters by position, but attention needs query, key and value "
+     "(name a function of (query, key, value) that passes them on by name)"),
     ("q, k, v, window", {}, "f has the parameter 'window' without a default: give --arg window=VALUE"),
     ("q, k, v, *, window", {}, "f has the parameter 'window' without a default: give --arg window=VALUE"),
     ("query, value, key, mask=None", {}, "f takes query, value, key, but query, key and value are passed in this order: "

@@ -9,7 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.worker.built import config_class_of, contract_of_class, names_of_config, takes_a_module
+from attention_core.conformance.worker.built import (
+    config_class_of,
+    contract_of_class,
+    names_of_config,
+    step_of_class,
+    store_of_class,
+    takes_a_module,
+)
 
 
 def test_a_config_made_of_two_others_is_passed_over_for_one_with_heads() -> None:
@@ -103,6 +110,29 @@ class Unsized(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x
+
+
+class Store:
+    """Keeps keys and values, and attends to nothing."""
+
+    def update(self, key: Tensor, value: Tensor) -> None:
+        """Keep them."""
+
+
+class Stepwise(Store):
+    def step(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return query
+
+
+class Called(Stepwise):
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return query
+
+
+@pytest.mark.parametrize(("kind", "step"), [(Store, None), (Stepwise, "step"), (Called, ""), (Unsized, "")])
+def test_how_the_objects_of_a_class_take_their_inputs(kind: type, step: str | None) -> None:
+    assert step_of_class(kind) == step
+    assert store_of_class(kind) == ("update" if issubclass(kind, Store) else "")
 
 
 @pytest.mark.parametrize(("kind", "contract"), [(Sized, "multi-head"), (Unsized, ""), (nn.Linear, "")])
