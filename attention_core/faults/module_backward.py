@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_core.faults.multi_head import Apart, Crossing, MultiHead
+from attention_core.faults.bases.multi_head import Apart, Crossing, MultiHead
 from attention_core.faults.row import row
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.faults.multi_head import MultiHead
+from attention_core.faults.bases.multi_head import MultiHead
 from attention_core.faults.row import rows
 
 

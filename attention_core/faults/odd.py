@@ -13,13 +13,12 @@ from attention_core.faults import (
     dead_rows,
     dropout,
     module_forms,
-    multi_head,
     position_table,
     rotary,
     state,
     value,
 )
-from attention_core.faults.bases import arrays, reference, tiles
+from attention_core.faults.bases import arrays, multi_head, reference, tiles
 from attention_core.faults.bases.backward import build_backward
 from attention_core.faults.kv_cache import Cache
 from attention_core.faults.lse import build_lse

@@ -7,6 +7,7 @@ from typing import Any
 
 from attention_core.faults.row import Row, row
 from finetune.faults import classifiers, masked_lm
+from finetune.faults.bases import classifiers as right_classifiers
 
 DECLARED: Mapping[str, Mapping[Any, dict[str, Any]]] = {
     "masked-lm": masked_lm.DECLARED,
@@ -27,5 +28,5 @@ ROWS: tuple[Row, ...] = (
 )
 CORRECT: tuple[Row, ...] = (
     *(of(made, "masked-lm", "odd", expected="conforms") for made in masked_lm.CORRECT),
-    *(of(made, "classifier", "odd", expected="conforms") for made in classifiers.CORRECT),
+    *(of(made, "classifier", "odd", expected="conforms") for made in right_classifiers.CORRECT),
 )

@@ -20,10 +20,12 @@ from finetune.faults import (
     training_steps,
     vocabulary,
 )
+from finetune.faults.bases import causal_lm as language_models
+from finetune.faults.bases import trainers as loops
 
 DECLARED: Mapping[Any, dict[str, Any]] = {
     **causal_lm.DECLARED,
-    **{target: trainers.DECLARED.get(target.__name__, {}) for target in trainers.CORRECT},
+    **{target: loops.DECLARED.get(target.__name__, {}) for target in loops.CORRECT},
     span_corruption.InTheBlock: {"variant": "block"},
     span_corruption.WithAThirdMask: {"trailing_mask": True},
 }
@@ -59,8 +61,8 @@ CORRECT: tuple[Row, ...] = (
     *(of(made, "span-corruption", "odd", expected="conforms") for made in span_corruption.CORRECT),
     of(vocabulary.correct, "vocabulary", "odd", expected="conforms"),
     of(vocabulary.correct_with_a_dict, "vocabulary", "odd", expected="conforms"),
-    *(of(made, "causal-lm", "odd", expected="conforms") for made in causal_lm.CORRECT),
-    *(of(made, "trainer", "odd", expected="conforms") for made in trainers.CORRECT),
+    *(of(made, "causal-lm", "odd", expected="conforms") for made in language_models.CORRECT),
+    *(of(made, "trainer", "odd", expected="conforms") for made in loops.CORRECT),
     *(of(made, "checkpoint", "odd", expected="conforms") for made in checkpoints.CORRECT),
     *(of(made, "training-step", "odd", expected="conforms") for made in training_steps.CORRECT),
     *(of(made, "peft", "odd", expected="conforms") for made in adapters.CORRECT),

@@ -12,7 +12,7 @@ import torch
 from witnesses.common import Witness, distance, normal, off
 
 from attention_core.faults import split_merge_heads
-from attention_core.faults.multi_head import MultiHead
+from attention_core.faults.bases.multi_head import MultiHead
 
 
 def input_of_the_merge(target: Any) -> float:

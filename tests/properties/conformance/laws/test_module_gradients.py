@@ -14,7 +14,7 @@ from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.laws import module_gradients
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.faults import module_backward as faults
-from attention_core.faults import multi_head as modules
+from attention_core.faults.bases import multi_head as modules
 from attention_core.modules.self_attention import MultiHeadSelfAttention, shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module
 

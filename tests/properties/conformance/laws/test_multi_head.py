@@ -18,6 +18,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import module_calls, module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.faults import multi_head as faults
+from attention_core.faults.bases import multi_head as bases
 from attention_core.modules.self_attention import MultiHeadSelfAttention, shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module
 
@@ -95,7 +96,7 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_masks_mean_both(seed: int) -> None:
-    assert judged(TWO_MASKS, faults.two_masks, seed=seed, contract=CONTRACT).status == "held"
+    assert judged(TWO_MASKS, bases.two_masks, seed=seed, contract=CONTRACT).status == "held"
     assert judged(TWO_MASKS, torch_module, seed=seed, contract=CONTRACT, mask_true="ignore").status == "held"
 
 
@@ -103,7 +104,7 @@ def torch_module(embed_dim: int, num_heads: int) -> nn.Module:
     return nn.MultiheadAttention(embed_dim, num_heads, batch_first=True)
 
 
-class OneMask(faults.two_masks):
+class OneMask(bases.two_masks):
     """Takes one mask at a time, and says so."""
 
     def together(self, keys: Tensor | None, pairs: Tensor | None) -> Tensor | None:
@@ -165,7 +166,7 @@ def test_a_module_with_dropout_of_its_own_is_judged_in_evaluation_mode(seed: int
 
 
 @pytest.mark.thorough(keep=("fused_by_heads", "MultiHead"))
-@pytest.mark.parametrize("target", faults.NAMINGS)
+@pytest.mark.parametrize("target", bases.NAMINGS)
 def test_projections_are_recognised_by_many_names(target: Callable[..., Any]) -> None:
     results = conforming(target, CONTRACT, parameters=WEIGHTS)
     assert {r.status for name, r in results.items() if name not in SILENT} == {"held"}
@@ -187,7 +188,7 @@ def test_torchs_module_differs_at_dead_rows_alone() -> None:
     }
 
 
-class DeadRows(faults.MultiHead):
+class DeadRows(bases.MultiHead):
     """What a token without any key gives, by class."""
 
     def weights(self, s: Any, allow: Any) -> Any:
@@ -222,7 +223,7 @@ def test_what_such_tokens_give_is_asked_where_it_is_declared() -> None:
     assert judged(DEAD, NotANumber, contract=CONTRACT).status == "not_applicable"
 
 
-class Averaged(faults.MultiHead):
+class Averaged(bases.MultiHead):
     """The mean over heads, as torch gives by default."""
 
     def forward(self, *args: Any, need_weights: bool = False, **options: Any) -> Any:
@@ -243,7 +244,7 @@ def test_weights_may_be_averaged_over_heads() -> None:
     ],
 )
 def test_weights_in_other_forms_are_not_judged(form: Callable[..., Any], told: str) -> None:
-    class Other(faults.MultiHead):
+    class Other(bases.MultiHead):
         def forward(self, *args: Any, need_weights: bool = False, **options: Any) -> Any:
             y, p = super().forward(*args, need_weights=True, **options)
             return form(y, p) if need_weights else y
@@ -253,10 +254,10 @@ def test_weights_in_other_forms_are_not_judged(form: Callable[..., Any], told: s
 
 
 def test_parameters_that_are_not_recognised_are_named() -> None:
-    result = judged(TRUTH, faults.normalised, contract=CONTRACT)
+    result = judged(TRUTH, bases.normalised, contract=CONTRACT)
     assert result.status == "not_applicable"
     assert result.message.startswith("the parameter norm.weight is not recognised as a projection: say where")
-    others = conforming(faults.normalised, CONTRACT, compared=False, parameters=WEIGHTS)
+    others = conforming(bases.normalised, CONTRACT, compared=False, parameters=WEIGHTS)
     assert others["batch_rows_are_independent"].status == "held"
 
 
@@ -265,7 +266,7 @@ def test_without_projections_the_other_laws_have_power() -> None:
     refuted("later_tokens_are_invisible", faults.normalised_and_not_causal, contract=CONTRACT)
 
 
-class WeightsBeforeTheMask(faults.MultiHead):
+class WeightsBeforeTheMask(bases.MultiHead):
     """The weights that a flag asks for are those of the scores before their mask."""
 
     def forward(
@@ -278,4 +279,4 @@ class WeightsBeforeTheMask(faults.MultiHead):
 
 def test_a_flag_of_weights_is_found_and_judged() -> None:
     refuted(RETURNED, WeightsBeforeTheMask, "quick", contract=CONTRACT)
-    assert judged(RETURNED, faults.MultiHead, contract=CONTRACT).status == "held"
+    assert judged(RETURNED, bases.MultiHead, contract=CONTRACT).status == "held"

@@ -23,8 +23,9 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws.process_state import LAWS
 from attention_core.conformance.search.search import run_law
 from attention_core.conformance.worker.process_state import seed_generators
-from attention_core.faults import kv_cache, mask_builder, multi_head, position_table
+from attention_core.faults import kv_cache, mask_builder, position_table
 from attention_core.faults import process_state as faults
+from attention_core.faults.bases import multi_head
 
 LAW = "a_call_leaves_the_process_as_it_was"
 WORDS = {

@@ -20,7 +20,7 @@ from attention_core.conformance.modules.gradients import (
     parameter_gradients,
 )
 from attention_core.conformance.subjects.parameter_case import ParameterCase
-from attention_core.faults import multi_head as modules
+from attention_core.faults.bases import multi_head as modules
 
 CASE = ParameterCase({"B": 2, "n": 5, "H": 3, "d": 4, "m": 7}, seed=3)
 

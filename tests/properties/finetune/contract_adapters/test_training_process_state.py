@@ -15,7 +15,8 @@ from judging import held, refuted
 
 from attention_core.conformance.laws.process_state import SEEDED_BY_CONTRACT
 from finetune.contract_adapters import training as graded
-from finetune.faults import adapters, causal_lm, checkpoints, classifiers, trainers, training_steps, vocabulary
+from finetune.faults import adapters, checkpoints, training_steps, vocabulary
+from finetune.faults.bases import causal_lm, classifiers, trainers
 
 LAW = "a_call_leaves_the_process_as_it_was"
 TARGETS: list[tuple[str, Any, str]] = [

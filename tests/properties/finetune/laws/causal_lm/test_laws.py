@@ -16,17 +16,18 @@ from judging_contracts import conforming, counterexample, outcomes
 from attention_core.conformance.subjects.evidence import Result
 from attention_core.conformance.worker.exchange import Request
 from finetune.faults import causal_lm as faults
+from finetune.faults.bases import causal_lm as models
 from finetune.laws.causal_lm import laws as causal_lm
 from finetune.laws.causal_lm.laws import CONTRACT
 from finetune.laws.causal_lm.model import loss_bound, mean_loss
 
 DECLARED = faults.DECLARED
 SILENT = {  # laws that have nothing to say, since a method is not there or nothing is declared
-    faults.MinGPTShaped: {
+    models.MinGPTShaped: {
         "perplexity_is_the_exponential_of_the_loss", "steps_with_a_cache_are_the_full_pass", "a_reset_forgets",
         "sampling_stays_in_the_nucleus", "tied_weights_are_one",
     },
-    faults.TransformersShaped: {
+    models.TransformersShaped: {
         "dropout_comes_back_after_evaluation", "perplexity_is_the_exponential_of_the_loss",
         "steps_with_a_cache_are_the_full_pass", "a_reset_forgets", "greedy_takes_the_likeliest",
         "beyond_the_block_the_last_block_counts", "sampling_follows_the_softmax", "sampling_stays_in_the_top_k",
@@ -36,7 +37,7 @@ SILENT = {  # laws that have nothing to say, since a method is not there or noth
 
 
 @pytest.mark.thorough(keep=("Plain",))
-@pytest.mark.parametrize("target", faults.CORRECT)
+@pytest.mark.parametrize("target", models.CORRECT)
 def test_correct_models_conform(target: Any) -> None:
     results = conforming(target, CONTRACT, parameters=DECLARED.get(target, {}))
     assert {law for law, r in results.items() if r.status != "held"} == SILENT.get(target, {"tied_weights_are_one"})
@@ -75,13 +76,13 @@ def test_the_message_says_what_was_got_and_what_should_be(fault: Any, law: str, 
 
 
 def test_what_has_no_loss_or_other_numbers_than_one_is_told() -> None:
-    class Logits(faults.TransformersShaped):
+    class Logits(models.TransformersShaped):
         loss = property(lambda self: self.nothing)  # raises AttributeError, as if it were not there
 
     result = judged("the_loss_is_the_mean_over_targets", Logits, contract=CONTRACT)
     assert result.status == "not_applicable" and "it has no loss" in result.message
 
-    class Each(faults.Plain):
+    class Each(models.Plain):
         def loss(self, ids: Any, targets: Any) -> Any:
             return self.per_token(self(ids), targets)
 

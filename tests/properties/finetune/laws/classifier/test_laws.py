@@ -13,26 +13,27 @@ from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
 from finetune.faults import classifiers as faults
+from finetune.faults.bases import classifiers as models
 from finetune.laws.classifier import laws as classifier
 from finetune.laws.classifier.laws import CONTRACT
 
 UNTYPED = {"segments_count", "no_segments_are_the_first"}
 SILENT = {  # laws that have nothing to say, since something is not declared or not there
-    faults.Plain: {"a_text_said_twice_has_the_same_mean"},
-    faults.Meaned: set(),
-    faults.RightSided: {
+    models.Plain: {"a_text_said_twice_has_the_same_mean"},
+    models.Meaned: set(),
+    models.RightSided: {
         "padding_in_front_changes_nothing", "training_draws_after_an_evaluation", "a_text_said_twice_has_the_same_mean", *UNTYPED,
     },
-    faults.LastByIds: {
+    models.LastByIds: {
         "padding_behind_changes_nothing", "the_ids_of_padding_do_not_matter", "a_word_with_the_id_of_padding_counts",
         "no_mask_means_no_padding", "the_pooling_is_the_stated_one", "a_text_said_twice_has_the_same_mean", *UNTYPED,
     },
-    faults.Convolved: {
+    models.Convolved: {
         "no_mask_means_no_padding", "the_pooling_is_the_stated_one", "a_text_said_twice_has_the_same_mean",
         "training_draws_after_an_evaluation", "what_moves_the_logits_has_a_gradient",
         "padding_adds_nothing_to_gradients", *UNTYPED,
     },
-    faults.Prompted: {"the_pooling_is_the_stated_one", "a_text_said_twice_has_the_same_mean", *UNTYPED},
+    models.Prompted: {"the_pooling_is_the_stated_one", "a_text_said_twice_has_the_same_mean", *UNTYPED},
 }  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def declared(target: Any) -> dict[str, Any]:
 
 
 @pytest.mark.thorough(keep=("Meaned", "Prompted"))
-@pytest.mark.parametrize("target", faults.CORRECT)
+@pytest.mark.parametrize("target", models.CORRECT)
 def test_correct_classifiers_conform(target: Any) -> None:
     results = conforming(target, CONTRACT, parameters=declared(target))
     assert {law for law, r in results.items() if r.status != "held"} == SILENT[target]
@@ -93,20 +94,20 @@ def test_the_message_says_what_was_got_and_what_should_be(fault: Any, law: str, 
     ("target", "law", "parameters", "words"),
     [
         (
-            faults.Convolved,
+            models.Convolved,
             "padding_adds_nothing_to_gradients",
             {},
             "build it with finetune.laws.classifier.logits_probe.make_target",
         ),
-        (faults.Convolved, "no_mask_means_no_padding", {}, "it wants attention_mask"),
-        (faults.Plain, "the_pooling_is_the_stated_one", {"pool": "best"}, "pool='best' is none of first, last, mean"),
+        (models.Convolved, "no_mask_means_no_padding", {}, "it wants attention_mask"),
+        (models.Plain, "the_pooling_is_the_stated_one", {"pool": "best"}, "pool='best' is none of first, last, mean"),
         (
-            faults.LastByIds,
+            models.LastByIds,
             "the_pooling_is_the_stated_one",
             {"side": "left", "pool": "last"},
             "it still tells places apart",
         ),
-        (faults.RightSided, "training_draws_after_an_evaluation", {}, "nothing is drawn"),
+        (models.RightSided, "training_draws_after_an_evaluation", {}, "nothing is drawn"),
     ],
 )
 def test_a_law_that_has_nothing_to_say_tells_why(target: Any, law: str, parameters: dict[str, Any], words: str) -> None:

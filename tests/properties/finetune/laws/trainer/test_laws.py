@@ -17,6 +17,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.faults import trainers as faults
+from finetune.faults.bases import trainers as loops
 from finetune.laws.trainer import laws as trainer
 from finetune.laws.trainer.laws import CONTRACT
 from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
@@ -24,9 +25,9 @@ from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, T
 SEEN_BY = {loop.__name__: law for loop, law in faults.SEEN_BY.items()}
 
 
-@pytest.mark.parametrize("target", faults.CORRECT, ids=lambda target: target.__name__)
+@pytest.mark.parametrize("target", loops.CORRECT, ids=lambda target: target.__name__)
 def test_correct_trainers_conform(target: Any) -> None:
-    results = conforming(target, CONTRACT, parameters=faults.DECLARED.get(target.__name__, {}))
+    results = conforming(target, CONTRACT, parameters=loops.DECLARED.get(target.__name__, {}))
     assert {r.status for r in results.values()} == {"held"}
 
 
@@ -76,7 +77,7 @@ def test_a_function_that_is_not_graded_is_told() -> None:
 
 def test_the_bounds_are_far_below_a_step() -> None:
     """A bound that grew to the size of a step could not fail."""
-    with Session(Implementation(faults.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
+    with Session(Implementation(loops.CORRECT[0], "under test", CONTRACT), effort="quick") as session:
         for dtype, largest in (("float32", 1e-3), ("float64", 1e-11)):
             case = ParameterCase({"N": 7}, options={"parts": 2}, dtype=dtype, seed=3)
             run = session.subject.run(case, spread=1.5, epochs=3, batch_size=3)
@@ -105,7 +106,7 @@ def test_counterexamples_are_programs_that_pass_on_a_correct_trainer() -> None:
 
 
 def test_an_evaluation_between_epochs_is_no_step() -> None:
-    class Evaluates(faults.Loop):
+    class Evaluates(loops.Loop):
         def batches(self, epoch: int) -> Any:
             with torch.no_grad():
                 self.loss(self.model, self.collated(list(range(len(self.examples)))))
