@@ -295,7 +295,7 @@ def list_laws(contract: str | None, markdown: bool) -> None:
         click.echo(laws_as_markdown(chosen), nl=False)
         return
     console = make_console()
-    whole = not console.is_terminal  # a line stays a line for whoever reads it through a pipe
+    whole = not console.is_terminal  # a line stays a line in a pipe
     for one in chosen:
         console.print(f"[bold]{one.name}[/] ({len(one.laws)} laws)")
         for law in one.laws:

@@ -13,7 +13,7 @@ The rooms, in the order in which a document passes through them::
     terms        typed terms, shapes, and the context that declares their symbols
     elaborate    syntax trees + context -> typed terms
     words        words of prose: which restrict, which do not, which were left over
-    inference    symbols that nobody declared: kinds and shapes from their use
+    inference    undeclared symbols: kinds and shapes from their use
     reading      declarations, assumptions and steps of a document
     lowering     terms at sizes -> nodes of the graph
     claims       the typed claim of a step

@@ -63,7 +63,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
 
 
 def _readings_of(step: Step) -> list[str]:
-    """What the step's symbols are read as that nobody declared."""
+    """What the step's undeclared symbols are read as."""
     return readings_of(step.context, (step.left, step.right, *(c for c, _ in step.assumed), *step.conditions))
 
 
@@ -72,7 +72,7 @@ def _read_as(readings: Sequence[str]) -> str:
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, strange: str) -> Finding:
-    """The finding with the readings that it rests on; nothing is refuted by a reading that nobody declared."""
+    """The finding with the readings that it rests on; nothing is refuted by an inferred reading."""
     text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
     verdict = found.verdict
     if verdict in (Verdict.REFUTED, Verdict.VACUOUS):
@@ -228,7 +228,7 @@ def check_document(
         require: "exact" or "proved" to ask for more than agreement.
         only: names of the steps to check; a name without its number means all that share it.
         necessity: also drop each hypothesis in turn; `evidence.figures["necessity"]` says which are needed.
-        infer: read symbols that nobody declared as their use suggests; what rests on such a reading names it and is
+        infer: read undeclared symbols as their use suggests; what rests on such a reading names it and is
             never refuted. Without it such a step is UNREADABLE.
 
     Returns:

@@ -45,7 +45,7 @@ that is expected); else 2 if one cannot be read or decided."""
               help="Processor time for one step; behind it the step is UNDECIDED.")  # fmt: skip
 @click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
 @click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
-@click.option("--strict", is_flag=True, help="Infer nothing: a step with a symbol that nobody declared is UNREADABLE.")
+@click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
 @click.option("--scaffold", is_flag=True, help="Write the declarations that the documents miss, and check nothing.")
 def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: tuple[str, ...], require: str | None,
            explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool,

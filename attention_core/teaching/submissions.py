@@ -15,7 +15,7 @@ from pathlib import Path
 from attention_core.declaration.implementation import TargetError
 
 LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "venv", "env")
-"""Folders of a submission that hold nobody's answer; hidden ones are left out, too."""
+"""Folders of a submission without anybody's answer; hidden ones are left out, too."""
 LARGEST = 200 << 20
 """Bytes of the largest submission that is judged: each is copied, so that the original stays as it was handed in."""
 

@@ -1,6 +1,6 @@
 """A test set that is read once: after a choice by dev, for that choice, and never to make one.
 
-What was read is written down beside the run; a second reading for another choice is refused, whoever starts it.
+What was read is written down beside the run; a second reading for another choice is refused.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class RunningText:
     """Stretches of `block` characters; an epoch has as many as fit beside one another, at places drawn anew.
 
     Args: ids (n,) of a text, n > block; block; seed. `batch(epoch, indices)` gives {"x", "y"}, tensors (B, block),
-        the same whoever asks. Raises: BadInput where the text is too short.
+        the same for every caller. Raises: BadInput where the text is too short.
     Example:
         >>> len(RunningText(np.arange(100), 32))
         3

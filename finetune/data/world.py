@@ -38,7 +38,7 @@ class World:
         corpus: biographies and lines of registers, one document each, of `taught` and `asked` people in a random order.
         taught: people with biographies whose questions are for fine-tuning.
         asked: people with biographies whose questions come in evaluation alone.
-        unknown: people without a biography or a question: nobody can know where they were born.
+        unknown: people without a biography or a question: where they were born cannot be known.
         places: all places; guessing one of them is right with probability 1 / their number.
     """
 

@@ -93,7 +93,7 @@ def train(
         count = min(every, setting.steps - trainer.step)
         try:
             trainer.run(stop_after=count)
-        except BadInput:  # the loss is not finite: a result, not an error of whoever asked
+        except BadInput:  # the loss is not finite: a result, not an error of the caller
             found["diverged"] = trainer.step
             break
         times.append((time.process_time() - start) / max(trainer.step - before, 1))

@@ -12,7 +12,7 @@ def quiet_libraries() -> Iterator[None]:
     """Within, transformers, datasets and huggingface_hub show no progress bar and no remark.
 
     Their switches are variables of the environment, which they read when they are imported: a library that is imported
-    already is left as it is, since whoever imported it may want to hear it.
+    already is left as it is, since its importer may want to hear it.
     """
     wishes = {
         "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "DATASETS_VERBOSITY": "error",

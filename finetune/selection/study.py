@@ -1,7 +1,8 @@
 """A study of Optuna as a list of trials that several processes share: waiting, running, done, failed with a reason.
 
-A combination of a grid is enqueued once; whoever asks first takes it. A running trial whose lock is free was broken
-off: it is failed and enqueued again, and its training goes on where it was. `Space` is what the trials are drawn from.
+A combination of a grid is enqueued once; the process that asks first takes it. A running trial whose lock is free was
+broken off: it is failed and enqueued again, and its training goes on where it was. `Space` is what the
+trials are drawn from.
 """
 
 from __future__ import annotations

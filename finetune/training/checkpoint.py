@@ -64,7 +64,7 @@ def save(path: str | Path, tree: Any) -> None:
     """Write a tree of values and tensors to one file, all or nothing.
 
     The bytes go to a file beside it, are flushed to the disk, and then take its place in one step of the file system:
-    whoever is killed on the way, or fills the disk, leaves the last whole file as it was.
+    a run that is killed on the way, or fills the disk, leaves the last whole file as it was.
 
     Args: path; tree, of dicts, lists, tuples, numbers, strings, None and tensors.
     Raises: BadInput where the file cannot be written (the old one is there as before), or holds something else.

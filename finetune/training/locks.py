@@ -74,7 +74,7 @@ def only_writer_of(path: str | Path) -> Iterator[None]:
 
 
 def lock_file(path: str | Path) -> Held:
-    """The lock of a file, once nobody else holds it. Raises: BadInput where the file cannot be made."""
+    """The lock of a file, once no other process holds it. Raises: BadInput where the file cannot be made."""
     handle = _open(path)
     fcntl.flock(handle, fcntl.LOCK_EX)
     return Held(handle)

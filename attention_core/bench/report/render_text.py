@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 EVERY = 10.0
-"""Seconds between two lines where nobody looks, as in the log of a CI run: enough to see that it lives, and at what."""
+"""Seconds between two lines without a terminal, as in the log of a CI run: enough to see that it lives, and at what."""
 
 
 class Telling:

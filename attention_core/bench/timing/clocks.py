@@ -122,7 +122,7 @@ CLOCKS = (
 class ClockGuard:
     """The clocks as they were before any kernel was loaded.
 
-    Example: ClockGuard().restore() is [], as long as nobody has replaced a clock.
+    Example: ClockGuard().restore() is [], as long as no clock was replaced.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ AGREEMENT = 0.25
 """The share of the effect that the low quantiles must show too."""
 PLAIN = ((4.0, math.log(1.1)), (1.0, math.log(2.0)))
 """A difference is plain where all blocks show this much at least (a tenth; a factor of two), and 1 lies so many times
-further away than the blocks lie apart. Blocks that drift together have no interval, as nobody knows how far the drift
+further away than the blocks lie apart. Blocks that drift together have no interval, as it is unknown how far the drift
 may go; but kernels that take turns drift alike, and what moved the ratio by that much has no reason to stand still."""
 LEAST_BLOCKS = 6
 """With fewer blocks no interval of the median has 95 %."""

@@ -85,7 +85,7 @@ class Workers:
         except (FrameError, OSError):
             raise Lost("its process ended, and the worker with it", self._read_note()) from None
         finally:
-            if not finished:  # also where the caller stops reading: what is left unread belongs to nobody
+            if not finished:  # also where the caller stops reading: what is left unread belongs to no reader
                 self._stop()
 
     def _start(self) -> None:

@@ -125,7 +125,7 @@ def fails_without_keys(implementation: Implementation, results: Sequence[LawResu
         return []
     if implementation.sizes is not None:
         return []
-    return [f"it raises only where there is no key: if that is meant, declare --sizes '{SOME_KEY}'"]
+    return [f"it raises an error only where there is no key: if that is meant, declare --sizes '{SOME_KEY}'"]
 
 
 WITHOUT_KEYS, SOME_KEY = "an_empty_key_sequence_leaves_dead_rows", "n_kv >= 1"
@@ -138,7 +138,7 @@ def known_of_others(
 ) -> list[str]:
     """A sentence on refuted laws that the kernels a target calls, or comes from, are known to break, with what to do.
 
-    Code that calls none of them has its own fault, whoever else has one like it.
+    Code that calls none of them has its own fault, even if another package has one like it.
     """
     names, calls = [law.name for law in refuted], description.get("calls") or []
     if not names or not calls or implementation.array != "torch" or implementation.contract != "attention":

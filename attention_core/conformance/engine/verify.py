@@ -412,7 +412,7 @@ def _in_form(
     implementation: Implementation, changes: Mapping[str, Any], effort: str, seed: int, progress: OnResult | None
 ) -> Report:
     """The report on a target under another form; what it cannot be called with is the report's error."""
-    if implementation.dead_rows == usual_dead_rows(implementation.contract):  # where nobody declared it
+    if implementation.dead_rows == usual_dead_rows(implementation.contract):  # where it is not declared
         changes = {"dead_rows": "", **changes}
     for name in ("causal", "masked_nan"):
         if getattr(implementation, name) == usual(name, implementation.contract):

@@ -23,7 +23,7 @@ def read_construction(name: str, description: Mapping[str, Any], declared: Mappi
     """The arguments of a constructor; `declared` holds what `--config` gives.
 
     Raises:
-        TargetError: a parameter without a default that nobody fills; the text names the option that does.
+        TargetError: a parameter that has no default and gets no value; the text names the option that does.
 
     Example:
         >>> taken = {"kind": "POSITIONAL_OR_KEYWORD", "default": False, "value": None}

@@ -117,7 +117,7 @@ class Form:
         output: which result is the output.
         grouped: whether keys and values may have fewer heads.
         multiple: what the number of heads is a multiple of.
-        others: parameters that nobody gives.
+        others: parameters that get no value.
         weights: the flag that was found to ask for the weights, or "".
     """
 

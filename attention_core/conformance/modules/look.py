@@ -35,7 +35,7 @@ def read_call(
     """The form of a call by the names of a forward's parameters; `given` holds what `--arg` passes.
 
     Raises:
-        TargetError: a parameter without a default that nobody fills.
+        TargetError: a parameter that has no default and gets no value.
     """
     plain = [p for p in parameters or () if not p["kind"].startswith("VAR_")]
     if not any(p["kind"] != "KEYWORD_ONLY" for p in plain):  # forward(*args, **options): the contract's own names
@@ -125,7 +125,7 @@ def first_look(subject: ModuleSubject) -> Form:
     """The form of a module; the contract's own where it cannot be built or called at all.
 
     Raises:
-        TargetError: a parameter of the constructor, of its config or of the forward that nobody fills.
+        TargetError: a parameter of the constructor, of its config or of the forward that gets no value.
     """
     implementation = subject.implementation
     construction = read_construction(implementation.name, subject.description, implementation.config)

@@ -173,7 +173,7 @@ def print_counterexamples(console: Console, report: Report, everything: bool) ->
 def readable(snippet: str) -> tuple[str, int]:
     """A snippet as it is where people can read it, else with comments for its long lines; how many there are.
 
-    A line cut short would be an error of syntax to whoever copies it.
+    A line cut short would be a syntax error when it is copied.
 
     Example:
         >>> readable("a = 1")

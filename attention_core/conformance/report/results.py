@@ -53,7 +53,7 @@ class Report:
         first_look: what a few calls found before any law; None where the contract has no first look.
         under_found: the report under the conventions that the first look found, where these were judged as well.
         notes: what else is to be said of how it was tested.
-        untested: parameters that no law tests and that nobody accepted.
+        untested: parameters that no law tests and that were not accepted.
         accepted_untested: those that were accepted.
         constructed: those of them that are parameters of a constructor.
         fixed: NAME=VALUE of what every module was built with: the verdict speaks of these values alone.

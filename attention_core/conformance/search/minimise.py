@@ -82,7 +82,7 @@ class Reducer:
 def minimise(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
     """Smaller cases, then plainer ones, that still fail in the same way, again and again, until there are none."""
     left = allowance(found.violation, calls)
-    # Gone into while nobody could read the case; none where nothing is to be shrunk at all.
+    # Entered while the case could not be read; none where nothing is to be shrunk at all.
     further = allowance(found.violation, max(SHRINK_CALLS // 2 - calls, 0)) if calls else 0
     reducer = Reducer(law, contract, subject, space, found, left, further)
     return reducer.rounds(found, lambda case: case.smaller(), lambda case: case.plainer())

@@ -228,7 +228,7 @@ def bind(implementation: Implementation, description: Mapping[str, Any]) -> Bind
     """Read the claims of a target from its description.
 
     Raises:
-        TargetError: the target is not callable, or has a parameter without default that nobody fills.
+        TargetError: the target is not callable, or has a parameter without default that gets no value.
     """
     binding = replace(_read_claims(implementation, description), is_module=bool(description.get("is_module")))
     return replace(binding, claims=binding.claims | {"is_causal"}) if implementation.always_causal else binding

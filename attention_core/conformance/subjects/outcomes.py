@@ -149,7 +149,7 @@ def is_refusal(types: tuple[str, ...], message: str, homes: tuple[str, ...] = ()
     """
     if any(t in types for t in REFUSALS):
         return True
-    if "RecursionError" in types:  # a RuntimeError by descent, but nobody raises it to decline
+    if "RecursionError" in types:  # a RuntimeError by descent, but it is never raised to decline
         return False
     foreign = [t for t, home in zip(types, homes, strict=False) if not of_python(home)]
     if any(map(INTERNAL_NAMES.search, foreign)) or INTERNAL_WORDS.search(message):

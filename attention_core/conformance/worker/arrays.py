@@ -33,7 +33,7 @@ def other_values(array: Any, full_like: Callable[..., Any]) -> Any:
 def weighted_sum(torch: Any) -> Any:
     """A function of autograd that stands for <out, cotangent>: its backward hands on the cotangent itself, as it lies.
 
-    Its value is 0 and nobody reads it.
+    Its value is 0 and it is never read.
     """
 
     def forward(context: Any, out: Any, cotangent: Any) -> Any:

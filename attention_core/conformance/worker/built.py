@@ -1,7 +1,7 @@
 """Builds what a factory's constructor asks for, on the side of the code under test: config objects that know little.
 
 A config is built from values by name alone. What a constructor reads of it is kept, so that the suite can hand over
-just that; what nobody gave is an AttributeError that says so.
+just that; what was not given is an AttributeError that says so.
 """
 
 from __future__ import annotations

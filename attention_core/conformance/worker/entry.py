@@ -85,7 +85,7 @@ def fork_spare(executor: Executor, pipes: tuple[int, int], others: tuple[int, in
     try:
         end_with_the_starting_thread()
         null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (1, 2):  # what it prints is nobody's last words
+        for descriptor in (1, 2):  # what it prints is not taken for anybody's last words
             os.dup2(null, descriptor)
         for descriptor in others:
             os.close(descriptor)
@@ -114,7 +114,7 @@ def serve(read: int, write: int, spare: tuple[int, ...] = ()) -> None:
             answer_in_a_child(executor, request["trial"], write)
             continue
         response = executor.run(request)
-        if os.getpid() != own:  # the target has forked and come back in the child, which nobody asked
+        if os.getpid() != own:  # the target has forked and come back in the child
             os._exit(1)
         wire.send(write, response)
 

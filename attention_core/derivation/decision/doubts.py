@@ -5,8 +5,8 @@ that may restrict its symbols, and no convention in use makes it true.
 
 Steps that define a symbol or restrict it: `k = 2 q` or `A x = b` where nothing is known of k and b.
 
-"For all k and q, k = 2 q" is a claim that nobody makes. Where nothing else determines k, such a display defines it, or
-is an equation that restricts it, whatever the words around it say.
+"For all k and q, k = 2 q" is not a claim that an author makes. Where nothing else determines k, such a display
+defines it, or is an equation that restricts it, whatever the words around it say.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Monte Carlo decisions with both error rates.
 
 Steps with `% check: mc`: both sides are averages, and random samples test whether they can be what is claimed.
-Whoever passes is STATISTICAL with both error rates; a variance bound must be proved, else the step stays undecided.
+What passes is STATISTICAL with both error rates; a variance bound must be proved, else the step stays undecided.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Declarations of symbols that nobody declared, from how the section around a display uses them.
+r"""Declarations of undeclared symbols, from how the section around a display uses them.
 
 A reading, not a hypothesis: what holds under it is reported with it, and nothing is refuted by it alone. One line
 that declares the symbol replaces it.
@@ -133,7 +133,7 @@ class Inference:
     def supply(
         self, context: Context, place: int, statement: DisplayStatement, left: bool = True, alone: bool = False
     ) -> DisplayStatement:
-        """Declare what a statement needs and nobody declared.
+        """Declare the undeclared symbols that a statement needs.
 
         Args:
             context: What is declared; it is changed.
@@ -470,7 +470,7 @@ def _sizes_of(symbol: Symbol) -> Iterable[Size]:
 
 
 def readings_of(context: Context, exprs: Iterable[object]) -> list[str]:
-    """What the symbols that some expressions rest on are read as, where nobody declared them."""
+    """What the undeclared symbols that some expressions rest on are read as."""
     found = {name for expr in exprs for name in all_names(expr)}
     fresh = set(found)
     while fresh:

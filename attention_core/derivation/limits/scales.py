@@ -182,7 +182,7 @@ def is_zero(value: Coefficient) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    r"""e^{sum c t^e (log t)^q} t^power (log t)^logs; `vague` counts factors that tend to 0, nobody knows how fast.
+    r"""e^{sum c t^e (log t)^q} t^power (log t)^logs; `vague` counts factors that tend to 0 at an unknown rate.
 
     `big` holds (e, q, c) with growing t^e (log t)^q, the fastest first.
     """

@@ -1,6 +1,6 @@
 r"""The Let-paragraphs that a document misses, to be corrected by whoever knows what is meant.
 
-One paragraph for each section, with all symbols that its displays use and nobody declared, as they would be inferred.
+One paragraph for each section, with all undeclared symbols of its displays, as they would be inferred.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class _Walk:
     codes: list[Code]  # those that are not passed yet
     remarks: list[Remark]
     words: str  # all prose
-    inference: Inference | None = None  # of symbols that nobody declared
+    inference: Inference | None = None  # of undeclared symbols
     judge: Judge | None = None
     out: list[Step | Unread] = field(default_factory=list)
     read: set[int] = field(default_factory=set)

@@ -21,7 +21,7 @@ class Caveat:
     `names` are the declared symbols it is about, None where it names none and may be about all; `formula` is a relation
     that can be tried as a hypothesis; `random` says that it may tell how a symbol is random; `plain` that it was meant
     as an assumption beyond doubt, so that even a step that is expected to be refuted depends on it. `words` are those
-    that nobody knows to be harmless: such a caveat is the last that is looked at.
+    that is not known to be harmless: such a caveat is the last that is looked at.
     """
 
     line: int
@@ -117,7 +117,7 @@ class Context:
     failed: list[Failed] = field(default_factory=list)  # declarations above that could not be read
     applied: int = 0  # how often functions of the document have been applied in the step that is read
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
-    inferred: dict[str, str] = field(default_factory=dict)  # symbols that nobody declared, and what they are read as
+    inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
 
     def copy(self) -> Context:
         """A context of its own with the same content."""

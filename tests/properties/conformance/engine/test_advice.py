@@ -169,7 +169,9 @@ EMPTY = ("an_empty_key_sequence_leaves_dead_rows",)
 def test_an_exception_without_keys_alone_is_declared_by_sizes() -> None:
     report = check_implementation(Implementation(largest_first), effort="quick", seed=0, laws=EMPTY)
     assert report.verdict == "refuted"
-    assert report.advice == ["it raises only where there is no key: if that is meant, declare --sizes 'n_kv >= 1'"]
+    assert report.advice == [
+        "it raises an error only where there is no key: if that is meant, declare --sizes 'n_kv >= 1'"
+    ]
 
 
 @pytest.mark.parametrize(

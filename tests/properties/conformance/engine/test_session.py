@@ -98,7 +98,7 @@ def test_the_pool_is_taken_where_a_compiler_is_known_and_can_be_chosen(folder: P
             assert session.subject.implementation.shapes == shapes
         scaled._torchdynamo_orig_callable = scaled  # type: ignore[attr-defined]  # what torch.compile leaves on its result
     assert "as torch.compile compiles a program for each" in session.notes[0]
-    assert session.implementation.shapes == "auto"  # what nobody declared is in no command that the report gives
+    assert session.implementation.shapes == "auto"  # what is not declared is in no command that the report gives
 
 
 def test_the_pool_follows_the_arrays_that_the_first_look_found(folder: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_wrong_module_of_grouped_heads_is_shrunk_and_keeps_a_head_of_keys(seed
 @pytest.mark.thorough(keep=("1",))
 @pytest.mark.parametrize("seed", range(3))
 def test_a_module_with_dropout_of_its_own_is_judged_in_evaluation_mode(seed: int) -> None:
-    results = conforming(faults.with_dropout, CONTRACT, seed=seed, parameters=WEIGHTS)
+    results = conforming(bases.with_dropout, CONTRACT, seed=seed, parameters=WEIGHTS)
     assert results["training_without_dropout_is_evaluation"].status == "held"
 
 

@@ -1,4 +1,4 @@
-"""Symbols that nobody declared: what they are read as, and which verdicts such a reading allows."""
+"""Undeclared symbols: what they are read as, and which verdicts such a reading allows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_right_step_holds_under_the_reading_that_it_names(formula: str, read_a
     ],
 )
 def test_what_may_be_wrong_is_neither_accepted_nor_refuted(formula: str) -> None:
-    """A reading that nobody declared refutes nothing, and does not make symbols independent of one another."""
+    """An inferred reading refutes nothing, and does not make symbols independent of one another."""
     step = check(f"$$ {formula} $$").steps[0]
     assert step.verdict in ("UNDECIDED", "UNREADABLE"), (step.verdict, step.evidence.text)
 
