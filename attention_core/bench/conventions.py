@@ -24,8 +24,11 @@ PYTHON = re.compile(r" \(in Python [^()]*\)")
 def conventions(name: str) -> list[tuple[str, str]]:
     """What stands behind the @ of a kernel's name: fields and their texts.
 
-    Raises: TargetError for a word that says nothing. Example: conventions("f.py:f@layout=bnhd") is
-    [("layout", "bnhd")].
+    Raises: TargetError for a word that says nothing.
+
+    Example:
+        >>> conventions("f.py:f@layout=bnhd")
+        [('layout', 'bnhd')]
     """
     found: list[tuple[str, str]] = []
     for word in filter(None, name.partition("@")[2].split(",")):

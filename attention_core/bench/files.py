@@ -14,7 +14,12 @@ from attention_core.declaration.implementation import TargetError
 
 
 def beside(path: Path) -> Path:
-    """Where a file is written before it takes its name. Example: beside(Path("r.json")).parent is Path(".")."""
+    """Where a file is written before it takes its name.
+
+    Example:
+        >>> beside(Path("r.json")).name.startswith(".r.json.")
+        True
+    """
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 

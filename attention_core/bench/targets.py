@@ -87,7 +87,7 @@ def read_target(text: str, device: str = "cpu") -> Named:
 
     Args: device, where it runs if it declares none of its own.
 
-    Raises: TargetError where it names nothing. Example: read_target("torch:flash").origin.
+    Raises: TargetError where it names nothing.
     """
     with bench_words(text):
         return _read_target(text, device)

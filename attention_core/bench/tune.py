@@ -72,7 +72,9 @@ WINDOWS = (256, 2048)
 def fallback(why: str, n: int, dtype: torch.dtype) -> Inputs:
     """Inputs of length n for which torch takes its unfused kernel, for one of the reasons `WHY`.
 
-    Example: fallback("width", 16, torch.float32)[2].shape is (1, 4, 16, 32).
+    Example:
+        >>> fallback("width", 16, torch.float32)[2].shape
+        torch.Size([1, 4, 16, 32])
     """
     generator = torch.Generator().manual_seed(n)
 
@@ -228,7 +230,6 @@ def tune(
 
     Args: device, "cpu" (other devices keep torch's choice); clock; seconds, for each pair of functions.
     Yields: (class, numbers as `choice.read_table` gives them). Raises: ValueError for another device.
-    Example: dict(tune("cpu", WallClock(), 0.1, ("float32",))) has the classes cpu/float32/forward and .../both.
     """
     if device != "cpu":
         raise ValueError(f"only the processor is tuned, got {device!r}: elsewhere auto is torch's own choice")

@@ -65,8 +65,6 @@ def verdict(named: Named, effort: str, seed: int, timeout: float, known: Known |
 
     The hint, if there is one, says in a line each what would explain a refutation: other conventions, gradients that
     are not there, faults that known kernels have too. Stale are the laws among `known` that hold after all.
-
-    Example: verdict(read_target("torch:flash"), "quick", 0, 60.0)["verdict"] is "conforms".
     """
     known = known or {}
     # Only the verdict is wanted: `verify` makes the counterexamples small.
@@ -126,7 +124,7 @@ def shadowing_files(*folders: Path) -> list[str]:
 def source(named: Named) -> str:
     """The digest of the file that a kernel is in; "" for one that a module's name stands for.
 
-    Example: two runs whose digests differ did not time the same kernel, whatever it is called.
+    Two runs whose digests differ did not time the same kernel, whatever it is called.
     """
     path = Path(named.origin.rpartition(":")[0])
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""

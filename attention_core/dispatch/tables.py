@@ -61,7 +61,7 @@ LEAST = 1e5
 def tuning_file() -> Path:
     """Where this machine's own table lies: $ATTENTION_CORE_TUNING, or tuning.json in the user's cache folder.
 
-    Example: with XDG_CACHE_HOME=/c it is /c/attention-core/tuning.json.
+    With XDG_CACHE_HOME=/c it is /c/attention-core/tuning.json.
     """
     if named := os.environ.get("ATTENTION_CORE_TUNING"):
         return Path(named)
@@ -151,7 +151,10 @@ def _entry(device: str, dtype: torch.dtype, gradients: bool) -> Mapping[str, flo
 def entry_of(query: Tensor, key: Tensor, value: Tensor) -> Mapping[str, float] | None:
     """The numbers of the class of a call, by the dtype it is computed in; None for a class without measurements.
 
-    Example: entry_of(q, k, v) is that of "cpu/float32/forward" for float32 on the CPU without gradients.
+    Example:
+        >>> x = torch.zeros(1, 1, 2, 4)
+        >>> entry_of(x, x, x) is table().get("cpu/float32/forward")
+        True
     """
     return _entry(query.device.type, computed_in(query, key, value), wants_gradients(query, key, value))
 
@@ -161,7 +164,6 @@ def computed_in(query: Tensor, key: Tensor, value: Tensor) -> torch.dtype:
 
     Both lengths must lie between those that were measured, with as many queries as keys: one query pays for turning
     all keys.
-    Example: computed_in(q, k, v) is torch.float32 for bfloat16 with gradients on a processor with AVX2 alone.
     """
     if query.dtype not in HALVES:
         return query.dtype
@@ -186,7 +188,10 @@ def work_of(query: Tensor, key: Tensor, value: Tensor) -> float:
 def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
     """Why torch's default would take its unfused kernel for these inputs, one of `WHY`; None where it would not.
 
-    Example: falls_back(q[0], k[0], v[0]) is "axes".
+    Example:
+        >>> x = torch.zeros(1, 4, 2, 8)
+        >>> falls_back(x, x, x), falls_back(x[0], x[0], x[0]), falls_back(x, x, x[..., :4])
+        (None, 'axes', 'width')
     """
     if query.ndim != 4:
         return "axes"
@@ -203,7 +208,7 @@ def falls_back(query: Tensor, key: Tensor, value: Tensor) -> str | None:
 def is_short(query: Tensor, key: Tensor, value: Tensor, n: int) -> bool:
     """Whether n tokens, the longer sequence of a call, are so few that torch's unfused kernel is faster.
 
-    Example: with bfloat16 and gradients is_short(q, k, v, 128), where it has fewer passes.
+    With bfloat16 and gradients it has fewer passes.
     """
     entry = entry_of(query, key, value)
     return entry is not None and entry["short_from"] <= n <= entry["short_to"]
@@ -243,7 +248,7 @@ def folds(mask: Tensor | Mask | None) -> bool:
 def cheapest(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[int, float]:
     """The block of queries with which cutting a mask costs least, and that cost beside the mask written out.
 
-    Kept with the mask. Example: cheapest(q, k, v, sliding_window(256))[0] is 128, cheapest(q, k, v, prefix(9))[0] 256.
+    Kept with the mask.
     """
     entry = entry_of(query, key, value)
     if entry is None or not (query.numel() and key.numel() and value.numel()):
@@ -278,7 +283,7 @@ def _cost(query: Tensor, key: Tensor, value: Tensor, mask: Mask, block: int, ent
 def choose(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Mask | None) -> str:
     """The kernel for a checked call.
 
-    Example: choose(q, k, v, sliding_window(256)) is "core:block_sparse" for 4096 tokens.
+    A window of 256 among 4096 tokens goes to "core:block_sparse".
     """
     entry = entry_of(query, key, value)
     work = work_of(query, key, value)

@@ -87,7 +87,11 @@ def block_sparse_written(
     Args: attn_mask, bool, True = attend, or numbers, which leave nothing to skip and go to `fused_attention`;
         is_causal: j <= i, together with the mask; the rest as there.
     Raises: ValueError as `dot_product_attention`.
-    Example: block_sparse_written(q, k, v, blocks) with a bool tensor `blocks` that is mostly False.
+
+    Example:
+        >>> x = torch.randn(1, 1, 256, 8)
+        >>> block_sparse_written(x, x, x, torch.ones(256, 256, dtype=torch.bool).tril()).shape
+        torch.Size([1, 1, 256, 8])
     """
     check_shapes(query, key, value, enable_gqa)
     mask: Mask | None = Causal("top_left") if is_causal else None
@@ -131,7 +135,11 @@ def without_numbers(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None
     """The answer where one of the inputs is empty: by the definition, since there is next to nothing to compute.
 
     Heads without channels (d = 0) still have weights, which are equal, and a mask that counts.
-    Example: without_numbers(q[..., :0], k[..., :0], v, causal(), None) are means of the values so far.
+
+    Example:
+        >>> empty, v = torch.zeros(1, 1, 2, 0), torch.tensor([[[[1.0], [3.0]]]])
+        >>> without_numbers(empty, empty, v, Causal("top_left"), None).flatten().tolist()
+        [1.0, 2.0]
     """
     batch = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3]) or ()
     q, k, v = (four_axes(x, batch) for x in (query, key, value))

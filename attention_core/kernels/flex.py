@@ -55,7 +55,6 @@ def flex_structured_attention(
         or as other numbers (docs/findings.md, 17).
     Raises: ValueError for sizes, heads, a mask or a block that contradict each other; NotImplementedError for gradients
         and float64 on a processor, and for forward-mode derivatives; RuntimeError where there is no compiler.
-    Example: flex_structured_attention(q, k, v, sliding_window(256)).
     Source: Dong et al., "Flex Attention: A Programming Model for Generating Optimized Attention Kernels" (2024).
     """
     grouped = query.ndim >= 3 and key.ndim >= 3 and query.shape[-3] != key.shape[-3]
@@ -99,7 +98,7 @@ def flex_written(
 
     Args: attn_mask, bool, True = attend, or numbers, which leave nothing to skip and go to `fused_attention`;
         is_causal: j <= i, together with the mask; the rest as there.
-    Raises: as there. Example: flex_written(q, k, v, blocks) with a bool tensor `blocks` that is mostly False.
+    Raises: as there.
     """
     check_shapes(query, key, value, enable_gqa)
     _check_block(block, compiled)

@@ -35,7 +35,11 @@ def suits_row_blocks(query: Tensor, key: Tensor, value: Tensor, scale: float = 1
     Results are written into place, which neither gradients nor what only looks like a tensor (a compiler's, that of
     torch.func) nor a trace can follow, and autocast would round. A scale of 0 or NaN is a factor that a product does
     without: what is NaN would be lost.
-    Example: suits_row_blocks(q, k, v) for q, k (1, 8, 512, 64), v (1, 8, 512, 32) of float32, none with gradients.
+
+    Example:
+        >>> x = torch.zeros(1, 8, 512, 64)
+        >>> suits_row_blocks(x, x, x[..., :32]), suits_row_blocks(x[..., :8, :], x, x[..., :32])
+        (True, False)
     """
     tensors = query, key, value
     return (
@@ -60,7 +64,12 @@ def row_blocks(
     """softmax(scale q k^T) v for checked inputs that suit, `rows` queries at a time, all scores of a row at once.
 
     Holds rows * n_kv numbers beside the result.
-    Example: row_blocks(q, k, v, 0.125).shape is (1, 8, 512, 32) for the inputs above.
+
+    Example:
+        >>> x = torch.zeros(1, 8, 512, 64)
+        >>> row_blocks(x, x, x[..., :32], 0.125).shape
+        torch.Size([1, 8, 512, 32])
+
     Source: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), section 2, by queries alone.
     """
     (B, H, n_q, _), (n_kv, d_v) = query.shape, value.shape[-2:]
@@ -96,7 +105,12 @@ def fused_attention(
     kernel, empty inputs to `dot_product_attention`.
 
     Args, Returns, Raises: as `dot_product_attention`. Masked NaN values give NaN, as in torch.
-    Example: fused_attention(q, k, v, enable_gqa=True) with q (1, 32, 1, 128), k and v (1, 8, 4096, 128).
+
+    Example:
+        >>> q, kv = torch.zeros(1, 4, 1, 8), torch.zeros(1, 2, 5, 8)
+        >>> fused_attention(q, kv, kv, enable_gqa=True).shape
+        torch.Size([1, 4, 1, 8])
+
     Source: Dao et al., "FlashAttention" (2022); Shazeer, "Fast Transformer Decoding" (2019) shares key heads.
     """
     check_dropout(dropout_p)

@@ -59,7 +59,11 @@ def in_float32(function: Callable[..., Tensor], query: Tensor, key: Tensor, valu
     """function(query, key, value, *args), computed in float32 if all three are of one dtype of two bytes.
 
     Under autocast, which would turn them back, it is left off, unless that turns them to another dtype than theirs.
-    Example: in_float32(block_sparse_attention, q, k, v, sliding_window(256)).dtype is q.dtype.
+
+    Example:
+        >>> x = torch.ones(1, 1, 2, 4, dtype=torch.bfloat16)
+        >>> in_float32(fused_attention, x, x, x).dtype
+        torch.bfloat16
     """
     dtype, device = query.dtype, query.device.type
     if dtype not in HALVES or key.dtype != dtype or value.dtype != dtype:

@@ -31,7 +31,6 @@ def block_mask(mask: Mask, n_q: int, n_kv: int, device: torch.device, block: int
     Args: n_q, n_kv >= 1; block, of queries and of keys. Returns: a BlockMask of one sequence, or of as many as the mask
         has, and one head. Memory: linear in n_q, beside one number for each pair of blocks.
     Raises: ValueError as `mask.dense`.
-    Example: block_mask(causal(), 256, 256, query.device).kv_num_blocks is [[[1, 1]]]: the diagonal asks, one is full.
     Source: Dong et al., "Flex Attention" (2024), section 3.2.
     """
     known: dict[Any, BlockMask] = mask.__dict__.setdefault("_blocks", {})

@@ -64,7 +64,10 @@ def extent_of_pairs(attend: Bool[Tensor, "*batch n_q n_kv"]) -> Extent:
 def extent_of_segments(ids: Int[Tensor, "B n"], start: int, n_q: int, n_kv: int) -> Extent:
     """From the first to the last of the first n_kv tokens that has the query's id; the query stands at start + i.
 
-    Example: for ids 7, 7, 8 and start 0: first is 0, 0, 2 and end 2, 2, 3.
+    Example:
+        >>> seen = extent_of_segments(torch.tensor([[7, 7, 8]]), 0, 3, 3)
+        >>> seen.first.tolist(), seen.end.tolist()
+        ([[0, 0, 2]], [[2, 2, 3]])
     """
     ids, B = ids.cpu(), ids.shape[0]
     _, named = torch.unique(ids, return_inverse=True)

@@ -91,7 +91,6 @@ def kept_masks(mask: Mask, cut: Tiling, dtype: torch.dtype, device: torch.device
 
     Kept with the plan, which is kept with the mask. The tensors that are kept are none of inference mode, since a later
     call may want gradients.
-    Example: kept_masks(mask, plan(mask, 4096, 4096), torch.float32, query.device).
     """
     known: tuple[Tensor | None, ...] | None = cut.kept.get((dtype, device))
     if known is not None:

@@ -27,7 +27,11 @@ class Mask(ABC):
     def dense(self, n_q: int, n_kv: int, device: torch.device | None = None) -> Bool[Tensor, "..."]:
         """Write the set out: bool, True = attend, (n_q, n_kv), or (B, 1, n_q, n_kv) where sequences differ.
 
-        Raises: ValueError where the sizes contradict the mask. Example: causal().dense(2, 3).
+        Raises: ValueError where the sizes contradict the mask.
+
+        Example:
+            >>> causal().dense(2, 3).tolist()
+            [[True, False, False], [True, True, False]]
         """
 
     def part(
@@ -289,7 +293,12 @@ def prefix(P: int, align: Align = "top_left") -> Mask:
     """Both directions within the first P keys, causal after: {(i, j) : j < P or j <= i + o}.
 
     Args: P >= 0, a number of keys. Raises: ValueError for P < 0, unknown align.
-    Example: prefix(0) is causal(). Source: Raffel et al., "T5" (2020), section 3.2.1.
+
+    Example:
+        >>> bool((prefix(0).dense(3, 3) == causal().dense(3, 3)).all())
+        True
+
+    Source: Raffel et al., "T5" (2020), section 3.2.1.
     """
     return Prefix(count("P", P, least=0), checked_align(align))
 

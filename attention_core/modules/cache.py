@@ -19,8 +19,14 @@ class KeyValueCache:
     With a window W, token i attends to its last W tokens, its own included, and older ones are dropped.
 
     Args: window, a number of tokens W >= 1, or None for all. Raises: ValueError for W < 1.
-    Example: cache = KeyValueCache(); cache(q[..., :3, :], k[..., :3, :], v[..., :3, :]), then
-        cache(q[..., 3:, :], k[..., 3:, :], v[..., 3:, :]), are the rows of one causal pass.
+
+    Example:
+        >>> x, cache = torch.randn(1, 1, 5, 4), KeyValueCache()
+        >>> steps = [cache(part, part, part) for part in (x[..., :3, :], x[..., 3:, :])]
+        >>> whole = dot_product_attention(x, x, x, is_causal=True)
+        >>> bool(torch.allclose(torch.cat(steps, -2), whole, atol=1e-5))
+        True
+
     Source: Shazeer, "Fast Transformer Decoding" (2019), section 2.4; the window is Mistral's rolling buffer
         (Jiang et al., 2023, section 2).
     """

@@ -38,7 +38,12 @@ def init_qkv_proj(n_embd: int) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
 def pairwise_similarities(
     Q: Float[Tensor, "*#batch n_q d"], K: Float[Tensor, "*#batch n_kv d"]
 ) -> Float[Tensor, "*batch n_q n_kv"]:
-    """A = Q K^T: every query with every key. Example: a = q . k for one of each."""
+    """A = Q K^T: every query with every key.
+
+    Example:
+        >>> pairwise_similarities(torch.eye(2), torch.tensor([[1.0, 2.0]])).tolist()
+        [[1.0], [2.0]]
+    """
     return Q @ K.transpose(-2, -1)
 
 

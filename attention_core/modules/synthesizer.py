@@ -43,7 +43,7 @@ def synthesizer_attention(
 
     Args: hidden (B, H, m, d); value (B, H, n, d_v), n >= m; w2, b2 as `synthesized_scores`; dropout_p of weights.
     Returns: (B, H, m, d_v). Raises: ValueError for n > L or m > n.
-    Example: with w2 and b2 zero every row is the mean of the values so far.
+    With w2 and b2 zero every row is the mean of the values so far.
     Source: CS224n, assignment 5, equation 5; Tay et al., "Synthesizer" (2020), section 3.1.1 (dense), there without
         b_1 and b_2.
     """

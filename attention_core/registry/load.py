@@ -34,7 +34,11 @@ def load(name: str) -> Callable[..., Tensor]:
     """The function of a kernel, imported when first asked for.
 
     Raises: ValueError for a name that no row has or whose row `attention` cannot call; Unavailable where the
-        kernel cannot run on this machine. Example: load("core:tiled") is `tiled_attention`.
+        kernel cannot run on this machine.
+
+    Example:
+        >>> load("core:tiled").__name__
+        'tiled_attention'
     """
     rows = {row.name: row for row in KERNELS}
     if name not in rows or not answers(rows[name]):

@@ -36,7 +36,12 @@ def curve(answers: Sequence[Answer], correct: Sequence[bool]) -> list[Point]:
 
     Answers with equal log-probability are given or withheld together.
     Raises: BadInput where there is no answer, or not as many marks as answers.
-    Example: two answers at -1 (right) and -2 (wrong) give the points (1 answered, 1 right) and (2, 1).
+
+    Example:
+        >>> points = curve([Answer("Rome", -1.0), Answer("Bonn", -2.0)], [True, False])
+        >>> [(point.answered, point.right) for point in points]
+        [(1, 1), (2, 1)]
+
     Source: El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Classification" (2010): risk by coverage.
     """
     if not answers or len(answers) != len(correct):
@@ -54,7 +59,11 @@ def curve(answers: Sequence[Answer], correct: Sequence[bool]) -> list[Point]:
 def threshold_for(points: Iterable[Point], precision: float) -> float:
     """The threshold that answers the most questions with at least this precision; infinity where none does.
 
-    Choose it on questions that are not those it is judged on. Example: threshold_for(curve(...), 0.9).
+    Choose it on questions that are not those it is judged on.
+
+    Example:
+        >>> threshold_for(curve([Answer("Rome", -1.0), Answer("Bonn", -2.0)], [True, False]), 0.9)
+        -1.0
     """
     fitting = [p for p in points if p.precision >= precision]
     return max(fitting, key=lambda p: p.answered).threshold if fitting else math.inf
@@ -98,7 +107,9 @@ def consider(
 ) -> list[Considered]:
     """Each answer with whether a document names the person, and whether one that does names the place, if it is known.
 
-    Example: consider(["Where was A born?"], ["X"], [Answer("X", -1.0)], ["A was born in X ."])[0].place_with_name.
+    Example:
+        >>> consider(["Where was A born?"], ["X"], [Answer("X", -1.0)], ["A was born in X ."])[0].place_with_name
+        True
     """
     found = []
     for question, place, answer in zip(questions, places, given, strict=True):

@@ -313,7 +313,6 @@ def run_of(config: ClassifyConfig, say: Callable[[str], None] = print) -> Run:
     """Read data and model, and say what there is: label counts, the majority baseline, leaks.
 
     Raises: BadInput for whatever is wrong with them.
-    Example: run_of(ClassifyConfig("TinyBERT_General_4L_312D", "data/sst", method="lora")).train().best.
     """
     sides = data_of(config)
     run = Run(config, sides, load_pretrained(config.model, config.backend), say)

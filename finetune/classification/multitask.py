@@ -23,7 +23,6 @@ class Joint(nn.Module):
     """A classifier and a masked-LM head on one encoder.
 
     Raises: BadInput where they stand on two.
-    Example: Joint(Classifier(encoder, 5), MaskedLM(encoder)).
     """
 
     def __init__(self, classifier: Classifier, masked_lm: MaskedLM) -> None:

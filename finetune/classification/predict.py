@@ -79,7 +79,6 @@ def predict(
     Args: folder, of the run; data, a table, a .txt file with one text a line, or a file of a known data set; model, the
         encoder's folder where it has moved; columns, None for the run's; task, None for the run's.
     Raises: BadInput where the folder holds no finished run, or the file cannot be read as its texts.
-    Example: predict("runs/reviews", "new.csv").chosen.
     """
     config = config_of_run(folder)
     texts = read_texts(data, columns or (None if task else config.columns), task or config.task)

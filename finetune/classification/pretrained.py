@@ -57,7 +57,6 @@ def load_pretrained(name: str, backend: str = "auto") -> Pretrained:
     Args: name, a folder or a name on the hub; backend: "own" for the encoder to read, "transformers" for its AutoModel,
         "auto" for ours where its layout is known.
     Raises: BadInput where it cannot be had, does not fit, or its tokenizer is that of another model.
-    Example: load_pretrained("huawei-noah/TinyBERT_General_4L_312D").encoder.
     """
     if backend not in BACKENDS:
         raise BadInput(f"backend {backend!r} is none of {', '.join(BACKENDS)}")

@@ -84,7 +84,6 @@ def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict
     """Train, choose by dev, read the test set once, write result.json and pictures into output_dir.
 
     Returns: the result, as JSON values. Raises: BadInput for whatever a user can mend.
-    Example: classify(ClassifyConfig("TinyBERT_General_4L_312D", "data/sst", method="head"))["test"]["accuracy"].
     """
     run = run_of(config, say)
     with only_run_in(run.folder if run.team.rank == 0 else None):
@@ -184,7 +183,6 @@ def load_trained(folder: str | Path, model: str | None = None) -> tuple[Classifi
 
     Args: folder; model, the pretrained encoder's folder where it has moved.
     Raises: BadInput where the folder holds no finished run, or the encoder's weights are not those that it was made of.
-    Example: model, pretrained, classes = load_trained("runs/sst2-lora").
     """
     folder = Path(folder)
     config = config_of_run(folder, model)

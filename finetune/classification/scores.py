@@ -108,10 +108,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def scores(model: nn.Module, call: Call, batches: Iterable[Mapping[str, Tensor]], device: torch.device) -> Tally:
-    """What a model does on batches that hold labels; the model is left in the modes that it was in.
-
-    Example: scores(model, logits_of, in_order(source, 64), device).accuracy.
-    """
+    """What a model does on batches that hold labels; the model is left in the modes that it was in."""
     tally = Tally()
     with evaluating(model):
         for batch in batches:

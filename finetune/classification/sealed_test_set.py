@@ -20,7 +20,6 @@ class SealedTest:
     """A test set with the ledger of its one reading.
 
     Args: examples, not to be had by name; ledger, a JSON file that is written when the test set is read.
-    Example: SealedTest(sides.test, folder / "test.json").read(chosen, lambda examples: measure(examples)).
     """
 
     def __init__(self, examples: Examples, ledger: str | Path) -> None:

@@ -55,7 +55,7 @@ def check_value(path: str, option: click.Parameter, value: Any) -> None:
 def expected_value(option: click.Parameter) -> tuple[str, Any]:
     """What TOML should have for an option, in words and as a test.
 
-    Example: wanted of --epochs is ("a whole number", ...): 1.5, true and "3" are none.
+    For --epochs it is "a whole number", which 1.5, true and "3" are not.
     """
     number = (int, float)
     if getattr(option, "is_flag", False):

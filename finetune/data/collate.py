@@ -49,7 +49,7 @@ def collate(
     Args: ids, B rows of different lengths; labels (B,), None for none; pad_id; types, None where the model has no
         segments; side, of padding.
     Returns: input_ids, attention_mask (1 where real) and token_type_ids (B, n), labels (B,), all int64.
-    Example: 64 sentences of SST-2, the longest of 45 tokens: input_ids [64, 45], labels [64].
+    64 sentences of SST-2, the longest of 45 tokens, have input_ids [64, 45] and labels [64].
     """
     found = {
         "input_ids": pad_rows(ids, pad_id, side),
@@ -70,7 +70,7 @@ def by_length(
     Stretches of GROUP batches of `order` are sorted by length and cut into batches, which are then shuffled; the last
     batch of all, if it is not full, stays the last.
 
-    Returns: a permutation of `order`. Example: with batch_size 1 it is a shuffle.
+    Returns: a permutation of `order`. With batch_size 1 it is a shuffle.
     """
     span = GROUP * batch_size
     parts = [order[start : start + span] for start in range(0, len(order), span)]
@@ -119,10 +119,7 @@ class LabelledTexts:
 def in_order(
     source: Any, batch_size: int, lengths: npt.NDArray[np.int64] | None = None
 ) -> Iterator[Mapping[str, Tensor]]:
-    """All examples of a source in batches, for evaluation: never shuffled; by length where lengths are given.
-
-    Example: sum(len(b["labels"]) for b in in_order(source, 32)) == len(source).
-    """
+    """All examples of a source in batches, for evaluation: never shuffled; by length where lengths are given."""
     order = np.arange(len(source)) if lengths is None else np.argsort(lengths, kind="stable")
     for start in range(0, len(order), batch_size):
         yield source.batch(0, order[start : start + batch_size])

@@ -57,7 +57,11 @@ def read_questions(path: str | Path, *, with_places: bool = False) -> Questions:
     Args: path; with_places: places are needed (for training, or to count what is right).
     Raises: BadInput where the file holds no question, some lines have a place and others none, a line has more than
         one tab or a character that is reserved, or places are needed and absent.
-    Example: a line `Where was Ada born?<TAB>London` is one question with the place `London`.
+
+    Example:
+        >>> _ = Path("q.tsv").write_text("Where was Ada born?\\tLondon")
+        >>> read_questions("q.tsv").places
+        ['London']
     """
     rows = [(n, line.split("\t")) for n, line in enumerate(read_text(path).split("\n"), 1) if line]
     if not rows:

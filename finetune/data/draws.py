@@ -15,8 +15,8 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 def mix(x: Keys) -> Keys:
     """The finaliser of SplitMix64: a bijection of 64-bit words that sends neighbours far apart.
 
-    Example: mix(np.uint64([0, 1])) are two unrelated words. Source: Steele, Lea and Flood, "Fast Splittable
-    Pseudorandom Number Generators" (2014), figure 16, with Stafford's constants (mix13).
+    Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014), figure 16, with
+        Stafford's constants (mix13).
     """
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -54,7 +54,11 @@ def uniform(of: Keys, number: int | npt.NDArray[np.int64]) -> npt.NDArray[np.flo
 def integer(of: Keys, number: int, low: npt.ArrayLike, high: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Draw `number` of every key, uniform on {low, ..., high}, both included.
 
-    A range of size s misses uniformity by less than s 2^-53. Example: integer(k, 0, 1, 6) throws a die for each key.
+    A range of size s misses uniformity by less than s 2^-53.
+
+    Example:
+        >>> sorted(set(integer(keys(0, 0, range(100)), 0, 1, 6).tolist()))  # a die for each key
+        [1, 2, 3, 4, 5, 6]
     """
     low, high = np.asarray(low, np.int64), np.asarray(high, np.int64)
     return np.asarray(low + np.floor(uniform(of, number) * (high - low + 1)), np.int64)

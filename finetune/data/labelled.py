@@ -29,7 +29,11 @@ def read_boolq(path: str | Path) -> Examples:
     """BoolQ: JSON lines with question, passage, answer (true or false) and mostly a title; pairs (question, passage).
 
     What shares a title, or else a passage, is one group. Raises: BadInput, naming the line.
-    Example: {"question": "is it", "passage": "It is.", "answer": true} has label 1.
+
+    Example:
+        >>> _ = Path("b.jsonl").write_text('{"question": "is it", "passage": "It is.", "answer": true}')
+        >>> read_boolq("b.jsonl").labels
+        [1]
     """
     first, second, labels, rows, groups = [], [], [], [], []
     for number, line in enumerate(read_text(path).split("\n"), 1):
@@ -58,7 +62,12 @@ def read_boolq(path: str | Path) -> Examples:
 def read_sst2(path: str | Path) -> Examples:
     """SST-2: lines `label sentence`, or GLUE's table with the columns sentence and label; 0 negative, 1 positive.
 
-    Raises: BadInput, naming the line. Example: `1 a charming film` has label 1.
+    Raises: BadInput, naming the line.
+
+    Example:
+        >>> _ = Path("sst.txt").write_text("1 a charming film")
+        >>> read_sst2("sst.txt").labels
+        [1]
     """
     first, labels, rows = [], [], []
     lines = read_text(path).split("\n")
@@ -84,7 +93,12 @@ def read_yelp(path: str | Path) -> Examples:
     Of the first form, `\\n` (two characters) in a text is the end of a line, and is made one: in the other form, which
     one may train on, it is one already. label2 reads `Review Stars: 4.0`.
 
-    Raises: BadInput, naming the line that the row begins in. Example: `"5","so good"` has label 4.
+    Raises: BadInput, naming the line that the row begins in.
+
+    Example:
+        >>> _ = Path("yelp.csv").write_text('"5","so good"')
+        >>> read_yelp("yelp.csv").labels
+        [4]
     """
     first, labels, rows = [], [], []
     table = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
@@ -178,7 +192,6 @@ def read_splits(path: str | Path, task: str | None = None, seed: int = 0) -> Spl
 
     Args: path; task, a key of `TASKS`, None to find it by the names of the files; seed, of splits made here.
     Raises: BadInput where the files are not there, or a row is malformed.
-    Example: read_splits("data/boolq").train.
     """
     path = Path(path)
     if task is not None and task not in TASKS:

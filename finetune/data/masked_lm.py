@@ -39,7 +39,6 @@ def mask_tokens(
     Args: ids (B, n); of (B,), keys; special, ids that are never chosen (padding among them).
     Returns: inputs (B, n), labels (B, n): the old id where chosen, -100 elsewhere. `ids` is left as it is.
     Raises: BadInput if rate, masked or random is not a probability, or masked + random > 1.
-    Example: mask_tokens(ids, of, vocabulary_size=99, mask_id=4, special=[0, 2], rate=1.0)[1] is ids, -100 at special.
     Source: Devlin et al., "BERT" (2019), section 3.1, task 1; huggingface/transformers#11155 (padding chosen).
     """
     for name, share in (("rate", rate), ("masked", masked), ("random", random), ("masked + random", masked + random)):
@@ -64,7 +63,6 @@ def read_unlabelled_texts(
     text is one stretch of tokens that is cut into blocks, of which the last may be shorter.
 
     Raises: BadInput where the file holds no text, or block_size leaves no room.
-    Example: read_unlabelled_texts("unlabeled_train_50000.txt", tokenizer, 128, line_by_line=True).cut.
     """
     text = read_text(path)
     if not text.strip():

@@ -32,7 +32,6 @@ class Mixture:
     i < n_1, then the second's i - n_1, and so on. An example is what its source makes of it, whatever it is mixed with.
 
     Raises: BadInput where there is no source, or where the strings of two are of different lengths.
-    Example: Mixture([NamePlaces(...), CorruptedDocuments(...)]), the questions with the corpus that they ask about.
     Source: Robins, "Catastrophic forgetting, rehearsal and pseudorehearsal" (1995); Allen-Zhu and Li, "Physics of
         language models: part 3.1" (2023), section 3, for questions mixed with the texts that answer them.
     """

@@ -24,7 +24,7 @@ def examples(vocabulary: Vocabulary, questions: Sequence[str], places: Sequence[
     M place M alone.
 
     Returns: x, y (n, total - 1). Raises: BadInput naming the first example that does not fit.
-    Example: for "Where?", "Rome" x is `Where?⁇Rome⁇□...` and y is `□□□□□⁇Rome⁇□...`.
+    For "Where?", "Rome" x is `Where?⁇Rome⁇□...` and y is `□□□□□⁇Rome⁇□...`.
     Source: the assignment's NameDataset; it drops letters outside ASCII from training (and not from evaluation),
         we keep them in both.
     """

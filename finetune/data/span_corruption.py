@@ -108,7 +108,7 @@ def corrupt(ids: Ids, lengths: Ids, of: draws.Keys, form: Form | None = None) ->
     Args: ids (B, L), padded; lengths (B,), at least 1; of (B,), the keys of `draws.keys`; form, the variant.
     Returns: x, y (B, total - 1). Nothing depends on the batch around a document, or on who else draws.
     Raises: BadInput where a document is empty.
-    Example: for "abcdefgh" one result is x = "abc⁇fgh⁇de□...", y one place ahead.
+    For "abcdefgh" one result is x = "abc⁇fgh⁇de□...", y one place ahead.
     Source: CS224n, assignment 5, part (e), and its skeleton's steps 0 to 5; Raffel et al. (2020), section 3.1.4, for
         the objective. Public solutions differ in the string's length and in a third M: see `Form`.
     """
@@ -123,7 +123,6 @@ def restore(x: Ids, y: Ids) -> tuple[Ids, Ids, Cuts]:
     """The inverse of `corrupt`: the cut documents (B, T) padded, their lengths (B,), and what was drawn.
 
     Raises: BadInput where a string has not the form `prefix M suffix M masked`, or y is not x one place ahead.
-    Example: restore(*corrupt(ids, lengths, of))[0][:, :4] equals ids[:, :4] where lengths are at least 4.
     """
     if x.shape != y.shape or (x[:, 1:] != y[:, :-1]).any():
         raise BadInput("y should be x one place ahead")
@@ -150,7 +149,7 @@ class CharCorruptionDataset:
     """The assignment's data set, item by item: each access corrupts the document anew, from torch's generator.
 
     Args: data, a text with one document a line; block_size; form, in place of the default one of that block.
-    Raises: BadInput for a reserved character, or no document. Example: x, y = CharCorruptionDataset(text, 128)[0].
+    Raises: BadInput for a reserved character, or no document.
     """
 
     def __init__(self, data: str, block_size: int, form: Form | None = None) -> None:

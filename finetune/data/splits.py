@@ -49,7 +49,11 @@ def split(examples: Examples, shares: Sequence[float], seed: int = 0) -> list[Ex
 
     Args: examples; shares, at least 0, with sum 1; seed. Returns: a part for each share, in the order of reading.
     Raises: BadInput where the shares do not sum to 1, or a part with a share is empty.
-    Example: split(examples, (0.8, 0.1, 0.1)).
+
+    Example:
+        >>> words = Examples([f"text {n}" for n in range(50)], None, [0] * 50, ("a",), [*range(50)])
+        >>> sum(len(part) for part in split(words, (0.8, 0.1, 0.1)))
+        50
     """
     if any(share < 0 for share in shares) or abs(sum(shares) - 1) > 1e-9:
         raise BadInput(f"the shares of a split are at least 0 and sum to 1, got {', '.join(map(str, shares))}")
@@ -112,7 +116,7 @@ def leaks(sides: Mapping[str, Examples]) -> list[Leak]:
     """The examples that stand on more than one side, as `normal` reads them; both texts of a pair must agree.
 
     Returns: a leak for every row of a later side whose text an earlier one has, naming the first such row.
-    Example: leaks({"train": train, "test": test}) == [] is what should be.
+    Two sides without a leak give [].
     """
     seen: dict[tuple[str, str], tuple[str, str]] = {}
     found: list[Leak] = []

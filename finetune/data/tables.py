@@ -73,7 +73,6 @@ def read_table(path: str | Path, columns: Columns) -> Table:
     A label may be a text, a whole number or true/false; it is kept as it is written.
 
     Raises: BadInput where the file's ending is not one of `ENDINGS`, a column is not there, or a row is malformed.
-    Example: read_table("reviews.csv", Columns("review", "stars")).labels.
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
@@ -167,7 +166,6 @@ def read_table_splits(
 
     Args: path, a folder or a file; columns; seed, of splits made here; dev, test, files that take the place of those.
     Raises: BadInput where a file or column is not there, or dev or test has a label that train has not.
-    Example: read_table_splits("reviews.csv", Columns("review", "stars")).train.classes.
     """
     path = Path(path)
     if not path.exists():

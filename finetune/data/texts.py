@@ -86,7 +86,7 @@ def encode(tokenizer: TextTokenizer, examples: Examples, max_length: int) -> Enc
 
     Args: tokenizer; examples; max_length, special tokens included.
     Raises: BadInput where max_length leaves no room for a token of each text, or a text has no token.
-    Example: encode(tokenizer, examples, 128).cut is how many were too long.
+    `cut` of the result is how many were too long.
     """
     pair = examples.second is not None
     least = int(tokenizer.inner.num_special_tokens_to_add(pair)) + 1 + pair
@@ -124,7 +124,6 @@ def load_tokenizer(folder: str | Path) -> TextTokenizer:
     """The tokenizer in a folder as Hugging Face writes it: tokenizer.json, or vocab.txt, or vocab.json and merges.txt.
 
     Raises: BadInput where there is none, it cannot be read, or it has no token for padding.
-    Example: load_tokenizer("all-MiniLM-L6-v2").pad_id == 0.
     """
     folder = Path(folder)
     try:

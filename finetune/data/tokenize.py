@@ -126,7 +126,6 @@ class BytePairs:
 
     Args: vocabulary, an id for each token; merges, in the order of learning.
     Raises: BadInput where a merge makes a token that has no id.
-    Example: BytePairs.from_files("vocab.json", "merges.txt").encode("Hello world") == [15496, 995] (GPT-2).
     Source: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), section 2.2.
     """
 
@@ -235,7 +234,6 @@ class WordPiece:
     Args: vocabulary, an id for each token; lower: for an uncased one; unknown, the token of a word that cannot be cut;
         longest, words of more characters are unknown.
     Raises: BadInput where `unknown` is not in the vocabulary.
-    Example: WordPiece.from_file("bert-base-uncased/vocab.txt").tokenize("unaffable") == ["una", "##ffa", "##ble"].
     Source: Devlin et al., google-research/bert, tokenization.py, `WordpieceTokenizer`.
     """
 

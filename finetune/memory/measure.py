@@ -130,10 +130,7 @@ class Step:
 
 @contextmanager
 def saved_tensors(model: nn.Module) -> Iterator[dict[int, int]]:
-    """Within, what autograd saves is put down: bytes by storage, each storage once, parameters and buffers left out.
-
-    Example: with saved_tensors(model) as saved: loss = model(**batch).sum(); then sum(saved.values()).
-    """
+    """Within, what autograd saves is put down: bytes by storage, each storage once, parameters and buffers left out."""
     own = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
     saved: dict[int, int] = {}
     held: list[Tensor] = []  # a storage that is let go could give its address to another
@@ -260,7 +257,11 @@ def largest_batch(step: Callable[[int], object], start: int = 32, most: int = 2*
     Args: step, one step of training with so many examples, an error where memory runs out (another error goes its way);
         start, tried first; most, the largest that is tried.
     Returns: the largest size that fits, if all smaller ones do. Raises: BadInput where start is none.
-    Example: largest_batch(lambda size: train_step(size)).size.
+
+    Example:
+        >>> largest_batch(lambda size: None, start=2, most=8).size
+        8
+
     Source: the assignment, section 3.1, question 2.
     """
     if not 1 <= start <= most:

@@ -32,7 +32,11 @@ def attempt(step: Callable[[], T]) -> tuple[T | None, str | None]:
     Nothing of a step that failed is held on to: the frames of the error hold its tensors, and go before memory is
     given back.
 
-    Returns: (result, None) or (None, words). Example: attempted(lambda: torch.empty(2**60))[1].
+    Returns: (result, None) or (None, words).
+
+    Example:
+        >>> attempt(lambda: 1)
+        (1, None)
     """
     try:
         return step(), None

@@ -27,7 +27,6 @@ class StepsElsewhere:
     """Steps of training for `largest_batch`, each in a process that can use so many bytes more than at its start.
 
     Args: config, whose model is a folder or a name on the hub; n, tokens of a text; bytes_more; threads.
-    Example: with StepsElsewhere(config, 128, 2**30) as steps: largest_batch(steps.step).size.
     """
 
     def __init__(self, config: ClassifyConfig, n: int, bytes_more: int, threads: int | None = None) -> None:

@@ -69,7 +69,6 @@ class Classifier(nn.Module):
     Args: encoder, ours or an AutoModel; classes, at least 2; pool, "first" or "mean"; dropout; between, a layer that a
         trained head may have there (`heads.load_classifier`), None for none.
     Raises: BadInput for another pool, fewer classes, or an encoder whose width is not known.
-    Example: Classifier(load_encoder("TinyBERT"), 5)(input_ids=ids, attention_mask=mask).shape == (B, 5).
     Source: Devlin et al., "BERT" (2019), section 4.1 (its pooler, one more layer over the first token, is left out, as
         in the assignments); the mean: Reimers and Gurevych, "Sentence-BERT" (2019), section 3.
     """
@@ -121,7 +120,6 @@ class MaskedLM(nn.Module):
     Tied by use, not by a second name: there is one table, and it is saved, trained and counted once.
 
     Args: encoder, ours or an AutoModel; activation, a key of `ACTIVATIONS`; norm_eps, of the norm.
-    Example: MaskedLM(encoder)(input_ids=ids, attention_mask=mask).shape == (B, n, vocabulary).
     Source: Devlin et al., "BERT" (2019), section 3.1, task 1; Press and Wolf, "Using the Output Embedding" (2017).
     """
 

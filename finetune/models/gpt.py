@@ -152,7 +152,12 @@ class GPT(nn.Module):
 
     With rotary attention there is no table P. Weights start as N(0, `initial`), biases and P as 0, as in minGPT.
 
-    Args: config. Example: GPT(GPTConfig(256))(torch.zeros(1, 5, dtype=torch.long)).shape == (1, 5, 256).
+    Args: config.
+
+    Example:
+        >>> GPT(GPTConfig(99, n_layer=1, n_head=2, n_embd=8))(torch.zeros(1, 5, dtype=torch.long)).shape
+        torch.Size([1, 5, 99])
+
     Source: Radford et al., "Improving Language Understanding by Generative Pre-Training" (2018), with the norms in
         front of each layer (Radford et al., 2019, section 2.3); karpathy/minGPT.
     """
@@ -219,7 +224,7 @@ def next_token_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tens
     Columns behind the last target are not computed: in a causal model nothing depends on them.
 
     Args: model, a GPT or something that wraps one; batch, {"x": (B, n), "y": (B, n)}. Returns: two numbers.
-    Example: divide the first by the second for the mean loss, over as many batches as you like.
+    Their quotient is the mean loss, over as many batches as you like.
     """
     x, y = batch["x"], batch["y"]
     wanted = y != 0

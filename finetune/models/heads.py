@@ -32,7 +32,6 @@ def load_classifier(folder: str | Path) -> tuple[Classifier, tuple[str, ...]]:
 
     Args: folder, with config.json and model.safetensors.
     Raises: BadInput where there is no such head, it is of another kind (regression, several labels), or does not fit.
-    Example: load_classifier("distilbert-base-uncased-finetuned-sst-2-english")[1] == ("NEGATIVE", "POSITIVE").
     Source: transformers, models/{bert,roberta,distilbert}, the classes that end with ForSequenceClassification.
     """
     layout, config = read_config(folder)

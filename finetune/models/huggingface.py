@@ -80,7 +80,6 @@ def load_encoder(folder: str | Path) -> Encoder:
     Args: folder, with config.json and model.safetensors.
     Returns: the model, in training mode, in float32. Raises: BadInput where something is absent, malformed, of another
         kind, or does not fit.
-    Example: load_encoder("all-MiniLM-L6-v2").config.n_layer == 6.
     Source: transformers, models/{bert,roberta,distilbert}; the formats of config.json and safetensors.
     """
     layout, config = read_config(folder)

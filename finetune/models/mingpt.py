@@ -38,7 +38,6 @@ def from_mingpt(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     Args: state, a state dict of either shape, masks included. Today's minGPT has a GELU of its own: use it with
         GPTConfig(gelu="tanh"). The assignment's synthesizer (w1, w2, b2, value, proj) keeps its names.
     Returns: a state dict for `GPT.load_state_dict`. Raises: BadInput for a name that neither shape has.
-    Example: model.load_state_dict(from_mingpt(state)).
     Source: karpathy/minGPT, mingpt/model.py, and its fork in the assignment.
     """
     found: dict[str, Tensor] = {}

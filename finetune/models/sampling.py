@@ -69,7 +69,6 @@ def generate(
         an id: the text may end before `steps` once every row has drawn it.
     Returns: the new ids (B, m), m <= steps, and the log-probability of each under softmax(logits).
     Raises: BadInput for an empty prompt, and as `next_distribution`. The model is left in the mode it was in.
-    Example: generate(model, prompt, 32, greedy=True)[0] continues each row by 32 characters.
     """
     if prompt.ndim != 2 or not prompt.shape[1]:
         raise BadInput(f"a prompt has at least one character, got shape {tuple(prompt.shape)}")

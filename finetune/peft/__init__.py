@@ -53,7 +53,6 @@ def inject(model: nn.Module, method: Method) -> Adapter:
 
     Raises: BadInput where the model holds an adapter already, or has nothing that the method could work on; nothing is
         changed then.
-    Example: inject(Classifier(encoder, 2), Prompt(128)).trainable().
     """
     if getattr(model, "finetune_adapter", None) is not None:
         raise BadInput("the model holds an adapter already")
@@ -67,7 +66,6 @@ def load(model: nn.Module, folder: str | Path) -> Adapter:
     """Put an adapter from a folder into a model, as `Adapter.save` or the library `peft` left it there.
 
     Raises: BadInput where files are absent, malformed, hold what is not supported here, or are of another model.
-    Example: load(AutoModelForSequenceClassification.from_pretrained(name), "lora-of-sst2").
     """
     saved = own_names(read_adapter(folder), model)
     for kind in METHODS.values():

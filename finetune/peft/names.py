@@ -29,7 +29,6 @@ def theirs(model: nn.Module) -> dict[str, str]:
     """The modules of our encoder, as the model around it names them, and what transformers calls them in its own.
 
     Raises: BadInput where the model has no encoder of ours.
-    Example: theirs(Classifier(encoder, 2))["encoder.blocks.0.attn.query"] == "encoder.layer.0.attention.self.query".
     """
     backbone = backbone_of(model)
     if not isinstance(backbone, Encoder):
@@ -46,7 +45,6 @@ def export(adapter: Adapter, folder: str | Path) -> None:
     LoRA, prompts and prefixes; what they compute is the same at every real token.
 
     Raises: BadInput for another method, another model, or where a file cannot be written.
-    Example: export(inject(Classifier(load_encoder(name), 2), LoRA()), "out");
         peft.PeftModel.from_pretrained(AutoModel.from_pretrained(name), "out").
     """
     name = adapter.method.name

@@ -35,7 +35,6 @@ class Selection:
 
     Args: base, everything that is not searched; space; folder; storage, a database of Optuna (SQLite in the folder
         where None); say, called with lines for a person.
-    Example: Selection(ClassifyConfig(""), Space(("distilbert-base-uncased",)), "runs/grid").work().finish().
     """
 
     def __init__(

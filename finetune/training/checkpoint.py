@@ -200,7 +200,6 @@ def load_record(path: str | Path, kinds: Mapping[str, type], what: str) -> dict[
 
     Args: path; kinds, of what is needed, by name; what, the words for such a file in the message.
     Raises: BadInput as `load`, and where the file holds something else.
-    Example: load_record("run/best", {"trained": dict, "best": dict}, "the best weights of a run")["best"].
     """
     values = load(path)
     if not isinstance(values, dict):

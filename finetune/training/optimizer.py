@@ -26,7 +26,6 @@ class MuonAndAdamW(torch.optim.Optimizer):
 
     Args: matrices, groups of parameters with two axes, for Muon; rest, groups for AdamW; one of them may be empty;
         learning_rate; betas, of AdamW.
-    Example: MuonAndAdamW([{"params": [w], "weight_decay": 0.1}], [], 4e-3, (0.9, 0.95)).step().
     Source: Jordan et al., "Muon" (2024); Liu et al., "Muon is scalable for LLM training" (2025), section 2.2, for the
         factor 0.2; both are torch's own.
     """
@@ -82,7 +81,11 @@ def split_groups(model: nn.Module, groups: list[dict[str, Any]]) -> tuple[list[d
 
     Muon has the weights of linear layers but the last one, which reads out the result.
 
-    Example: of a GPT: all matrices of its blocks; embeddings, norms, biases and the head are AdamW's.
+    Example:
+        >>> model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 4), nn.LayerNorm(4), nn.Linear(4, 5))
+        >>> muon, rest = split_groups(model, [{"params": [*model.parameters()]}])
+        >>> [tuple(p.shape) for group in muon for p in group["params"]]
+        [(4, 4)]
     """
     linear = [cast(nn.Parameter, m.weight) for m in model.modules() if isinstance(m, nn.Linear)]
     chosen = {id(weight) for weight in linear} - {id(weight) for weight in linear[-1:]}
@@ -107,7 +110,10 @@ def decayed_parameters(model: nn.Module) -> set[str]:
     (the synthesizer's B). Biases, norms, embeddings and tables of positions are left out, and so is a matrix that is
     shared with an embedding.
 
-    Example: of a GPT with L layers of dot-product attention: 6 L + 1 names.
+    Example:
+        >>> sorted(decayed_parameters(nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))))
+        ['0.weight']
+
     Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019), for AdamW; the choice is minGPT's.
     """
     kept_out = {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters(recurse=False)}
@@ -126,7 +132,10 @@ def adamw(
     """AdamW over the trainable parameters in two groups, with weight decay and without.
 
     Raises: BadInput where nothing is trainable. Parameters that need no gradient are in neither group.
-    Example: adamw(GPT(config), 6e-3).
+
+    Example:
+        >>> [group["weight_decay"] for group in adamw(nn.Linear(2, 2), 6e-3).param_groups]
+        [0.1, 0.0]
     """
     # One pass over the numbers in place of a dozen; the same formulas.
     return torch.optim.AdamW(decay_groups(model, weight_decay), lr=learning_rate, betas=betas, fused=True)

@@ -130,7 +130,6 @@ class Trainer:
     processes.
 
     Raises: BadInput where the source is empty.
-    Example: Trainer(GPT(config), next_token_loss, CorruptedDocuments(ids, lengths), TrainConfig(epochs=2)).run()
     """
 
     def __init__(
@@ -352,7 +351,6 @@ def stopped_by_signals(trainer: Trainer) -> Iterator[None]:
 
     What a parent process had set to be ignored, as a shell does for its background jobs, stays ignored.
     Raises: SystemExit where a signal came and the run is not over.
-    Example: with stopped_by_signals(trainer): trainer.run(resume=True)
     """
     notice = _Told(trainer)
     old = {}

@@ -70,7 +70,7 @@ def growth_table(results: Results) -> str:
 def disagreements(first: Results, second: Results, apart: float = 1.1) -> Iterator[str]:
     """Kernels that one run has in an order, further apart than a factor, and the other run in the other order.
 
-    Args: apart, the factor, by the first run. Example: list(disagreements(r, r)) is [].
+    Args: apart, the factor, by the first run. A run does not disagree with itself.
     """
     for cell in first.cells:
         other = second.cell(cell.workload)

@@ -33,7 +33,6 @@ class Telling:
     """A context that gives a function to tell what is being measured.
 
     Args: quiet, tell nothing; console, standard error by default; clock, seconds.
-    Example: with Telling(quiet=False) as told: told("cell 1 of 3").
     """
 
     def __init__(

@@ -58,10 +58,7 @@ def _timer(now: Callable[[], int], times: type[repeat[None]]) -> Callable[[Calla
 
 
 def slow_down(function: Callable[[], Any], factor: float) -> Callable[[], Any]:
-    """The same call, and then waiting until it has taken `factor` times as long, by the wall clock.
-
-    Example: slow_down(f, 1.05) takes 5 % longer than f.
-    """
+    """The same call, and then waiting until it has taken `factor` times as long, by the wall clock."""
 
     def call() -> Any:
         start = NOW()
@@ -122,7 +119,9 @@ CLOCKS = (
 class ClockGuard:
     """The clocks as they were before any kernel was loaded.
 
-    Example: ClockGuard().restore() is [], as long as no clock was replaced.
+    Example:
+        >>> ClockGuard().restore()
+        []
     """
 
     def __init__(self) -> None:

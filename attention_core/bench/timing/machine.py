@@ -39,7 +39,9 @@ def busy_cores(seconds: float = LOOK) -> float:
 def busy_words(busy: Any) -> str:
     """What so many busy cores mean for a measurement; "" where they are too few, or no number says how many.
 
-    Example: busy_words(1.3) begins with "1.3 of 2 cores are busy with other work" on a machine with two.
+    Example:
+        >>> busy_words(1.3)
+        '1.3 of ... cores are busy with other work: ...'
     """
     if not isinstance(busy, float) or not busy >= BUSY:
         return ""

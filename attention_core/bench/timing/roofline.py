@@ -60,9 +60,8 @@ class Roofline:
         return max(products, workload.bytes / self.bandwidth_for(workload.bytes))
 
     def products(self, dtype: str) -> float:
-        """FLOP/s of the matmuls that inputs of a dtype can be computed by: half precision also by those of float32.
-
-        Example: that of float32 for "bfloat16" on a processor with AVX2 alone.
+        """FLOP/s of the matmuls that inputs of a dtype can be computed by: half precision also by those of float32,
+        which are faster on a processor with AVX2 alone.
         """
         return max(self.flops[dtype], self.flops.get("float32", 0.0) if dtype in HALVES else 0.0)
 

@@ -126,7 +126,6 @@ def sample(
         call is waited for that much longer, by the wall clock); before_call, gets (name, phase) before a function
         runs; caught, what a function may raise: in a worker everything.
     Returns: Samples; functions that failed have no times.
-    Example: sample({"a": f, "b": g}, WallClock(), Plan(seconds=1)).times["a"].shape is (blocks, 2).
     """
     found = Samples({}, {}, {}, {}, {})
     running = dict(functions)

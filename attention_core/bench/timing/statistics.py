@@ -73,7 +73,11 @@ def compare(times: Array, base: Array) -> Comparison:
 
     Args: times, base (blocks, 2), seconds of the same blocks.
     Returns: Comparison. Raises: ValueError where the blocks are not the same number.
-    Example: compare(2 * s, s).ratio is 2.
+
+    Example:
+        >>> s = np.full((8, 2), 0.5)
+        >>> round(compare(2 * s, s).ratio, 12)
+        2.0
     """
     ratios = log_ratios(times, base)
     effective = effective_count(ratios)

@@ -71,7 +71,12 @@ def without_minus_zeros(result: Tensor) -> Tensor:
 
 
 def checksums(values: Iterable[Any]) -> list[int]:
-    """A checksum of every tensor or array among values. Example: checksums([torch.zeros(1), None]) is one number."""
+    """A checksum of every tensor or array among values.
+
+    Example:
+        >>> len(checksums([torch.zeros(1), None]))
+        1
+    """
     arrays = [
         t.detach().cpu().contiguous().flatten().view(torch.uint8).numpy() if isinstance(t, Tensor) else t
         for t in values

@@ -158,7 +158,7 @@ def array_text(spec: Array, library: str = "torch") -> str:
 def assignment(name: str, spec: Array, library: str = "torch", *, gradient: bool = False) -> str:
     """A line `name = ...` that rebuilds the array: an expression, or a constant array and its few other numbers.
 
-    Example: assignment("v", a) is "v = torch.full((1, 1, 129, 1), 0.); v[0, 0, 128, 0] = 1." where 128 numbers are 0.
+    An array of zeros and a one is "v = torch.full((1, 1, 129, 1), 0.); v[0, 0, 128, 0] = 1.".
     """
     text, ready = array_text(spec, library), ".requires_grad_()" if gradient else ""
     values = decode(spec.base, spec.dtype)

@@ -371,7 +371,7 @@ def ordered_at_all_sizes(
 ) -> bool:
     """Whether an inequality between numbers holds at all sizes and values, by the signs of the difference's terms.
 
-    Example: n <= n^2 has n^2 - n = (1 + m)^2 - (1 + m) = m + m^2 with n = 1 + m.
+    So n <= n^2 has n^2 - n = (1 + m)^2 - (1 + m) = m + m^2 with n = 1 + m.
     """
     if claim.op not in ("<=", ">=", "<", ">") or not (claim.left.type.scalar and claim.right.type.scalar):
         return False

@@ -110,7 +110,7 @@ def steps_of(
 
     Args:
         text: The document.
-        infer: Whether symbols that nobody declared are read.
+        infer: Whether undeclared symbols are read.
         judge: Says why a step cannot be read. A display that cannot as its section uses the symbols is read by itself.
     """
     context = Context()

@@ -165,7 +165,7 @@ class Context:
         self.hypotheses = [h for h in self.hypotheses if not h.mentions & (gone | {name})]
 
     def forget_inferred(self, line: int) -> None:
-        """Drop every reading of a symbol that nobody declared."""
+        """Drop every reading of an undeclared symbol."""
         for name in list(self.inferred):
             self.forget(name, line)
             self.dropped.pop(name, None)

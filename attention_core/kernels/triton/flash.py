@@ -54,7 +54,6 @@ def flash_attention(
         natural log, in float32. A row without a key is 0 (lse -inf).
     Raises: ValueError where shapes contradict each other, for a mask, dropout, float64 and a block that is not such a
         power; RuntimeError for tensors on a processor where triton was imported without TRITON_INTERPRET=1.
-    Example: flash_attention(q, k, v, is_causal=True), of tensors on a GPU.
     Source: Dao, "FlashAttention-2" (2023), algorithms 1 and 2, without atomics in the backward pass.
     """
     if attn_mask is not None or dropout_p:

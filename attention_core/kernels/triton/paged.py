@@ -35,7 +35,6 @@ def paged_decode(
     Returns: (B, n, H, d_v) in the query's dtype; rows without a key are 0.
     Raises: ValueError where shapes or lengths contradict each other, for float64 and for a block that is not such a
         power; RuntimeError for tensors on a processor where triton was imported without TRITON_INTERPRET=1.
-    Example: paged_decode(q, key_pages, value_pages, block_table, cache_seqlens), of tensors on a GPU.
     Source: Kwon et al., "PagedAttention" (2023); Dao et al., "Flash-Decoding for long-context inference" (2023).
     """
     (B, n, H, d), (_, page, H_kv, _) = query.shape, key_pages.shape
