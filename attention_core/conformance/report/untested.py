@@ -93,7 +93,8 @@ def join(fates: Fates, others: Mapping[tuple[str, str], str]) -> None:
 def silent_parameters(fates: Fates, implementation: Implementation, binding: Any = None) -> list[str]:
     """The names of the parameters that no law tests and nothing binds, in the order of the signature.
 
-    What a `binding` of the attention contract does not claim is not tested whatever value each call gives it.
+    What a `binding` of the attention contract does not claim is not tested whatever value each call gives it. A window,
+    a cap or another feature whose every value was declined was perhaps given in another form than the target's.
     """
     names = getattr(binding, "names", {})
     claimed = {names.get(claim, claim) for claim in getattr(binding, "claims", ())}
@@ -101,7 +102,8 @@ def silent_parameters(fates: Fates, implementation: Implementation, binding: Any
     for (_, name), fate in fates.items():
         unclaimed = binding is not None and ALIASES.get(name, name) in (*CLAIMS, *FEATURES)
         unclaimed = unclaimed and name not in claimed
-        silent = fate == "left" or (unclaimed and fate == "tested")
+        declined = fate == "refused" and ALIASES.get(name, name) in FEATURES
+        silent = fate == "left" or declined or (unclaimed and fate == "tested")
         if silent and name not in implementation.arguments:
             found[name] = True
     return list(found)

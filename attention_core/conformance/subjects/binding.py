@@ -50,6 +50,7 @@ class Binding:
         required: canonical parameters without a default, or with another one than the contract's, which each call gets.
         ungrouped: why grouped heads are not claimed although nothing declares so, or "".
         is_module: an `nn.Module`, called in evaluation mode unless a law says otherwise.
+        pair_window: the default of the window's parameter is two numbers.
     """
 
     implementation: Implementation
@@ -59,6 +60,7 @@ class Binding:
     required: frozenset[str] = frozenset()
     ungrouped: str = ""
     is_module: bool = False
+    pair_window: bool = False
 
     def profile(self) -> Profile:
         """What the case generators may ask for."""
@@ -121,8 +123,8 @@ class Binding:
 
     @property
     def window_kind(self) -> str:
-        """What a window is given as."""
-        return window_kind(self.implementation.window, self.names.get("window", ""))
+        """What a window is given as: as declared, else a pair where its default is one, else as its name has it."""
+        return window_kind(self.implementation.window or "sides" * self.pair_window, self.names.get("window", ""))
 
     def _features(self, case: Case, features: Features | None) -> dict[str, Any]:
         """The features of a call as the target names and spells them."""
@@ -231,6 +233,8 @@ def bind(implementation: Implementation, description: Mapping[str, Any]) -> Bind
         TargetError: the target is not callable, or has a parameter without default that gets no value.
     """
     binding = replace(_read_claims(implementation, description), is_module=bool(description.get("is_module")))
+    pairs = [p["name"] for p in description["parameters"] or () if p.get("pair")]
+    binding = replace(binding, pair_window=binding.names.get("window") in pairs)
     return replace(binding, claims=binding.claims | {"is_causal"}) if implementation.always_causal else binding
 
 

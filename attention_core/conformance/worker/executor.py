@@ -378,9 +378,15 @@ def described_parameters(call: Any) -> list[dict[str, Any]] | None:
             "name": p.name, "kind": p.kind.name, "default": p.default is not empty,
             "value": p.default if isinstance(p.default, bool | int | float) else None,
             "word": p.default if isinstance(p.default, str) else None,
+            "pair": _is_pair(p.default),
         }
         for p in signature.parameters.values()
     ]  # fmt: skip
+
+
+def _is_pair(default: Any) -> bool:
+    """Whether a default is two whole numbers, such as the sides of a window."""
+    return isinstance(default, tuple | list) and len(default) == 2 and all(isinstance(one, int) for one in default)
 
 
 def has_method(target: Any, name: str) -> bool:

@@ -266,6 +266,16 @@ def test_what_is_always_refused_is_no_silent_parameter() -> None:
         assert ("", "attn_mask") in session.recorder.fates
 
 
+def test_a_feature_that_is_declined_in_every_form_is_named() -> None:
+    def capped(query: Tensor, key: Tensor, value: Tensor, softcap: Any = None) -> Tensor:
+        if softcap is not None:
+            raise TypeError("a cap is an object")
+        return dot_product_attention(query, key, value)
+
+    report = check_implementation(Implementation(capped, dtypes=("float32",), gradients=False), effort="quick")
+    assert (report.verdict, report.untested) == ("incomplete", ["softcap"])
+
+
 # --- other contracts ---------------------------------------------------------------------------------
 
 

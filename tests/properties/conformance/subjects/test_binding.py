@@ -106,6 +106,16 @@ def test_unusable_targets_end_in_one_line(target: Any, record: dict[str, Any], w
         binding(signature(target) if isinstance(target, str) else target, **record)
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("window=(-1, -1)", "sides"), ("window=[-1, -1]", "sides"), ("window=None", "last"), ("window=(1.0, 2)", "last"),
+     ("window_left=(-1, -1)", "sides"), ("window_left=-1", "before"), ("window=None, softcap=(0, 0)", "last")],
+)  # fmt: skip
+def test_a_window_whose_default_is_a_pair_is_one(text: str, kind: str) -> None:
+    assert binding(signature(f"q, k, v, {text}")).window_kind == kind
+    assert binding(signature(f"q, k, v, {text}"), window="within").window_kind == "within"
+
+
 def test_declared_claims_replace_the_signature() -> None:
     found = binding(signature("q, k, v, mask=None, scale=None"), claims=("scale",))
     assert found.claims == {"scale"}
