@@ -98,6 +98,7 @@ def bold_letters(text: str) -> Bold:
 
 
 VECTORS = frozenset("xyzuvwhqkbo")
+_MATRICES = frozenset([r"\Sigma", r"\Lambda", r"\Omega"])
 
 
 def typographic_hint(name: str, bold: Bold) -> Hint:
@@ -452,9 +453,11 @@ class Builder:
 
 
 def is_matrix_before(left: str | None, right: str | None) -> bool:
-    """Whether `W x` stands here: a capital letter in front of x, h or another letter of vectors."""
-    if left is None or right is None or left.startswith("\\"):
+    """Whether `W x` stands here: a capital letter in front of x, h or another letter of vectors; or `\\Sigma d`."""
+    if left is None or right is None:
         return False
+    if left.startswith("\\"):
+        return left in _MATRICES and letter_of(right) in VECTORS | frozenset("acdegpst")
     return is_capital(left) and left[0] not in "LJNTC" and letter_of(right) in VECTORS
 
 

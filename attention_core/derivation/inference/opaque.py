@@ -1,8 +1,8 @@
 r"""Functions that a document does not define: `f(x)` and `p(x \mid z)` as symbols of their own.
 
 What holds whatever number f(x) is holds of every function. Behind a sum `f(x_i)` is a family. Within a derivative
-nothing is replaced, since how f depends on x is what counts there; a derivative by a symbol that is defined itself, as
-in a chain rule, is one symbol.
+nothing is replaced, since how f depends on x is what counts there; the derivative of f(x) alone, and one by a symbol
+that is defined itself, as in a chain rule, are one symbol.
 """
 
 from __future__ import annotations
@@ -168,11 +168,19 @@ class Opaque:
         """A derivative, as one symbol where it is by something that is defined itself: the steps of a chain rule."""
         symbols = [self.symbol(self.base(one)) for one in node.by]
         unknown = any(isinstance(one, Times) and self.has_value(one) for one in walk(node.body))
+        unknown = unknown or self.is_unknown(node.body)
         if not unknown and not any(symbol is not None and symbol.kind == "definition" for symbol in symbols):
             return node
         body = f"\\partial({to_latex(_without(node.body, names_in(node) & bound))})"
         by = ", ".join(to_latex(_without(one, names_in(node) & bound)) for one in node.by)
         return _at_letters(Name(f"{body} / \\partial({by})"), names_in(node) & bound)
+
+    def is_unknown(self, body: Expr) -> bool:
+        r"""Whether `J(\theta)` or J alone stands here, of a function that is not defined."""
+        match body:
+            case Times((head, Group()), ("",)) | (Name() as head):
+                return symbol_name(head) in self.functions
+        return False
 
     def has_value(self, node: Times) -> bool:
         """Whether a function that is not defined stands in front of its argument, as a part: `s(x)_i`."""

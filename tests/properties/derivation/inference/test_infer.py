@@ -214,3 +214,15 @@ def test_a_lone_preposition_between_two_displays_declares_nothing() -> None:
     assert [str(step.verdict) for step in check("$$ a + b = b + a $$\n\nfor $$c + 1 = 1 + c$$ and so on.").steps] == [
         "PROVED"
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("formula", "read_as"),
+    [
+        (r"\Sigma v = v \lambda", r"v \in \mathbb{R}^{n} (\Sigma v)"),
+        (r"2 \nabla_\theta J(\theta) = \nabla_\theta J(\theta) + \nabla_\theta J(\theta)", r"\partial(J (\theta)) / \partial(\theta) \in"),
+    ],
+)  # fmt: skip
+def test_eigenvectors_and_slopes_of_unknown_functions_are_read(formula: str, read_as: str) -> None:
+    step = check(f"$$ {formula} $$").steps[0]
+    assert read_as in step.evidence.text and step.verdict != "UNREADABLE", step.evidence.text
