@@ -17,8 +17,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from attention_core.conformance.cases.small import plain_case
-from attention_core.conformance.cases.space import OF_CALLS, POOL
+from attention_core.conformance.cases.space import OF_CALLS
 from attention_core.conformance.contracts import Contract, find_contract
+from attention_core.conformance.engine import notes
 from attention_core.conformance.engine.advice import (
     array_advice,
     fails_without_keys,
@@ -118,8 +119,12 @@ class Session:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
-            self.notes = [*self._fit_precision(), *self._without_gradients(), *self._about_target()]
-            self.notes += self._about_shapes()
+            self.notes = [
+                *self._fit_precision(),
+                *notes.about_gradients(self.implementation, self.contract),
+                *notes.about_stand_ins(self.description),
+                *(notes.about_pool(self.compiler, self.runner) if self.draws_from_pool else []),
+            ]
             implementation = self.implementation.with_(shapes=self.shapes)
             self.recorder = RecordingRunner(self.runner)
             with self.recorder.looking():
@@ -164,56 +169,15 @@ class Session:
         declared = self.implementation.shapes
         return declared if declared != "auto" else "pool" if self.compiler else "free"
 
-    def _about_shapes(self) -> list[str]:
-        """The notes on sizes that are drawn from a pool."""
-        if self.shapes != "pool" or self.contract.name not in ATTENTION:
-            return []
-        why = f", as {self.compiler} compiles a program for each" if self.compiler else ""
-        notes = [f"sizes are drawn from a pool of {len(POOL)} shapes{why} (--shapes free: from all)"]
-        if self.compiler == "JAX" and self.runner.isolated:
-            notes.append(
-                "calls are compiled by jax.jit, not optimised, but those of laws about what calls leave behind"
-            )
-        return notes
-
-    def _without_gradients(self) -> list[str]:
-        """The note where gradients are not declined, but no law of the contract tests them."""
-        silent = self.implementation.gradients and not self.contract.gradients
-        return [f"gradients are not tested: no law of {self.contract.name} asks for any"] if silent else []
+    @property
+    def draws_from_pool(self) -> bool:
+        """Whether sizes are drawn from a pool; other contracts than those of attention have none."""
+        return self.shapes == "pool" and self.contract.name in ATTENTION
 
     @property
     def fixed_parameters(self) -> list[str]:
         """What every module was built with beside its sizes, each as NAME=VALUE."""
         return fixed_in_constructor(self.recorder.fates, self.recorder.built, self.subject.form, self.recorder.values)
-
-    def _describe_fixed_parameters(self) -> list[str]:
-        """The note on constructor arguments that are tested with one value only."""
-        fixed = self.fixed_parameters
-        but = " but in evaluation" if any(value.endswith(" in evaluation)") for value in fixed) else ""
-        return [f"fixed in the constructor, where no other value is tested{but}: {', '.join(fixed)}"] if fixed else []
-
-    def _about_target(self) -> list[str]:
-        """The notes on a function that gets a stand-in for its module, and on kernels that are interpreted."""
-        what = "num_key_value_groups, is_causal=False, training only where something drops"
-        notes = [f"its module is a stand-in ({what})"] if self.description.get("stand_in") else []
-        if self.description.get("interpreted"):
-            notes.append("it ran in Triton's interpreter: not compiled, one program after another")
-        return notes
-
-    def _about_absent(self, results: Sequence[LawResult]) -> list[str]:
-        """What laws that may be without a case say of the target then."""
-        absent = {law.name: law.absent for law in self.laws if law.absent and self.implementation.gradients}
-        return [f"{absent[r.law]}: {r.message}" for r in results if r.law in absent and r.status == "not_applicable"]
-
-    def _about_fewest(self) -> list[str]:
-        """The note on laws that judged only the fewest cases that a verdict needs."""
-        few = len(self.fewest)
-        if not few:
-            return []
-        return [
-            f"{few} laws that name causes judged a quarter of their cases, since nothing is refuted "
-            "(--effort standard: all)"
-        ]
 
     @property
     def first_look(self) -> FirstLook | None:
@@ -528,7 +492,10 @@ class Session:
             self.runner.isolated, {"/".join(k): v for k, v in sorted(subject.ratios.items())},
             advice, partial=not complete, first_look=look,
             notes=[
-                *self.notes, *self._about_absent(results), *self._describe_fixed_parameters(), *self._about_fewest()
+                *self.notes,
+                *(notes.about_absent(self.laws, results) if self.implementation.gradients else []),
+                *notes.about_fixed_parameters(self.fixed_parameters),
+                *notes.about_fewest(len(self.fewest)),
             ],
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],

@@ -1,0 +1,74 @@
+"""Notes of a report: what a reader should know of how a target was tested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attention_core.conformance.cases.space import POOL
+from attention_core.conformance.contracts import Contract
+from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.worker.runner import Runner
+from attention_core.declaration.implementation import Implementation
+
+
+def about_pool(compiler: str, runner: Runner) -> list[str]:
+    """Say that sizes are drawn from a pool, and why.
+
+    Args:
+        compiler: What compiles a program for each shape, "" where the pool is declared.
+        runner: What calls the target.
+    """
+    why = f", as {compiler} compiles a program for each" if compiler else ""
+    found = [f"sizes are drawn from a pool of {len(POOL)} shapes{why} (--shapes free: from all)"]
+    if compiler == "JAX" and runner.isolated:
+        found.append("calls are compiled by jax.jit, not optimised, but those of laws about what calls leave behind")
+    return found
+
+
+def about_gradients(implementation: Implementation, contract: Contract) -> list[str]:
+    """Say that gradients are not declined, but no law of the contract tests them."""
+    silent = implementation.gradients and not contract.gradients
+    return [f"gradients are not tested: no law of {contract.name} asks for any"] if silent else []
+
+
+def about_stand_ins(description: Mapping[str, Any]) -> list[str]:
+    """Say what was not the target's own: the module that a function gets, the device that a kernel runs on."""
+    what = "num_key_value_groups, is_causal=False, training only where something drops"
+    found = [f"its module is a stand-in ({what})"] if description.get("stand_in") else []
+    if description.get("interpreted"):
+        found.append("it ran in Triton's interpreter: not compiled, one program after another")
+    return found
+
+
+def about_fixed_parameters(fixed: Sequence[str]) -> list[str]:
+    """Name the constructor's arguments that are tested with one value only.
+
+    Example:
+        >>> about_fixed_parameters(["bias=True"])
+        ['fixed in the constructor, where no other value is tested: bias=True']
+    """
+    but = " but in evaluation" if any(value.endswith(" in evaluation)") for value in fixed) else ""
+    return [f"fixed in the constructor, where no other value is tested{but}: {', '.join(fixed)}"] if fixed else []
+
+
+def about_absent(laws: Sequence[Law], results: Sequence[LawResult]) -> list[str]:
+    """Say what laws that may be without a case mean for the target then."""
+    absent = {law.name: law.absent for law in laws if law.absent}
+    return [f"{absent[r.law]}: {r.message}" for r in results if r.law in absent and r.status == "not_applicable"]
+
+
+def about_fewest(few: int) -> list[str]:
+    """Say how many laws judged only the fewest cases that a verdict needs.
+
+    Example:
+        >>> about_fewest(0)
+        []
+    """
+    if not few:
+        return []
+    return [
+        f"{few} laws that name causes judged a quarter of their cases, since nothing is refuted "
+        "(--effort standard: all)"
+    ]
