@@ -22,7 +22,8 @@ from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.dependence import unknown_dependence
 from attention_core.derivation.inference.infer import readings_of
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.steps import Step, Unread, steps_of
+from attention_core.derivation.reading.step import Step, Unread
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later

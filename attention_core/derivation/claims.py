@@ -33,7 +33,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.reading.domains import domain_of
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.same_sizes import with_same_sizes

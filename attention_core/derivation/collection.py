@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from attention_core.derivation.reading.steps import Step, Unread
+    from attention_core.derivation.reading.step import Step, Unread
     from attention_core.derivation.records import StepReport
 
 OPTION, TIME, NAMED = "derivation_files", "derivation_seconds", "--attention-derive"

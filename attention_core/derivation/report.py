@@ -38,7 +38,8 @@ from attention_core.derivation.latex.mathml import (
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.latex.tokens import Tok
-from attention_core.derivation.reading.steps import Step, Unread, steps_of
+from attention_core.derivation.reading.step import Step, Unread
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page

@@ -31,7 +31,7 @@ from attention_core.derivation.latex.syntax import (
     Unreadable,
     names_in,
 )
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch
 
 Path = tuple[tuple[str, int], ...]

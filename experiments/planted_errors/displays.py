@@ -43,7 +43,8 @@ def read() -> dict[str, str]:
     from attention_core.derivation.document.blocks import Display
     from attention_core.derivation.document.source import blocks_of
     from attention_core.derivation.latex.syntax import Unreadable
-    from attention_core.derivation.reading.steps import Step, steps_of
+    from attention_core.derivation.reading.step import Step
+    from attention_core.derivation.reading.steps import steps_of
     from attention_core.derivation.terms.terms import ShapeMismatch
     from tests.properties.seed_displays import DOCUMENT, QUESTIONS
 

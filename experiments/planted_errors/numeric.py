@@ -41,7 +41,7 @@ from attention_core.derivation.lowering.lower import Infeasible, Lowering
 from attention_core.derivation.lowering.plans import plan
 from attention_core.derivation.lowering.spaces import Tuples
 from attention_core.derivation.probability.operations import register
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import relevant
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch

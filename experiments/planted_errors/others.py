@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 
 SECONDS = 5
 Tool = Callable[[Step], str]

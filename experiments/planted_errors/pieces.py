@@ -30,7 +30,8 @@ from attention_core.derivation.check import decide_step
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -28,7 +28,7 @@ from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.terms import ShapeMismatch
 
 LIST = Path(__file__).with_name("documents.txt")

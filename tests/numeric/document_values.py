@@ -23,7 +23,8 @@ from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Expr, Sub, children
 from attention_core.derivation.lowering.lower import Cells, Lowering
 from attention_core.derivation.probability.operations import register
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 register()
 HOME = Path(__file__).resolve().parents[2] / "derivations"

@@ -186,7 +186,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """The rooms (folders and files) of each package, the lowest floor first: a room imports only rooms of lower floors."""
-LARGEST_CIRCLE = 3
+LARGEST_CIRCLE = 2
 """So many files of one room may import one another in a circle."""
 
 

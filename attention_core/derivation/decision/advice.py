@@ -24,7 +24,7 @@ from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, precision
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.relevance import relation_names

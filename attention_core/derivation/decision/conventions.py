@@ -27,7 +27,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Counterexample
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Term

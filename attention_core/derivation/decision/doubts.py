@@ -22,7 +22,7 @@ from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Name, Sub, Unreadable
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch

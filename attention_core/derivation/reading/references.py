@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Sentence
 from attention_core.derivation.latex.printer import all_names
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import shorten_quote
-
-if TYPE_CHECKING:
-    from attention_core.derivation.reading.steps import Step
 
 _STATEMENT = r"lemma|theorem|proposition|corollary|definition|assumption|hypothesis|condition|claim|property"
 _NUMBER = r"\(?(?P<number>[A-Z]?\d+(?:\.\d+)*[a-z]?|[A-Z])\)?"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from attention_core.derivation.document.blocks import Heading
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.inference.opaque import is_opaque
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 
 def scaffold(text: str) -> str:

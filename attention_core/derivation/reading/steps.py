@@ -6,11 +6,11 @@ A place that cannot be read is a step of its own that says so, and the rest of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Option, Paragraph, sentences_of
+from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph, sentences_of
 from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.elaborate.expressions import Elaborator
@@ -18,12 +18,12 @@ from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.infer import Inference, definable
 from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Name, Statement, Unreadable
+from attention_core.derivation.latex.syntax import Chain, Dots, Name, Statement, Unreadable
 from attention_core.derivation.reading.constraints import constrains
 from attention_core.derivation.reading.continued import complete_displays
 from attention_core.derivation.reading.declare import Reader, declare
 from attention_core.derivation.reading.defining import Around, defining
-from attention_core.derivation.reading.far_words import FarRelation, FarWords, far_relations_in, far_words_in
+from attention_core.derivation.reading.far_words import far_relations_in, far_words_in
 from attention_core.derivation.reading.premises import (
     later,
     read_behind,
@@ -52,53 +52,12 @@ from attention_core.derivation.reading.scope_words import (
     words_of_the_whole,
 )
 from attention_core.derivation.reading.sections import Remark, Sections, about_known, remarks_of
+from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import caveats_of, shorten_quote
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
 from attention_core.derivation.words.phrase_patterns import is_title
-
-
-@dataclass
-class Step:
-    """One relation to decide: its context, its two written sides, hypotheses of its own, options."""
-
-    id: str
-    line: int
-    text: str
-    context: Context
-    left: Expr
-    op: str
-    right: Expr
-    options: list[Option] = field(default_factory=list)
-    assumed: list[tuple[Chain, list[Chain]]] = field(default_factory=list)
-    conditions: tuple[Chain, ...] = ()
-    chained: bool = False  # one of several relations of a chain
-    quoted: tuple[str, ...] = ()  # reasons that hold a formula: they are named in the evidence, not checked
-    restricts: bool = False  # it reads as a hypothesis
-    later: list[Paragraph] = field(default_factory=list)  # those below in its section, for advice
-    peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
-    far_words: Sequence[FarWords] = field(default_factory=list, repr=False)  # all words of the document
-    far_relations: Sequence[FarRelation] = field(default_factory=list, repr=False)  # those that its prose states
-    strange: str = ""  # why its section's readings do not fit it, if it is read by itself
-    sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
-
-    def option(self, key: str) -> str:
-        """The value of an option, '' without."""
-        return next((o.value for o in reversed(self.options) if o.key == key), "")
-
-
-@dataclass
-class Unread:
-    """A place that cannot be read."""
-
-    id: str
-    line: int
-    text: str
-    message: str
-    options: list[Option] = field(default_factory=list)
-    remark: bool = False  # it stands beside relations and has none
-
 
 Judge = Callable[[Step], str]  # why a step cannot be read, '' if it can
 

@@ -19,7 +19,8 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 pytestmark = pytest.mark.unmeasured
 

@@ -20,7 +20,7 @@ from attention_core import oracle
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws import LAWS as LAWS_OF_THE_SUITE
 from attention_core.derivation.latex.syntax import Chain, Expr, Group, Num, Times
-from attention_core.derivation.reading.steps import Step
+from attention_core.derivation.reading.step import Step
 from tests.numeric import document_values
 from tests.numeric.document_values import sides_of, steps_named, value_of
 from tests.numeric.law_calls import Calls, calls, truth

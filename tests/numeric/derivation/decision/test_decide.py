@@ -19,7 +19,8 @@ from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.nodes import Graph
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, precision
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import StepReport
 
 GOOD = {"PROVED", "EXACT", "AGREES"}

@@ -15,7 +15,8 @@ from attention_core.derivation.cases.generate import Completion, completion
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.graph.numbers import ball, precision
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 
 def completed(declared: str, **sizes: int) -> Completion | None:

@@ -10,7 +10,8 @@ import pytest
 
 from attention_core.derivation import StepReport, check_document
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 HEAD = r"""Let $d \in \mathbb{N}$, $\mu \in \mathbb{R}^{d}$, $\sigma > 0$.
 Let $q, k \sim \mathcal{N}(\mu, \sigma^2 I_d)$ be independent. Let $\epsilon, \eta \sim \mathcal{N}(0, 1)$ be independent.

@@ -20,7 +20,8 @@ from attention_core.derivation.effort import Effort
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import depth_zero
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 ROOT = Path(__file__).resolve().parents[4]
 HEAD = "Let $n \\in \\mathbb{N}$, $a, b, c, d \\in \\mathbb{R}$ and $i, j \\in \\{1, \\dots, n\\}$.\n\n"

@@ -14,7 +14,8 @@ import pytest
 from attention_core.derivation.latex.mathml import GREEK, amount, math, mathml, name, relation, statement
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.syntax import names_in
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 
 DOCUMENTS = sorted((Path(__file__).resolve().parents[4] / "derivations").glob("*.md"))
 CHILDREN = {"msub": 2, "msup": 2, "msubsup": 3, "mfrac": 2, "mroot": 2, "munder": 2, "mover": 2, "munderover": 3}

@@ -17,7 +17,8 @@ from attention_core.derivation.decision.decide import decide, search
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.latex.syntax import Minus, Num, Plus, Times, Transpose
 from attention_core.derivation.proofs.all_sizes import holds_at_all_sizes
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.terms.terms import ShapeMismatch
 
 HEAD = (

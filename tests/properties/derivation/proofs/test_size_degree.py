@@ -11,7 +11,8 @@ import pytest
 from attention_core.derivation import check_document
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.proofs.size_degree import enough_sizes, polynomial_degree
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import StepReport
 
 N = r"Let $n \in \mathbb{N}$."

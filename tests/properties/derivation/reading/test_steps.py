@@ -14,7 +14,8 @@ from attention_core.derivation.document.blocks import Display
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.steps import Step, Unread, steps_of
+from attention_core.derivation.reading.step import Step, Unread
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.terms.terms import ShapeMismatch
 from tests.properties.seed_displays import DOCUMENT, QUESTIONS
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from attention_core.derivation.cases.problem import Problem, Site
 from attention_core.derivation.claims import claim_of
-from attention_core.derivation.reading.steps import Step, steps_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.search.targeted import patterns
 
 
