@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -180,7 +181,9 @@ class Adapter:
         if self.declaration.array != "numpy":
             return value
         try:
-            return torch.from_numpy(np.asarray(value))
+            with warnings.catch_warnings():  # torch warns of arrays that cannot be written to
+                warnings.simplefilter("ignore")
+                return torch.from_numpy(np.asarray(value))
         except (TypeError, ValueError):
             raise NotTaken("an array that torch does not have") from None
 
@@ -443,6 +446,8 @@ def require_adaptable(declared: Implementation, description: Mapping[str, Any]) 
     """
     if declared.array == "jax":
         raise TargetError("audit has no faults for JAX yet: it audits tests of functions of torch and NumPy")
+    if description.get("parameters") is None:
+        raise TargetError(f"{declared.name} has no signature that can be read: audit cannot stand in for it")
     if description.get("is_module") or description.get("is_class") or declared.factory:
         raise TargetError(
             f"{declared.name} is a module or a class: audit replaces functions of query, key and value; name the "

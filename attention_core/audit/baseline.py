@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attention_core.audit.suite import SuiteRun
+from attention_core.audit.suite import SuiteRun, Suites
 from attention_core.audit.trial import Request
 from attention_core.declaration.implementation import TargetError
 
@@ -16,14 +16,14 @@ BASELINE_LIMIT = 3600.0
 """Seconds of its own time that a suite has as it is."""
 
 
-def run_baseline(request: Request) -> tuple[SuiteRun, float]:
+def run_baseline(request: Request, suites: Suites) -> tuple[SuiteRun, float]:
     """The suite on the target as it is, twice, with its calls counted the second time; seconds of the slower run.
 
     Raises: TargetError, where the suite says nothing that could be compared with.
     """
-    plain = request.run(request.plan(), BASELINE_LIMIT)
+    plain = request.run(suites, request.plan(), BASELINE_LIMIT)
     require_success(plain)
-    watched = request.run(request.plan("watch"), BASELINE_LIMIT)
+    watched = request.run(suites, request.plan("watch"), BASELINE_LIMIT)
     if problem := watched.end.get("problem"):
         raise TargetError(str(problem))
     require_same(plain, watched)

@@ -1,18 +1,22 @@
 """Runs a pytest suite in this process, with something in the target's place, and tells what became of each test.
 
 The plan comes as one message, what happens goes back as messages: a test that starts, a test that ends, and at the end
-how often the target was called. Run as `python -m attention_core.audit.child READ WRITE`.
+how often the target was called. Each run has a fork of its own.
+Run as `python -m attention_core.audit.child READ WRITE`.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
+import attention_core.audit.choice  # noqa: F401  (torch and the faults are imported once, before any fork)
 from attention_core.audit.adapter import Form, adapt, form_of, stand_in
 from attention_core.audit.plan import Plan
 from attention_core.audit.planting import Planter
@@ -124,16 +128,43 @@ class Telling:
         })  # fmt: skip
 
 
+def run_plan(plan: Plan, write: int) -> None:
+    """Run the suite of a plan in this process, and end it."""
+    status = 1
+    try:
+        end_with_the_starting_thread()
+        os.environ.update(plan.environment)
+        if plan.bytecode:  # pytest compiles tests and plugins anew in each run otherwise
+            sys.pycache_prefix, sys.dont_write_bytecode = plan.bytecode, False
+        sys.path += [folder for folder in plan.path if folder not in sys.path]
+        telling = Telling(plan, lambda message: frames.send(write, message))
+        found = pytest.main(list(plan.arguments), plugins=[telling])
+        telling.report_end(int(found))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def warm_up() -> None:
+    """Import what most suites of attention import: `assert_close` has half of torch's distributed tensors with it."""
+    torch.testing.assert_close(torch.ones(1), torch.ones(1))
+
+
 def main(arguments: list[str]) -> None:
-    """Run the suite of the plan that comes through the pipe."""
+    """Run the suite of each plan that comes through the pipe, in a fork that has torch and the faults already."""
     read, write = inherited_pipes(arguments)
-    end_with_the_starting_thread()
-    end_with_the_parent()
-    plan = Plan.from_json(frames.receive(read))
-    sys.path += [folder for folder in plan.path if folder not in sys.path]
-    telling = Telling(plan, lambda message: frames.send(write, message))
-    status = pytest.main(list(plan.arguments), plugins=[telling])
-    telling.report_end(int(status))
+    end_with_the_parent()  # not with the thread that started this, which may end before
+    warm_up()
+    while True:
+        try:
+            plan = Plan.from_json(frames.receive(read))
+        except frames.Closed:
+            return
+        pid = os.fork()
+        if pid == 0:
+            run_plan(plan, write)
+        _, status = os.waitpid(pid, 0)
+        frames.send(write, {"status": os.waitstatus_to_exitcode(status)})
 
 
 if __name__ == "__main__":

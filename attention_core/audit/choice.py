@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.faults import features
 from attention_core.faults.bases import reference
@@ -23,6 +24,13 @@ OWN_FORM = (
     "array", "layout", "key_layout", "out_layout", "axes", "masks", "mask_true", "grouping", "qkv_axis", "factory",
 )  # fmt: skip
 """What a fault must not declare that stands in another's place: it would be a flaw in how that form is handled."""
+ANYWHERE = ("contract", "accumulate", "dtypes")
+"""What a fault may declare whatever the target declares."""
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "causality": ("is_causal",), "dead rows": ("attn_mask", "is_causal"), "dropout": ("dropout_p",),
+    "features": FEATURES, "mask forms": ("attn_mask",), "masking": ("attn_mask",), "random numbers": ("dropout_p",),
+}  # fmt: skip
+"""Subjects that are about parameters, one of which the target needs."""
 FEATURED: Callable[..., Tensor] = features.build()
 
 
@@ -39,6 +47,21 @@ def candidates(contract: str, seed: int = 0) -> list[Row]:
             groups.setdefault(subject(row), []).append(row)
     ordered = [sorted(groups[name], key=lambda row: place(row.name, seed)) for name in sorted(groups)]
     return [row for turn in zip_longest(*ordered) for row in turn if row is not None]
+
+
+def likely_first(rows: Sequence[Row], declared: Implementation, claims: Container[str]) -> list[Row]:
+    """The same faults, those last that the laws can hardly see in the place of a target.
+
+    These are the faults that declare what the target does not, and those of a parameter that it does not have: to find
+    that no law sees one takes all laws, and seconds.
+    """
+
+    def is_unlikely(row: Row) -> bool:
+        other = [name for name in row.record if name not in ANYWHERE and row.record[name] != getattr(declared, name)]
+        needs = NEEDS.get(subject(row), ())
+        return bool(other) or (bool(needs) and not any(name in claims for name in needs))
+
+    return sorted(rows, key=is_unlikely)
 
 
 def place(name: str, seed: int) -> str:

@@ -36,6 +36,8 @@ EXIT_STATUS = """Exit status: 0 if the score reaches the floor, 1 if it does not
               help="Where what is done is kept, so that a run goes on.  [default: in the user's cache]")  # fmt: skip
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True),
               help="Write the result as JSON; - for standard output, where nothing else is written then.")  # fmt: skip
+@click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the result as one HTML page.")
+@click.option("--badge", "badge_path", type=click.Path(dir_okay=False), help="Write the score as an SVG badge.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the score.")
 @click.option("-v", "--verbose", is_flag=True, help="The test of every survivor.")
 @record_options
@@ -69,7 +71,6 @@ def audit(tests: tuple[str, ...], **options: Any) -> None:
 
 def request_of(tests: tuple[str, ...], options: dict[str, Any]) -> Request:
     """The request that the words make. Raises: TargetError."""
-    from attention_core.audit.log import Log, default_path, fingerprint
     from attention_core.audit.trial import Request
     from attention_core.declaration.implementation import TargetError
     from attention_core.declaration.options import HELP, check_applies, fields_from_text
@@ -88,27 +89,29 @@ def request_of(tests: tuple[str, ...], options: dict[str, Any]) -> Request:
         raise TargetError(f"no such file or folder of tests: {missing[0] if missing else ''}")
     fields = fields_from_text({name: value for name, value in options.items() if name in HELP})
     check_applies(str(fields.get("contract", "attention")), fields)
-    settings = {"fields": {k: str(v) for k, v in fields.items()}, "more": more, "seed": options["seed"]}
-    key = fingerprint(options["target"], own, settings)
-    path = Path(options["log_path"]) if options["log_path"] else default_path(key)
+    path = Path(options["log_path"]) if options["log_path"] else None
     return Request(
         options["target"], own, fields, more, None if options["whole"] else options["count"], options["seed"],
-        options["floor"], options["processes"] or os.cpu_count() or 1, options["timeout"], Log(path, key),
+        options["floor"], options["processes"] or os.cpu_count() or 1, options["timeout"], keeps=True, log_path=path,
     )  # fmt: skip
 
 
 def show(console: Any, found: Audit, options: dict[str, Any]) -> None:
     """Print the result, and write what is wanted."""
+    from attention_core.audit.render_html import to_badge, to_html
     from attention_core.audit.render_text import print_audit
+    from attention_core.audit.results import Audit
 
     if found.problem:
         click.echo(f"attention-core: {found.problem}", err=True)
     else:
         print_audit(console, found, everything=options["verbose"], quiet=options["quiet"])
-    if options["json_path"] == STANDARD_OUTPUT:
-        click.echo(found.to_json(), nl=False)
-    elif options["json_path"]:
-        Path(options["json_path"]).write_text(found.to_json(), encoding="utf-8")
+    for name, make in (("json", Audit.to_json), ("html", to_html), ("badge", to_badge)):
+        path = options[f"{name}_path"]
+        if path == STANDARD_OUTPUT:
+            click.echo(make(found), nl=False)
+        elif path:
+            Path(path).write_text(make(found), encoding="utf-8", errors="replace")
 
 
 class Bar:

@@ -17,6 +17,7 @@ from attention_core.audit.plan import Plan
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import saved_fields
 from attention_core.conformance.first_look.findings import FirstLook
+from attention_core.conformance.subjects.binding import bind
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
 from attention_core.worker import frames
 from attention_core.worker.child import end_with_the_parent, end_with_the_starting_thread, inherited_pipes
@@ -51,7 +52,11 @@ class Judge:
         require_attention(self.target, look)
         assert look is not None
         fields |= look.found
-        return {"declared": saved_fields(fields), "options": look.options(), "lines": list(look.lines), "notes": notes}
+        bound = bind(declared.with_(**look.found), describe(self.original, declared.array))
+        return {
+            "declared": saved_fields(fields), "options": look.options(), "lines": list(look.lines), "notes": notes,
+            "claims": sorted(bound.claims),
+        }  # fmt: skip
 
     def session(self, plan: Plan, **options: Any) -> Session:
         """A session on what the plan puts in the target's place, under the target's conventions."""

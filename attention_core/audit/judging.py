@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import queue
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
+from attention_core.audit.log import Log
 from attention_core.audit.plan import Plan
 from attention_core.declaration.implementation import TargetError
 from attention_core.worker.frames import FrameError, TimedOut, receive, send
@@ -72,22 +74,36 @@ class Judging:
 
 
 class Judges:
-    """Some judges, of which each answers one thread at a time; started when first needed."""
+    """Some judges, of which each answers one thread at a time; they start when they are first needed.
 
-    def __init__(self, count: int, target: str, path: tuple[str, ...], environment: Mapping[str, str]) -> None:
+    Args:
+        count: of judges. target, path, environment: as `Judging` takes them.
+        answers: those that are known, also of earlier runs.
+    """
+
+    def __init__(
+        self, count: int, target: str, path: tuple[str, ...], environment: Mapping[str, str], answers: Log
+    ) -> None:  # fmt: skip
+        self.answers = answers
         self.all = [Judging(target, path, environment) for _ in range(count)]
         self.free: queue.SimpleQueue[Judging] = queue.SimpleQueue()
         for judging in self.all:
             self.free.put(judging)
 
-    @contextmanager
-    def borrow(self) -> Iterator[Judging]:
-        """A judge for this thread alone."""
-        judging = self.free.get()
-        try:
-            yield judging
-        finally:
-            self.free.put(judging)
+    def ask(self, what: str, plan: Plan, **more: Any) -> dict[str, Any]:
+        """The answer to a question, which is the same whatever the suite.
+
+        Raises: TargetError, with what stands against an answer.
+        """
+        conventions = json.dumps([plan.declared, plan.form], sort_keys=True, default=str)
+        name = f"{what} {plan.fault} {more} {hashlib.sha256(conventions.encode()).hexdigest()[:16]}"
+        if name not in self.answers.known:
+            judging = self.free.get()
+            try:
+                self.answers.add(name, judging.ask(what, plan, **more))
+            finally:
+                self.free.put(judging)
+        return self.answers.known[name]
 
     def close(self) -> None:
         """End all."""

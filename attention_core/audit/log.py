@@ -8,11 +8,11 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from attention_core import __version__
-from attention_core.worker.definition import find_definition
 
 SOURCES = ("audit", "faults", "conformance", "oracle", "declaration")
 """Rooms of this package that decide what an audit finds."""
@@ -70,21 +70,34 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def default_path(key: str) -> Path:
-    """Where a log lies unless somebody says otherwise: outside the tree that is audited."""
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "attention-core" / "audit" / f"{key[:16]}.jsonl"
+def open_logs(
+    target: str, file: str, tests: Sequence[str], of_target: Any, of_suite: Any, path: Path | None = None,
+    laws: Path | None = None,
+) -> tuple[Log, Log]:  # fmt: skip
+    """The log of an audit, and that of what the laws answer about faults in the target's place, whatever the suite.
 
-
-def fingerprint(target: str, tests: Sequence[str], settings: Mapping[str, Any]) -> str:
-    """What decides the results: the files of the tests and of the target, the settings, the catalogue and the laws."""
-    own = Path(__file__).resolve().parents[1]
-    place = find_definition(target)
-    folders = [Path(test.partition("::")[0]) for test in tests] + ([Path(place.path).parent] if place else [])
-    digest = hashlib.sha256(
-        json.dumps([target, list(tests), settings, __version__, sys.version, platform.machine()], default=str).encode()
+    Args:
+        target, file: what is audited, and the file that defines it. tests: of the audit.
+        of_target: further settings that decide what the laws answer; of_suite: what becomes of faults.
+        path: of the log; None for one in the user's cache, outside the tree that is audited.
+        laws: of the second one; None for one beside the first.
+    """
+    around = [Path(file).parent] if file else []
+    of_laws = fingerprint(around, [target, of_target])
+    key = fingerprint(
+        [*around, *(Path(test.partition("::")[0]) for test in tests)], [target, of_target, of_suite, tests]
     )
-    for path in sorted({*(p for room in SOURCES for p in (own / room).rglob("*.py")), *sources(folders)}):
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attention-core" / "audit"
+    beside = cache / f"{of_laws[:16]}.jsonl" if path is None else path.with_name(f"{path.name}.laws")
+    return Log(path or cache / f"{key[:16]}.jsonl", key), Log(laws or beside, of_laws)
+
+
+def fingerprint(places: Iterable[Path], settings: Any) -> str:
+    """What decides results: some files and folders, the settings, the catalogue, the laws, and versions."""
+    own = Path(__file__).resolve().parents[1]
+    versions = [__version__, version("torch"), sys.version, platform.machine()]
+    digest = hashlib.sha256(json.dumps([settings, versions], default=str).encode())
+    for path in sorted({*(p for room in SOURCES for p in (own / room).rglob("*.py")), *sources(places)}):
         digest.update(str(path).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

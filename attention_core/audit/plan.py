@@ -28,6 +28,8 @@ class Plan:
         arguments: of pytest.
         leave_out: node ids of tests that are not run.
         path: folders that modules are looked for in, behind those that are known.
+        environment: variables of the run.
+        bytecode: the folder for compiled files of all runs, outside the tree; "" for none.
     """
 
     target: str
@@ -38,6 +40,8 @@ class Plan:
     arguments: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    bytecode: str = ""
 
     def fields(self) -> dict[str, Any]:
         """The conventions as fields of the record."""

@@ -93,11 +93,20 @@ def print_audit(console: Console, audit: Audit, *, everything: bool = False, qui
         shown = audit.survivors if everything else audit.survivors[:SHOWN]
         for fate in shown:
             print_test(console, fate)
+        if len(audit.few) > 1:
+            print_few(console, audit)
         if len(audit.survivors) > len(shown):
             more = len(audit.survivors) - len(shown)
             console.print(f"{more} more survivors: -v writes out the test of each", style="dim", highlight=False)
     style = {"passes": "green", "survivors": "red"}.get(audit.verdict, "yellow")
     console.print(headline(audit), style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_few(console: Console, audit: Audit) -> None:
+    """Print how few of the tests would do."""
+    caught = sum(bool(fate.caught_by) for fate in audit.survivors)
+    line = f"{len(audit.few)} tests catch {caught} survivors together, those of {', '.join(audit.few)}"
+    console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_test(console: Console, fate: Fate) -> None:

@@ -81,7 +81,7 @@ class Audit:
     Args:
         target, tests: what was audited.
         declared: the conventions of the target, declared and found.
-        options: those found, as options of the command line.
+        options: those found, as options of the command line. claims: the parameters that the target has.
         fates: of the faults that were judged, in the catalogue's order.
         baseline: what the suite does as it is: tests, seconds, calls, tests that call the target.
         too_strict: tests that fail with another right implementation in place, which are left out.
@@ -94,6 +94,7 @@ class Audit:
     tests: tuple[str, ...]
     declared: dict[str, Any] = field(default_factory=dict)
     options: str = ""
+    claims: tuple[str, ...] = ()
     fates: list[Fate] = field(default_factory=list)
     baseline: dict[str, Any] = field(default_factory=dict)
     too_strict: dict[str, str] = field(default_factory=dict)
@@ -166,6 +167,7 @@ class Audit:
             "killed": len(self.kills), "hung": sum(f.status == "hung" for f in self.fates),
             "survived": len(self.survivors), "left_out": len(self.fates) - len(self.faults), "floor": self.floor,
             "seed": self.seed, "whole": self.whole, "declared": self.declared, "options": self.options,
+            "claims": list(self.claims),
             "baseline": self.baseline, "too_strict": self.too_strict, "notes": self.notes,
             "subjects": [{"subject": name, "killed": k, "counted": n} for name, k, n in self.subjects()],
             "survivors": [fate.name for fate in self.survivors], "few": self.few,

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import version
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from attention_core.audit.baseline import about_calls, run_baseline, single_form, summary, too_strict
-from attention_core.audit.choice import candidates
+from attention_core.audit.choice import candidates, likely_first
 from attention_core.audit.judging import Judges
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import Audit, Fate
-from attention_core.audit.suite import SuiteRun, suite_environment
+from attention_core.audit.suite import SuiteRun, Suites, suite_environment
 from attention_core.audit.survivors import with_cases
 from attention_core.audit.trial import Request, Trial
-from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.faults.row import Row
 
 STARTING, TIMES = 20.0, 5.0
@@ -34,55 +36,52 @@ def audit(request: Request, progress: Progress | None = None) -> Audit:
     rows = candidates(str(request.fields.get("contract", "attention")), request.seed)
     tell = progress or (lambda *_: None)
     tell("the suite as it is", 0, 0)
-    watched, seconds = run_baseline(request)
-    path = tuple(watched.end["path"])
-    with TemporaryDirectory(prefix="attention-core-audit-") as folder:
-        judges = Judges(request.processes, request.target, path, suite_environment(folder))
-        try:
-            result, trial = prepare(request, judges, watched, seconds, tell)
-            result.fates = judge_faults(request, rows, trial, tell)
+    with TemporaryDirectory(prefix="attention-core-audit-") as folder, ExitStack() as opened:
+        suites = Suites(request.processes, folder)
+        opened.callback(suites.close)
+        watched, seconds = run_baseline(request, suites)
+        path = tuple(watched.end["path"])
+        request.open_logs(str(watched.end["file"]))
+        judges = Judges(request.processes, request.target, path, suite_environment(folder), request.answers)
+        opened.callback(judges.close)
+        result, trial = prepare(Trial(request, judges, suites, request.plan(), 0.0), watched, seconds, tell)
+        rows = likely_first(rows, Implementation(None, **trial.plan.fields()), result.claims)
+        result.fates = judge_faults(request, rows, trial, tell)
+        if request.cases:
             result.fates = with_cases(result.fates, trial, path, tell)
-            return result
-        finally:
-            judges.close()
+        return result
 
 
-def prepare(
-    request: Request, judges: Judges, watched: SuiteRun, seconds: float, tell: Progress
-) -> tuple[Audit, Trial]:  # fmt: skip
+def prepare(bare: Trial, watched: SuiteRun, seconds: float, tell: Progress) -> tuple[Audit, Trial]:
     """The audit before any fault, and how faults are tried.
 
     Raises: TargetError.
     """
+    request, judges = bare.request, bare.judges
     tell("the target's conventions", 0, 0)
-    with judges.borrow() as judging:
-        look = judging.ask("look", request.plan())
+    look = judges.ask("look", bare.plan)
     form = single_form(request.target, watched.end["forms"])
     plan = Plan(request.target, "replace", declared=look["declared"], form=form)
     tell("a right implementation in its place", 0, 0)
-    prove(request, judges, plan)
+    prove(request.target, judges.ask("fault", plan))
     limit = request.timeout or STARTING + TIMES * seconds
-    right = request.run(plan, limit)
+    right = request.run(bare.suites, plan, limit)
     strict = too_strict(request, watched, right)
     result = Audit(
-        request.target, request.tests, look["declared"], look["options"], seed=request.seed, floor=request.floor,
+        request.target, request.tests, look["declared"], look["options"], claims=tuple(look["claims"]),
+        seed=request.seed, floor=request.floor,
         whole=request.count is None, too_strict=strict, baseline=summary(watched, right, seconds),
         versions={"python": platform.python_version(), "torch": version("torch"), "pytest": version("pytest")},
         notes=[*look["notes"], *about_calls(right)],
     )  # fmt: skip
-    return result, Trial(request, judges, replace(plan, leave_out=tuple(strict)), limit)
+    return result, replace(bare, plan=replace(plan, leave_out=tuple(strict)), limit=limit)
 
 
-def prove(request: Request, judges: Judges, plan: Plan) -> None:
+def prove(target: str, found: Mapping[str, Any]) -> None:
     """Refuse a target in whose place a right implementation would be refuted. Raises: TargetError."""
-    name = "the right implementation"
-    if name not in request.log.known:
-        with judges.borrow() as judging:
-            request.log.add(name, judging.ask("fault", plan))
-    found = request.log.known[name]
     if found["law"]:
         raise TargetError(
-            f"a right implementation in the place of {request.target} does not follow its conventions "
+            f"a right implementation in the place of {target} does not follow its conventions "
             f"({found['law']}: {found['message']}): declare them as for verify, or report this"
         )
 
@@ -113,7 +112,7 @@ def judge_faults(request: Request, rows: list[Row], trial: Trial, tell: Progress
                 tell(f"{counted} faults", min(counted, wanted), wanted)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            trial.judges.close()
+            trial.close()
             raise
     return take_counted([fates[number] for number in sorted(fates)], wanted)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import queue
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from attention_core.audit.plan import Plan
+from attention_core.declaration.implementation import TargetError
 from attention_core.worker.frames import FrameError, TimedOut, receive, send
-from attention_core.worker.process import WorkerProcess
+from attention_core.worker.process import WorkerProcess, describe_status
 from attention_core.worker.processes import Patience
 
 BAD = ("failed", "error")
@@ -74,7 +76,7 @@ def pytest_arguments(tests: Sequence[str], more: Sequence[str], folder: str, *, 
     Args: tests, files, folders and node ids; more, arguments of the user's; folder, for what pytest keeps;
         first, end at the first failure.
     """
-    own = ["-q", "-o", f"cache_dir={folder}", "-p", "no:randomly"]
+    own = ["-q", "-o", f"cache_dir={folder}", "-p", "no:randomly", f"--basetemp={folder}/tmp"]
     own += ["--no-cov"] if find_spec("pytest_cov") else []
     own += [f"--benchmark-storage=file://{folder}"] if find_spec("pytest_benchmark") else []
     own += ["-x"] if first else []
@@ -85,37 +87,73 @@ def pytest_arguments(tests: Sequence[str], more: Sequence[str], folder: str, *, 
 def suite_environment(folder: str) -> dict[str, str]:
     """The caller's environment, in which Python, Hypothesis and coverage write elsewhere than into the tree."""
     threads = {"OMP_NUM_THREADS": "1"} if "OMP_NUM_THREADS" not in os.environ else {}
-    kept = {
-        "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": folder,
-        "COVERAGE_FILE": str(Path(folder) / "coverage"), "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
-    }  # fmt: skip
-    return {**os.environ, **threads, **kept}
+    fixed = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+    return {**os.environ, **threads, **fixed, **folders_of(folder)}
 
 
-def run_suite(
-    plan: Plan, tests: Sequence[str], more: Sequence[str] = (), *, limit: float, first: bool = False
-) -> SuiteRun:  # fmt: skip
-    """Run pytest as the plan says.
+def folders_of(folder: str) -> dict[str, str]:
+    """Variables that say where Hypothesis and coverage write."""
+    return {"HYPOTHESIS_STORAGE_DIRECTORY": folder, "COVERAGE_FILE": str(Path(folder) / "coverage")}
 
-    Args: tests, more, first as `pytest_arguments` takes them; limit, seconds of the process's own time.
+
+class Suites:
+    """Processes in which the suite runs, of which each does one run at a time; they start when they are first needed.
+
+    Args: count, of the processes; folder, for what they keep until they end.
     """
-    with TemporaryDirectory(prefix="attention-core-audit-") as folder:
-        arguments = pytest_arguments(tests, more, folder, first=first)
-        run, start = SuiteRun(), time.perf_counter()
-        process = WorkerProcess("attention_core.audit.child", suite_environment(folder))
+
+    def __init__(self, count: int, folder: str) -> None:
+        self.folder, self.bytecode = folder, str(Path(folder) / "bytecode")
+        self.closed = False
+        self.free: queue.SimpleQueue[list[WorkerProcess]] = queue.SimpleQueue()
+        self.all: list[list[WorkerProcess]] = [[] for _ in range(count)]  # each holds one process at most
+        for one in self.all:
+            self.free.put(one)
+
+    def run(
+        self, plan: Plan, tests: Sequence[str], more: Sequence[str] = (), *, limit: float, first: bool = False
+    ) -> SuiteRun:  # fmt: skip
+        """Run pytest as a plan says.
+
+        Args: tests, more, first as `pytest_arguments` takes them; limit, seconds of the run's own time.
+
+        Raises: TargetError, where all were ended meanwhile: what dies then says nothing of a fault.
+        """
+        one = self.free.get()
         try:
-            send(process.write, Plan(**{**vars(plan), "arguments": arguments}).to_json())
-            _listen(run, process, limit)
+            if self.closed:
+                raise TargetError("the audit was broken off")
+            if not one:
+                one.append(WorkerProcess("attention_core.audit.child", suite_environment(self.folder)))
+            with TemporaryDirectory(dir=self.folder) as folder:
+                arguments = pytest_arguments(tests, more, folder, first=first)
+                whole = replace(plan, arguments=arguments, environment=folders_of(folder), bytecode=self.bytecode)
+                run, start = SuiteRun(), time.perf_counter()
+                process = one[0]
+                _listen(run, process, whole, limit)
+                run.seconds = time.perf_counter() - start
+                if self.closed:
+                    raise TargetError("the audit was broken off")
+                if run.hung or run.died:  # what the run left behind ends with its process
+                    one.clear()
+                    process.end()
+            return run
         finally:
-            process.end()
-        run.seconds = time.perf_counter() - start
-        return run
+            self.free.put(one)
+
+    def close(self) -> None:
+        """End all."""
+        self.closed = True
+        for one in self.all:
+            while one:
+                one.pop().end()
 
 
-def _listen(run: SuiteRun, process: WorkerProcess, limit: float) -> None:
-    """Take in what the process tells, until it has ended, died, or used up its time."""
+def _listen(run: SuiteRun, process: WorkerProcess, plan: Plan, limit: float) -> None:
+    """Take in what a run sends, until it has ended, died, or used up its time."""
     patience, running, calls = Patience(process.pid, limit), "collection", 0
     try:
+        send(process.write, plan.to_json())
         while True:
             message = receive(process.read, process.watch(patience.is_expired))
             if "start" in message:
@@ -128,6 +166,9 @@ def _listen(run: SuiteRun, process: WorkerProcess, limit: float) -> None:
                 calls = max(now, calls)
             elif "end" in message:
                 run.status, run.calls, run.end = int(message["end"]), dict(message["calls"]), message
+            elif "status" in message:
+                if run.status is None:
+                    run.died = f"{describe_status(int(message['status']))} in {running}"
                 return
     except TimedOut:
         run.hung = running

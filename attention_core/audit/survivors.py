@@ -16,7 +16,7 @@ from typing import Any
 
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import Fate, as_test
-from attention_core.audit.suite import SuiteRun, run_suite
+from attention_core.audit.suite import SuiteRun
 from attention_core.audit.trial import Trial, restore
 from attention_core.declaration.implementation import TargetError
 
@@ -44,8 +44,7 @@ def find_cases(fates: Sequence[Fate], trial: Trial, rank: int, tell: Tell) -> li
     def find(fate: Fate) -> Fate:
         plan = replace(trial.plan, fault=fate.name)
         try:
-            with trial.judges.borrow() as judging:
-                case = judging.ask("smallest", plan, law=fate.law, others=bool(rank))["case"]
+            case = trial.judges.ask("smallest", plan, law=fate.law, others=bool(rank))["case"]
         except TargetError as error:
             return replace(fate, message=fate.message or f"its smallest case was not found: {error}")
         if not case:
@@ -99,7 +98,7 @@ def run_pasted(plan: Plan, tests: dict[str, str], trial: Trial) -> SuiteRun:
         for file, text in zip(files, tests.values(), strict=True):
             file.write_text(text, encoding="utf-8")
         more = (f"--rootdir={folder}", "-c", str(ini))
-        return run_suite(plan, [str(file) for file in files], more, limit=trial.limit)
+        return trial.suites.run(plan, [str(file) for file in files], more, limit=trial.limit)
 
 
 def file_of(number: int) -> str:

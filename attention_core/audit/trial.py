@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from attention_core.audit.choice import subject
 from attention_core.audit.judging import Judges
-from attention_core.audit.log import Log
+from attention_core.audit.log import Log, open_logs
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import Fate
-from attention_core.audit.suite import SuiteRun, run_suite
+from attention_core.audit.suite import SuiteRun, Suites
 from attention_core.conformance.engine.verify import saved_fields
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults.row import Row
@@ -29,7 +30,10 @@ class Request:
         fields: what the user declares of the target. pytest_arguments: given on to pytest.
         count: faults that should count; None for all. seed: of their choice. floor: the least score that passes.
         processes: suites that run at once. timeout: seconds of a suite with a fault in place; None to measure.
-        log: where what is done is kept.
+        cases: whether the smallest cases of survivors are looked for.
+        keeps: whether what is done is kept, so that a run goes on; log_path, laws_path: where, None for
+            the user's cache.
+        log: of what is done. answers: those of the laws, which hold for any suite.
     """
 
     target: str
@@ -41,15 +45,27 @@ class Request:
     floor: float = 1.0
     processes: int = 1
     timeout: float | None = None
+    cases: bool = True
+    keeps: bool = False
+    log_path: Path | None = None
+    laws_path: Path | None = None
     log: Log = field(default_factory=lambda: Log(None, ""))
+    answers: Log = field(default_factory=lambda: Log(None, ""))
+
+    def open_logs(self, file: str) -> None:
+        """Go on where an earlier run on the same files was ended; `file` defines the target."""
+        if self.keeps:
+            fields, suite = saved_fields(self.fields), [self.pytest_arguments, self.timeout]
+            logs = open_logs(self.target, file, self.tests, fields, suite, self.log_path, self.laws_path)
+            self.log, self.answers = logs
 
     def plan(self, mode: str = "plain", **more: Any) -> Plan:
         """A run of the suite."""
         return Plan(self.target, mode, declared=saved_fields(self.fields), **more)
 
-    def run(self, plan: Plan, limit: float, *, first: bool = False) -> SuiteRun:
+    def run(self, suites: Suites, plan: Plan, limit: float, *, first: bool = False) -> SuiteRun:
         """Run the suite as a plan says."""
-        return run_suite(plan, self.tests, self.pytest_arguments, limit=limit, first=first)
+        return suites.run(plan, self.tests, self.pytest_arguments, limit=limit, first=first)
 
 
 @dataclass
@@ -58,8 +74,14 @@ class Trial:
 
     request: Request
     judges: Judges
+    suites: Suites
     plan: Plan
     limit: float
+
+    def close(self) -> None:
+        """End all processes, where a run is broken off."""
+        self.judges.close()
+        self.suites.close()
 
     def fate(self, row: Row) -> Fate:
         """What becomes of a fault; what the log knows is not done again."""
@@ -74,11 +96,10 @@ class Trial:
         """Ask the laws, and if they can tell it, the suite."""
         fate = Fate(row.name, row.about, subject(row), row.source)
         plan = replace(self.plan, fault=row.name)
-        with self.judges.borrow() as judging:
-            law = str(judging.ask("fault", plan)["law"])
+        law = str(self.judges.ask("fault", plan)["law"])
         if not law:
             return fate
-        run = self.request.run(plan, self.limit, first=True)
+        run = self.request.run(self.suites, plan, self.limit, first=True)
         if run.end.get("problem"):
             raise TargetError(str(run.end["problem"]))
         status = "hung" if run.hung else "died" if run.died else "killed" if run.bad else "survived"

@@ -107,7 +107,7 @@ DOOR = "."
 """The room of a package's own `__init__`."""
 FLOORS: Mapping[str, tuple[str, ...]] = {
     "attention_core": (
-        "annotations html_page",
+        "annotations badge html_page",
         "oracle declaration masking derivation",
         "worker kernels peers",
         "modules registry",
@@ -171,6 +171,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "trial",
         "baseline survivors",
         "run render_text",
+        "render_html",
         f"{DOOR} cli",
     ),
     "finetune": (

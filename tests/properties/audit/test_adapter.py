@@ -162,3 +162,29 @@ def test_a_named_tuple_and_a_dict_come_back_as_such() -> None:
     found = form_of(Pair(1, 2)).fill([3, 4])
     assert isinstance(found, Pair) and found.weights == 4
     assert form_of({"out": 1, "weights": None}).fill([3]) == {"out": 3, "weights": None}
+
+
+def test_a_fault_of_the_log_sum_exp_leaves_the_output_alone() -> None:
+    def attention(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        s = q @ k.mT / q.shape[-1] ** 0.5
+        return torch.softmax(s, -1) @ v, s.logsumexp(-1)
+
+    declared = Implementation(attention, name="mine", contract="attention-lse")
+    arrays = triple(2, 3, 4, 5)
+    want = attention(*arrays)
+    for other, same in (
+        (right_implementation("attention-lse"), True),
+        (find_fault("lse.base_two").implementation(), False),
+    ):
+        out, lse = stand_in(attention, declared, other, form_of(want)).call(*arrays)
+        assert torch.allclose(out, want[0]) and torch.allclose(lse, want[1]) == same
+
+
+def test_arrays_that_cannot_be_written_to_and_functions_without_a_signature() -> None:
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        raise AssertionError("not reached")
+
+    arrays = [np.broadcast_to(x.numpy(), (2, 3, 4, 5)) for x in triple(3, 4, 5)]
+    assert put_right(attention, array="numpy").call(*arrays).shape == (2, 3, 4, 5)
+    with pytest.raises(TargetError, match="no signature"):
+        put_right(torch._C._nn.scaled_dot_product_attention)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attention_core.audit.choice import candidates, find_fault, right_implementation, subject
-from attention_core.declaration.implementation import TargetError
+from attention_core.audit.choice import candidates, find_fault, likely_first, right_implementation, subject
+from attention_core.declaration.implementation import Implementation, TargetError
 
 
 def test_the_subjects_take_turns() -> None:
@@ -41,3 +41,14 @@ def test_the_right_functions_agree_with_torch() -> None:
     torch.testing.assert_close(
         right_implementation("attention").function(q, k, v, window_size=(-1, 0)), want
     )  # a window without later keys is causality
+
+
+def test_what_the_laws_can_hardly_see_comes_last() -> None:
+    rows = candidates("attention")
+    plain, claims = Implementation(None), ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
+    found = likely_first(rows, plain, claims)
+    assert sorted(row.name for row in found) == sorted(row.name for row in rows)
+    assert not any(subject(row) == "features" or row.record.get("returns") for row in found[:300])
+    bare = likely_first(rows, plain, ())
+    assert not any(subject(row) in ("dropout", "masking", "causality") for row in bare[:100])
+    assert any(subject(row) == "dropout" for row in found[:100])

@@ -19,6 +19,11 @@ def attention(q, k, v, causal=False):
         s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool).tril(), float("-inf"))
     return (torch.softmax(s, -1) @ v.transpose(1, 2)).transpose(1, 2)
 
+def with_lse(q, k, v):
+    s = q @ k.mT / q.shape[-1] ** 0.5
+    dead = torch.zeros(s.shape[:-1] + v.shape[-1:], dtype=s.dtype)
+    return (torch.softmax(s, -1) @ v if s.shape[-1] else dead), s.float().logsumexp(-1).to(s.dtype)
+
 def total(q, k, v):
     return q + k + v
 
@@ -64,3 +69,11 @@ def test_what_cannot_be_judged_is_said(file: Path) -> None:
     for name, words in (("total", "under no conventions"), ("Module", "a module or a class")):
         target = f"{file}:{name}"
         assert words in answer_or_problem(Judge(target), {**asked, "plan": Plan(target).to_json()})["problem"]
+
+
+def test_the_log_sum_exp_has_faults_of_its_own(file: Path) -> None:
+    judge = Judge(f"{file}:with_lse")
+    found = judge.look(Plan(judge.target, declared={"contract": "attention-lse"}))
+    form = {"kind": "tuple", "keys": (), "empty": (False, False)}
+    plan = Plan(judge.target, "replace", "lse.base_two", found["declared"], form)
+    assert "lse" in judge.refute(plan)["law"]

@@ -13,8 +13,6 @@ from attention_core.faults.row import Row
 class Known:
     """In the place of a trial: every third fault cannot be told from the target."""
 
-    judges = None
-
     def fate(self, row: Row) -> Fate:
         return Fate(row.name, "", "", status="left_out" if int(row.name) % 3 == 0 else "killed")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
-
-import pytest
 
 from attention_core.audit import survivors
 from attention_core.audit.plan import Plan
@@ -26,10 +25,10 @@ def run_suite(plan: Plan, tests: Sequence[str], *rest: Any, **limits: Any) -> Su
     return SuiteRun(outcomes, status=0)
 
 
-def test_which_tests_catch_which_survivor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survivors, "run_suite", run_suite)
+def test_which_tests_catch_which_survivor() -> None:
     found = {name: Fate(name, "", "", status="survived", test="x") for name in ("one", "two", "three")}
-    trial = Trial(Request("m:f", ("tests",)), None, Plan("m:f", "replace"), 1.0)  # type: ignore[arg-type]
+    suites = SimpleNamespace(run=run_suite)
+    trial = Trial(Request("m:f", ("tests",)), None, suites, Plan("m:f", "replace"), 1.0)  # type: ignore[arg-type]
     survivors.confirm(found, list(found), trial, (), lambda *_: None)
     assert {name: fate.confirmed for name, fate in found.items()} == {"one": True, "two": False, "three": False}
     assert found["one"].caught_by == ("one", "two") and found["three"].caught_by == ()

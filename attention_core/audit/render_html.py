@@ -1,0 +1,75 @@
+"""An audit as one self-contained HTML page, and as a badge.
+
+Whatever comes from a suite or a file is escaped; the page loads nothing and runs no script.
+"""
+
+from __future__ import annotations
+
+from attention_core.audit.render_text import headline, remarks
+from attention_core.audit.results import KILLED, Audit
+from attention_core.badge import draw_badge
+from attention_core.html_page import STYLE, render_page
+
+COLOURS = """
+.passes, .killed, .hung, .died { color: #197a35; } .survivors, .survived { color: #c22; font-weight: 600; }
+.left_out { opacity: .6; }
+@media (prefers-color-scheme: dark) {
+  .passes, .killed, .hung, .died { color: #6bd089; } .survivors, .survived { color: #ff8d8d; }
+}
+"""
+TEMPLATE = """\
+<h1>Which wrong attention would these tests let through?</h1>
+<p class="{{ audit.verdict.replace(' ', '_') }}"><strong>{{ headline }}</strong></p>
+{% for line in remarks %}<p>{{ line }}</p>{% endfor %}
+{% if subjects %}
+<h2>By subject</h2>
+{{ table((("subject", ""), ("seen", "number"), ("of", "number")), subjects) }}
+{% endif %}
+{% if audit.survivors %}
+<h2>Survivors</h2>
+{{ table((("fault", ""), ("what is wrong", ""), ("law", ""), ("smallest case", "")), survivors) }}
+{% for fate in audit.survivors %}
+<h3>{{ fate.name }}</h3>
+<p>{{ fate.about }}{% if fate.message %}<br>{{ fate.message }}{% endif %}</p>
+{% if fate.test %}
+{% if not fate.confirmed %}<p>By itself this test does not tell the fault from the target.</p>{% endif %}
+<pre>{{ fate.test }}</pre>
+{% endif %}
+{% endfor %}
+{% endif %}
+{% if faults %}
+<h2>Every fault</h2>
+{{ table((("fault", ""), ("subject", ""), ("fate", ""), ("seen by", "")), faults) }}
+{% endif %}
+<p>{{ origin }}</p>
+"""
+GOOD, BAD, NEITHER = "#2a7d3f", "#c0392b", "#5f6368"
+
+
+def to_html(audit: Audit) -> str:
+    """The page."""
+    return render_page(
+        f"audit of {audit.target}", STYLE + COLOURS, TEMPLATE, audit=audit, headline=headline(audit),
+        remarks=list(remarks(audit)),
+        subjects=[((name, ""), (str(k), "number"), (str(n), "number")) for name, k, n in audit.subjects()],
+        survivors=[((f.name, ""), (f.about, ""), (f.law, ""), (f.case, "")) for f in audit.survivors],
+        faults=[
+            ((f.name, ""), (f.subject, ""), (f.status.replace("_", " "), f.status), (f.killed_by, ""))
+            for f in audit.fates
+        ],
+        origin=", ".join(f"{name} {number}" for name, number in audit.versions.items()) + f"; seed {audit.seed}",
+    )  # fmt: skip
+
+
+def to_badge(audit: Audit) -> str:
+    """The SVG of the score: "31 of 40 faults", green where the floor is reached.
+
+    >>> "not judged" in to_badge(Audit("m:f", ("tests",), problem="no"))
+    True
+    """
+    if audit.verdict == "not judged":
+        return draw_badge("tests of attention", audit.verdict, NEITHER)
+    seen = sum(fate.status in KILLED for fate in audit.fates)
+    return draw_badge(
+        "tests of attention", f"see {seen} of {len(audit.faults)} faults", GOOD if audit.verdict == "passes" else BAD
+    )
