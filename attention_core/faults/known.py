@@ -179,8 +179,8 @@ KNOWN: tuple[tuple[str, ModuleType, str, dict[str, Any]], ...] = (
 
 NOT_REDUCIBLE = {
     "softcap dropped": (
-        "the contract caps scores where a signature names it, and features.cap_ignored is that fault, outside this "
-        "matrix; the reverse, a cap nobody asked for, is value.softcap_always"
+        "where a signature names a cap, that is the row features.cap_ignored; where none does, a cap that nothing asks "
+        "for is value.softcap_always"
     ),
     "wrong grads, batch>=2, real activations": "a fault of one processor, without a line of code to change",
 }

@@ -67,7 +67,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     lines += others(compared, quick, decided, alarms) if compared else kept_section(old, PEERS)
     lines += false_alarms(alarms) if alarms else kept_section(old, ALARMS)
     page.write_text("\n".join([*lines, *data()]).rstrip() + "\n")
-    write_table(chosen.docs / "data" / "power_faults.csv", FAULT_COLUMNS, matrix(quick, standard))
+    faults = chosen.docs / "data" / "power_faults.csv"
+    before = {} if whole or not faults.exists() else {row["fault"]: row for row in read_table(faults)}
+    write_table(faults, FAULT_COLUMNS, matrix(quick, standard, before))
     if whole:
         write_table(chosen.docs / "data" / "power_laws.csv", LAW_COLUMNS, laws(quick))
         picture.draw(quick, ROWS, chosen.docs / "pictures" / "power.png")
@@ -153,8 +155,8 @@ def opening(quick: Mapping[str, Line], standard: Mapping[str, Line], older: str)
 WHOLE = """At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left
 at its first refutation."""
 PARTIAL = """A fault is left at its first refutation. Standard begins with the cases of quick, so that only what quick
-left is run there. What laws refute beyond the first, in the picture and in data/power_laws.csv, was measured at commit
-`{older}`."""
+left is run there. What else laws refute (the picture, data/power_laws.csv, laws_at_quick in data/power_faults.csv) and
+the smallest cases were measured at commit `{older}`."""
 
 
 def summary(
@@ -333,11 +335,18 @@ def data() -> Iterator[str]:
     yield from (
         "## All figures", "",
         "* [data/power_faults.csv](data/power_faults.csv): every fault with its source, how many laws refute it at",
-        "  quick, the first of them and after how many seconds, the first at standard, and the smallest case.",
+        "  quick, the first of them and after how many seconds, the first at standard, and the smallest case. What was",
+        "  not run is empty.",
         "* [data/power_laws.csv](data/power_laws.csv): every law with how many faults it refutes at quick, of how",
         "  many it is the first, and of which it is the only one.",
         "",
     )  # fmt: skip
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a table of CSV."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
@@ -358,16 +367,20 @@ def laws(quick: Mapping[str, Line]) -> Iterator[Sequence[object]]:
             yield contract, law.name, use.kills, use.first, " ".join(sorted(use.alone))
 
 
-def matrix(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[Sequence[object]]:
-    """What became of each fault: the rows of power_faults.csv. What was not run is left empty."""
+def matrix(
+    quick: Mapping[str, Line], standard: Mapping[str, Line], before: Mapping[str, Mapping[str, str]]
+) -> Iterator[Sequence[object]]:
+    """What became of each fault: the rows of power_faults.csv. What was not run is empty, or as it was `before`."""
     for contract, names in figures.by_contract((row.name for row in FAULTS if row.faulty), ROWS).items():
         for name in names:
             row, at_quick, at_standard = ROWS[name], quick.get(name), standard.get(name)
+            older = before.get(name, {})
+            shrunk = at_standard["shrunk"] if at_standard is not None and at_standard["refuting"] else ""
             yield (
                 contract, name, row.about, ", ".join(row.source),
-                len(at_quick["refuting"]) if at_quick is not None and at_quick["whole"] else "",
+                len(at_quick["refuting"]) if at_quick and at_quick["whole"] else older.get("laws_at_quick", ""),
                 *first_of(at_quick), *first_of(at_standard),
-                "" if at_standard is None or not at_standard["refuting"] else at_standard["shrunk"],
+                shrunk or older.get("smallest_case", ""),
             )  # fmt: skip
 
 

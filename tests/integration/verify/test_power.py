@@ -255,13 +255,18 @@ def test_a_page_of_first_refutations_keeps_what_it_cannot_know(power: dict[str, 
                   "whole": False, "shrunk": "", "laws": 3})  # fmt: skip
     old = "hash `d9b4`, commit `2ad31be3`; torch\n\n{}\n\n| KernelBench | 35 |\n\n{}\n\n| quick | 115 |\n"
     (tmp_path / "power.md").write_text(old.format(power["report"].PEERS, power["report"].ALARMS))
+    (tmp_path / "data").mkdir()
+    header = "contract,fault,laws_at_quick,first_at_quick,smallest_case\n"
+    (tmp_path / "data" / "power_faults.csv").write_text(f"{header}attention,{seen.name},9,other,float32 B=7\n")
     for _ in range(2):  # the second time from the page of the first
         power["report"].main(["--results", str(tmp_path), "--docs", str(tmp_path), "--ledger", str(tmp_path / "none")])
     page = (tmp_path / "power.md").read_text()
     assert "| 1/2 (50.0 %) | 2/2 (100.0 %) | 0.50 / 0.5 | 0.50 / 0.5 |" in page
-    assert "beyond the first" in page and page.count("measured at commit") == 3 == page.count("`2ad31be3`")
+    assert "What else laws refute" in page and page.count("measured at commit") == 3 == page.count("`2ad31be3`")
     assert "| KernelBench | 35 |" in page and "| quick | 115 |" in page
-    assert f"attention,{seen.name}," in (tmp_path / "data" / "power_faults.csv").read_text()
+    faults = {row["fault"]: row for row in power["report"].read_table(tmp_path / "data" / "power_faults.csv")}
+    assert [*faults[seen.name].values()][4:] == ["9", "stays_finite", "0.50", "", "", "float32 B=7"]
+    assert [*faults[missed.name].values()][4:] == ["", "not refuted", "", "agrees", "0.50", ""]
     assert not (tmp_path / "data" / "power_laws.csv").exists() and not (tmp_path / "pictures").exists()
 
 
