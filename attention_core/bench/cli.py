@@ -21,6 +21,8 @@ from attention_core.terminal import HELP, interruptible, make_console
 
 if TYPE_CHECKING:
     from attention_core.bench.report.results import Results
+    from attention_core.bench.run import Settings
+    from attention_core.bench.workloads.workload import Workload
 
 
 def status_of(results: Results, gate: float | None, console: Any, asked: tuple[str, ...] = ()) -> int:
@@ -79,11 +81,6 @@ def declare_in_hint(name: str, hint: str) -> str:
     hint = PYTHON.sub("", hint)
     return f"{hint}; if that is meant, name it {with_convention(name, fields)}" if fields else hint
 
-
-if TYPE_CHECKING:
-    from attention_core.bench.report.results import Results
-    from attention_core.bench.run import Settings
-    from attention_core.bench.workloads.workload import Workload
 
 STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
 measured as asked, such as a kernel that is named and cannot be timed at all, or if a known failure no longer fails;

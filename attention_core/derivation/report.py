@@ -44,6 +44,10 @@ from attention_core.derivation.records import GOOD
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page
 
+if TYPE_CHECKING:
+    from attention_core.derivation.records import DocumentReport, StepReport
+
+
 _SPANS = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$|`([^`\n]+)`|\*\*(.+?)\*\*", re.DOTALL)
 
 
@@ -132,10 +136,6 @@ def place_conditions(step: Step, known: Sequence[Conditions]) -> tuple[list[str]
         place = front if spot < 0 else premise if with_premise else behind
         place.append((operator(word) if word in (",", "∀") else words(word)) + chain(one))
     return front, premise, behind
-
-
-if TYPE_CHECKING:
-    from attention_core.derivation.records import StepReport
 
 
 def step_row(step: StepReport, source: Step, goes_on: bool, known: Sequence[Conditions] = ()) -> str:
@@ -244,9 +244,6 @@ def value(symbol: str, found: object) -> str:
     """One value of a counterexample."""
     return math(row(readable(symbol) or name(symbol), operator("="), amount(found)))
 
-
-if TYPE_CHECKING:
-    from attention_core.derivation.records import DocumentReport, StepReport
 
 STYLE = """
 :root { color-scheme: light dark; }

@@ -20,6 +20,13 @@ def test_the_docstring_is_a_modules_only_header() -> None:
     assert not headed, f"comments above the docstring: {[str(path.relative_to(ROOT)) for path in headed]}"
 
 
+def test_what_is_imported_for_types_stands_in_one_block() -> None:
+    """Files that became one have one head."""
+    modules = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    twice = [path for path in modules if path.read_text(encoding="utf-8").count("\nif TYPE_CHECKING:\n") > 1]
+    assert not twice, f"a second head of imports: {[str(path.relative_to(ROOT)) for path in twice]}"
+
+
 def unknown_modules(package: str, text: str) -> list[str]:
     """Return the names in backticks of a package's docstring that look like modules of it and are not."""
     folder = ROOT / package

@@ -24,6 +24,8 @@ from attention_core.terminal import make_console
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
 
 EVERY = 10.0
 """Seconds between two lines without a terminal, as in the log of a CI run: enough to see that it lives, and at what."""
@@ -65,10 +67,6 @@ class Telling:
             self.last = passed
             self.console.print(escape(f"[{passed:.0f} s] {text}"), highlight=False, soft_wrap=True)
 
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
 
 STYLES = {"FASTER": "green", "SLOWER": "red", "SAME": "", "AMBIGUOUS": "yellow"}
 NAMED = 2

@@ -37,6 +37,7 @@ from attention_core.derivation.terms.terms import (
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
 
+
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -82,10 +83,6 @@ def covariance(x: Term, y: Term) -> Term:
     joint = expect(product(x, transpose(y)))
     apart = product(expect(x), transpose(expect(y)))
     return Term("add", (joint, negative(apart)), joint.type if joint.type.kind != "zero" else integer(1).type)
-
-
-if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
 SOFTMAX_OF_COLUMNS = "softmax of columns"  # other conventions, see `conventions`

@@ -161,10 +161,6 @@ def _diagonal(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term |
     return Term("diag", (column,), matrix(count, count))
 
 
-if TYPE_CHECKING:
-    from attention_core.derivation.elaborate.elaborator import Elaborator
-
-
 def group(elab: Elaborator, expr: Group) -> Term:
     """Brackets around one expression, or a row written out."""
     if (expr.bracket, expr.close) not in (("(", ")"), ("[", "]"), ("{", "}")):
