@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np  # noqa: F401  (the first look reads from it which arrays are wanted)
+import numpy as np
 
 DTYPES = {"float32": 1, "float16": 10, "float64": 11}
 """ONNX's numbers of dtypes."""
@@ -41,3 +41,40 @@ def _onnx_session(causal: bool, masked: bool, dtype: int) -> Any:
 def onnxruntime_attention(query: Any, key: Any, value: Any, is_causal: bool = False) -> Any:
     session = _onnx_session(is_causal, False, DTYPES[str(query.dtype)])
     return session.run(None, {"Q": query, "K": key, "V": value})[0]
+
+
+def mlx_fast(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+    import mlx.core as mx
+
+    arrays = [mx.array(x) for x in (query, key, value)]
+    masked = None if mask is None else mx.array(mask)
+    return np.array(mx.fast.scaled_dot_product_attention(*arrays, scale=query.shape[-1] ** -0.5, mask=masked))
+
+
+def mlx_rope(x: Any, positions: Any) -> Any:
+    import mlx.core as mx
+
+    if (np.diff(positions) != 1).any():
+        raise ValueError("it rotates by an offset and by every place's distance from it")
+    offset = int(positions[0]) if len(positions) else 0
+    rotate = {"traditional": False, "base": 10000.0, "scale": 1.0, "offset": offset}
+    return np.array(mx.fast.rope(mx.array(x), x.shape[-1], **rotate))
+
+
+def _openvino_model(causal: bool, masked: bool, dtype: str) -> Any:
+    import openvino
+    from openvino import opset13
+
+    key = ("openvino", causal, masked, dtype)
+    if key not in _SESSIONS:
+        kind = openvino.Type(np.dtype(dtype))
+        inputs = [opset13.parameter(openvino.PartialShape([-1] * 4), kind, name=name) for name in "qkv"]
+        if masked:
+            inputs.append(opset13.parameter(openvino.PartialShape([-1, -1]), openvino.Type.boolean, name="mask"))
+        model = openvino.Model([opset13.scaled_dot_product_attention(*inputs, causal=causal)], inputs)
+        _SESSIONS[key] = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return _SESSIONS[key]
+
+
+def openvino_attention(query: Any, key: Any, value: Any, is_causal: bool = False) -> Any:
+    return _openvino_model(is_causal, False, str(query.dtype))([query, key, value])[0]

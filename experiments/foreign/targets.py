@@ -208,6 +208,21 @@ def rotary_embedding_torch(x: Tensor, positions: Tensor) -> Tensor:
     return apply_rotary_emb(freqs, x)
 
 
+def performer_rotary(x: Tensor, positions: Tensor) -> Tensor:
+    from performer_pytorch.performer_pytorch import FixedPositionalEmbedding, apply_rotary_pos_emb
+
+    table = FixedPositionalEmbedding(x.shape[-1], int(positions.max()) + 1 if len(positions) else 1).emb
+    return apply_rotary_pos_emb(x, x, table[None, positions])[0]
+
+
+def local_attention_rotary(x: Tensor, positions: Tensor) -> Tensor:
+    from local_attention.rotary import SinusoidalEmbeddings, apply_rotary_pos_emb
+
+    rows = int(positions.max()) + 1 if len(positions) else 1
+    table, scale = SinusoidalEmbeddings(x.shape[-1])(x.new_empty(rows, x.shape[-1]))
+    return apply_rotary_pos_emb(x, x, table[positions], scale)[0]
+
+
 def x_transformers_rotary(x: Tensor, positions: Tensor) -> Tensor:
     from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
 
@@ -360,12 +375,17 @@ TABLE: tuple[Row, ...] = (
     Row("keras_torch", "keras", environment=(("KERAS_BACKEND", "torch"),), faults=FUSED),
     Row("numpy_targets.py:onnx_reference", "onnx", faults=ONNX),
     Row("numpy_targets.py:onnxruntime_attention", "onnxruntime"),
+    Row("numpy_targets.py:mlx_fast", "mlx"),
+    Row("numpy_targets.py:openvino_attention", "openvino"),
     Row("TorchMHA", "torch", "multi-head"),
     Row("Diffusers", "diffusers", "multi-head"),
     Row("XTransformers", "x-transformers", "multi-head"),
     Row("llama_rotary", "transformers", "rotary"),
     Row("gptj_rotary", "transformers", "rotary"),
     Row("rotary_embedding_torch", "rotary-embedding-torch", "rotary"),
+    Row("performer_rotary", "performer-pytorch", "rotary"),
+    Row("local_attention_rotary", "local-attention", "rotary"),
+    Row("numpy_targets.py:mlx_rope", "mlx", "rotary", ("--array", "numpy")),
     Row("x_transformers_rotary", "x-transformers", "rotary"),
     Row("diffusers_rotary", "diffusers", "rotary"),
     Row("mpt_alibi", "transformers", "bias"),

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from judging import refuted
 from judging_contracts import conforming, refuting
+from torch import Tensor
 
 from attention_core.conformance.laws import rotary
 from attention_core.conformance.laws.rotary import CONTRACT
@@ -70,6 +72,16 @@ def test_a_stateless_shift_keeps_scores_and_lengths() -> None:
 @pytest.mark.parametrize("target", faults.CORRECT)
 def test_angles_in_single_precision_conform(target: Callable[..., Any]) -> None:
     conforming(target, CONTRACT, parameters=BATCHED)
+
+
+def wider_than_its_input(x: Tensor, positions: Tensor) -> Tensor:
+    """Its table is float32, and so is what it makes of two bytes."""
+    return faults.correct(x if x.dtype == torch.float64 else x.float(), positions)
+
+
+def test_gradients_of_a_wider_output_are_judged() -> None:
+    results = conforming(wider_than_its_input, CONTRACT)
+    assert results["gradients_turn_back"].status == "held"
 
 
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])

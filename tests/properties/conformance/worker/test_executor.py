@@ -251,11 +251,17 @@ def test_second_derivatives_along_directions() -> None:
     np.testing.assert_array_equal(second.values, 6 * VALUES)
 
 
-@pytest.mark.parametrize("target", [lambda x: x[0] * 2, lambda x: (x * 2).double()])
+@pytest.mark.parametrize("target", [lambda x: x[0] * 2, lambda x: (x * 2).half()])
 def test_gradients_of_a_wrong_form_are_left_to_whoever_looks_at_the_output(target: Any) -> None:
     found = ok(run(target, wrt=("0",), cotangent=spec()))
     assert found.gradients == {}
     assert len(found.outputs) == 1
+
+
+def test_a_cotangent_becomes_as_wide_as_the_output() -> None:
+    gradient = ok(run(lambda x: (x * 2).double(), wrt=("0",), cotangent=spec())).gradients["0"]
+    assert gradient is not None and gradient.dtype == "float32"
+    np.testing.assert_array_equal(gradient.values, 2 * VALUES)
 
 
 def test_the_seed_decides_the_draw() -> None:
