@@ -16,11 +16,12 @@ from pathlib import Path
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
+from attention_core.derivation.decision.said_kinds import find_contradiction
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.dependence import unknown_dependence
-from attention_core.derivation.inference.infer import readings_of
+from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
@@ -41,7 +42,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found, problem, extra = _decide_step(step, effort)
         readings = _readings_of(step)
         if readings:
-            return _under_readings(found, readings, problem, step.strange)
+            return _under_readings(found, readings, problem, step)
         found = _apply_doubts(step, found, effort)
         if advise and problem is not None and found.counterexample is not None:
             from attention_core.derivation.decision.advice import find_missing_hypothesis
@@ -65,14 +66,18 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
 
 def _readings_of(step: Step) -> list[str]:
     """What the step's undeclared symbols are read as."""
-    return readings_of(step.context, (step.left, step.right, *(c for c, _ in step.assumed), *step.conditions))
+    return [step.context.inferred[name] for name in _inferred_names(step)]
+
+
+def _inferred_names(step: Step) -> list[str]:
+    return inferred_names(step.context, (step.left, step.right, *(c for c, _ in step.assumed), *step.conditions))
 
 
 def _read_as(readings: Sequence[str]) -> str:
     return f"read as: {'; '.join(readings)}: a line that declares a symbol counts instead"
 
 
-def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, strange: str) -> Finding:
+def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
     """The finding with the readings that it rests on; nothing is refuted by an inferred reading."""
     text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
     verdict = found.verdict
@@ -80,9 +85,11 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text})"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
-    elif verdict in GOOD and strange:
-        text = f"read by itself it holds ({text}), but not as its section uses the symbols: {strange}"
+    elif verdict in GOOD and step.strange:
+        text = f"read by itself it holds ({text}), but not as its section uses the symbols: {step.strange}"
         verdict = Verdict.UNDECIDED
+    elif verdict in GOOD and (doubt := find_contradiction(step, step.context, _inferred_names(step))):
+        verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
     evidence = replace(found.evidence, text=f"{text}; {_read_as(readings)}", figures=figures)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
 

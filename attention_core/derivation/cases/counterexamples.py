@@ -56,6 +56,7 @@ def shrink_and_report(problem: Problem, site: Site, made: list[int]) -> Finding:
 
 def refutation(problem: Problem, site: Site, case: Case, outcome: Outcome) -> Finding:
     """A case that refutes, as it is reported."""
+    problem.refuted = site, case
     example = Counterexample(
         case_values(problem, site, case), outcome.left, outcome.right, _entry(problem, site, outcome.place)
     )

@@ -157,6 +157,7 @@ class Problem:
         self.tally = Tally()
         self.sites: dict[tuple[tuple[str, int], ...], Site | None] = {}
         self.shared = self.sites.copy()  # sites of all problems that differ in their seed alone
+        self.refuted: tuple[Site, Case] | None = None  # the case that is reported
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
         self.deadline = time.process_time() + self.effort.seconds

@@ -6,7 +6,7 @@ counterexample appears without it; where none does, it is only "not shown to be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
@@ -19,8 +19,8 @@ from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import CEILING, Effort, OutOfTime, ceiling, on_time
 from attention_core.derivation.elaborate.hypotheses import relations_of
-from attention_core.derivation.graph.compare import format_value
-from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.compare import compare, format_value
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, exact, precision
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.syntax import Unreadable
@@ -31,6 +31,7 @@ from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 
 MOST = 40
+MET_NODES = 20_000  # of a hypothesis at a counterexample
 LIGHT = Effort(small=5, tuples=1, large=2, climb=4, altered=120, ladder=0)
 SHARE = 0.25  # of a step's time, for all guesses about it
 EACH = 0.15  # of a step's time, for one
@@ -58,27 +59,50 @@ def find_missing_hypothesis(problem: Problem, extra: list[Relation]) -> str:
                 return ""  # at the sizes that guesses are tried at, the step holds anyway
             for candidate in islice(candidates(problem), MOST):
                 on_time()
-                if holds_under(problem, extra, candidate):
-                    return f"the step holds under the further hypothesis {candidate}: is it missing?"
+                if verdict := holds_under(problem, extra, candidate):
+                    sure = verdict in (Verdict.PROVED, Verdict.EXACT)
+                    said = "the step holds" if sure else "no counterexample was found"
+                    return f"{said} under the further hypothesis {candidate}: is it missing?"
     except OutOfTime:
         return ""
     return ""
 
 
-def holds_under(problem: Problem, extra: list[Relation], candidate: Candidate) -> bool:
-    """Whether the claim gets a good verdict when the candidate is assumed as well."""
+def _is_met(problem: Problem, relations: Sequence[Relation]) -> bool:
+    """Whether the counterexample that was found satisfies some relations: then they are not what is missing."""
+    if problem.refuted is None:
+        return False
+    site, case = problem.refuted
+    values = {(symbol.name, key): case[node] for node, (symbol, key) in site.plan.entries.items() if node in case}
+    for relation in relations:
+        try:
+            other = Problem(problem.context, relation).make_site(site.env, Graph(MET_NODES))
+            if other is None:
+                return False
+            here = {n: values[symbol.name, key] for n, (symbol, key) in other.plan.entries.items()}
+            if compare(other.low.graph, other.pairs, relation.op, here, other.order).holds is not True:
+                return False
+        except (KeyError, Undefined, Imprecise, TooLarge, Unsettled, ZeroDivisionError):
+            return False
+    return bool(relations)
+
+
+def holds_under(problem: Problem, extra: list[Relation], candidate: Candidate) -> Verdict | None:
+    """The verdict on the claim when the candidate is assumed as well, None unless it is good."""
     context = problem.context
     try:
         conditions = list(parse_statement(candidate.where).chains) if candidate.where else []
         (chain,) = parse_statement(candidate.text).chains
         more = relations_of(context, chain, conditions, 0)
+        if _is_met(problem, more):
+            return None
         seconds = EACH * problem.effort.seconds
         light = replace(LIGHT, seed=problem.effort.seed, seconds=seconds)
         with ceiling(seconds):
             found = decide(Problem(context, problem.claim, [*extra, *more], light))
     except (Unreadable, ShapeMismatch, RecursionError, Unsettled, OutOfTime):
-        return False
-    return found.verdict in GOOD and found.evidence.figures.get("cases", 0) >= 3
+        return None
+    return found.verdict if found.verdict in GOOD and found.evidence.figures.get("cases", 0) >= 3 else None
 
 
 def candidates(problem: Problem) -> Iterator[Candidate]:

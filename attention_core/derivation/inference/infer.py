@@ -469,11 +469,11 @@ def _sizes_of(symbol: Symbol) -> Iterable[Size]:
     return [*sides, *(one for one in (symbol.lowest, symbol.highest) if one is not None)]
 
 
-def readings_of(context: Context, exprs: Iterable[object]) -> list[str]:
-    """What the undeclared symbols that some expressions rest on are read as."""
+def inferred_names(context: Context, exprs: Iterable[object]) -> list[str]:
+    """The symbols that some expressions rest on and that nobody declared."""
     found = {name for expr in exprs for name in all_names(expr)}
     fresh = set(found)
     while fresh:
         fresh = {m for n in fresh if n in context.symbols for m in context.symbols[n].mentions} - found
         found |= fresh
-    return [text for name, text in context.inferred.items() if name in found]
+    return [name for name in context.inferred if name in found]

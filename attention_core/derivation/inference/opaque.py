@@ -106,7 +106,7 @@ class Opaque:
         self.turned = turned and "t" not in context.symbols
         self.differentials = "d" not in context.symbols and leads_everywhere("d", formulas)
         known = {name for name, symbol in context.symbols.items() if name not in context.inferred or symbol.body}
-        self.functions = usage.functions - known
+        self.functions = {one for one in usage.functions - known if one.split("_{")[0] not in known}  # p_i (...)
 
     def chains(self, chains: Iterable[Chain]) -> list[Chain]:
         """The chains with symbols in the place of what unknown functions give."""

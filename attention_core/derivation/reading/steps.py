@@ -392,7 +392,7 @@ def _read_alone(
         None if it cannot be read like this either.
     """
     context.understood = []
-    context.forget_inferred(written.line)
+    context.forget_readings(written.line)
     trial = context.copy()
     found = _read_statement(trial, written, around, supply, alone=True)
     why = _unreadable(found, judge)

@@ -164,7 +164,7 @@ class Context:
             self.dropped[one] = (line, f"line {line} restates {name}, which its declaration mentions")
         self.hypotheses = [h for h in self.hypotheses if not h.mentions & (gone | {name})]
 
-    def forget_inferred(self, line: int) -> None:
+    def forget_readings(self, line: int) -> None:
         """Drop every reading of an undeclared symbol."""
         for name in list(self.inferred):
             self.forget(name, line)

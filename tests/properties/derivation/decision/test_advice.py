@@ -68,3 +68,18 @@ def test_no_hint_names_a_degenerate_size(display: str) -> None:
     (step,) = check_document(f"{head}\n\n$$ {display} $$\n").steps
     assert str(step.verdict) == "REFUTED"
     assert "= 1$" not in step.evidence.advice or "\\|" in step.evidence.advice
+
+
+@pytest.mark.parametrize(
+    ("declared", "display", "never"),
+    [
+        (r"Let $x \in \mathbb{R}$.", r"\frac{1}{1 + e^{-x}} \le 0.6 - 10^{-3} x", r"x \ge 0"),
+        (r"Let $a, b, c \in \mathbb{R}$.", r"a^2 + b^2 + c^2 \le 1.73 (a + b + c) - 2.2", r"c \le 1"),
+    ],
+)
+def test_no_hypothesis_is_advised_that_the_counterexample_satisfies(declared: str, display: str, never: str) -> None:
+    (step,) = check_document(f"{declared}\n\n$$ {display} $$\n").steps
+    assert str(step.verdict) == "REFUTED" and never not in step.evidence.advice, (
+        step.evidence.text,
+        step.evidence.advice,
+    )

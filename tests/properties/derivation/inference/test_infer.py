@@ -226,3 +226,9 @@ def test_a_lone_preposition_between_two_displays_declares_nothing() -> None:
 def test_eigenvectors_and_slopes_of_unknown_functions_are_read(formula: str, read_as: str) -> None:
     step = check(f"$$ {formula} $$").steps[0]
     assert read_as in step.evidence.text and step.verdict != "UNREADABLE", step.evidence.text
+
+
+def test_an_entry_of_a_defined_vector_in_front_of_a_bracket_is_a_factor() -> None:
+    head = r"Let $n \in \mathbb{N}$ and $x \in \mathbb{R}^n$. Put $p := \operatorname{softmax}(x)$."
+    jacobian = r"\frac{\partial p_i}{\partial x_j} = p_i (\delta_{ij} - p_j) \quad \text{for all } i, j"
+    assert check(f"{head}\n\n$$ {jacobian} $$").steps[0].passed
