@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from attention_core.oracle.gradients import Gradients, gradients, merge_gradients, second_gradients
 from attention_core.oracle.masks import allowed, causal_mask, padding, prefix, segments, sliding_window, window
-from attention_core.oracle.packed import packed_attention, split_texts, text_mask
+from attention_core.oracle.packed import split_texts, text_mask
 from attention_core.oracle.positions import alibi_slopes, rotary, sinusoidal
 from attention_core.oracle.recurrence import linear_attention
 from attention_core.oracle.truth import Truth, attention, merge
@@ -24,7 +24,6 @@ __all__ = [
     "linear_attention",
     "merge",
     "merge_gradients",
-    "packed_attention",
     "padding",
     "prefix",
     "rotary",

@@ -1,4 +1,4 @@
-"""Attention over several texts that lie one behind the other, in float64: each text by itself.
+"""Texts that lie one behind the other: their parts, and which keys a query attends; each text is by itself.
 
 A text has n_q queries and n_kv keys, and sees no other text. Where texts have fewer queries than keys, the queries are
 the last tokens (bottom right), as in decoding.
@@ -12,41 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_core.oracle.masks import BoolArray, causal_mask, window
-from attention_core.oracle.truth import Array, Truth, attention
-
-
-def packed_attention(
-    query: npt.ArrayLike,
-    key: npt.ArrayLike,
-    value: npt.ArrayLike,
-    lengths: Sequence[tuple[int, int]],
-    *,
-    is_causal: bool = False,
-    sides: tuple[int, int] | None = None,
-    alignment: str = "bottom_right",
-    scale: float | None = None,
-    dead_rows: str = "zeros",
-) -> tuple[Truth, ...]:
-    """Scaled dot-product attention of every text of a pack.
-
-    Args:
-        query (T_q, H, d), key (T_k, H_kv, d), value (T_k, H_kv, d_v): the texts one behind the other; rows beyond the
-            last text are not read.
-        lengths: (n_q, n_kv) of each text. is_causal, sides, alignment: as in `text_mask`.
-        scale, dead_rows: as in `attention`.
-    Returns: one Truth for each text, of shapes (1, H, n_q, ...).
-    Example:
-        >>> packed_attention([[[0.0]]], [[[0.0]], [[0.0]]], [[[1.0]], [[3.0]]], [(1, 2)])[0].out.tolist()
-        [[[[2.0]]]]
-
-    Source: derivations/attention.md (matrix), a text at a time; Dao, flash-attention, flash_attn_varlen_func.
-    """
-    q, k, v = (np.asarray(x, dtype=np.float64) for x in (query, key, value))
-    found = []
-    for one, (n_q, n_kv) in zip(split_texts(q, k, v, lengths), lengths, strict=True):
-        mask = text_mask(n_q, n_kv, is_causal=is_causal, sides=sides, alignment=alignment)
-        found.append(attention(*one, mask, scale=scale, dead_rows=dead_rows))
-    return tuple(found)
+from attention_core.oracle.truth import Array
 
 
 def split_texts(

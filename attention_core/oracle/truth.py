@@ -157,7 +157,7 @@ def attention(
         is_causal, alignment: as in `causal_mask`, together with the mask.
         scale: default 1 / sqrt(d).
         dead_rows: output of rows with no key left: zeros, nan, uniform (mean of all values) or
-            unspecified (zeros here, and nobody should compare them).
+            unspecified (zeros here, which must not be compared).
         softcap: the cap c of the scaled scores, above 0; None for none.
     Returns: Truth.
     Raises: ValueError where shapes contradict each other.

@@ -107,9 +107,8 @@ def visible(case: Case, features: Features, alignment: str) -> NDArray:
     for length in lengths_of(case, features):
         allow = np.zeros((n_q, n_kv), dtype=bool)
         length = min(length, n_kv)  # that of a null model may be larger
-        allow[:, :length] = oracle.allowed(n_q, length, None, case.is_causal, alignment)
-        if features.window is not None:
-            allow[:, :length] &= oracle.window(n_q, length, *features.window, alignment)
+        seen = oracle.text_mask(n_q, length, is_causal=case.is_causal, sides=features.window, alignment=alignment)
+        allow[:, :length] = True if seen is None else seen
         sequences.append(allow)
         if features.key_lengths is None:
             break

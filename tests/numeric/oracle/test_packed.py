@@ -27,7 +27,10 @@ def test_texts_are_blocks_of_a_dense_mask(causal: bool, sides: tuple[int, int] |
                 mask[row + i, column + j] = inside and (gap <= 0 or not causal)
         row, column = row + n_q, column + n_kv
     dense = oracle.attention(*(x.swapaxes(0, 1)[None] for x in (q, k, v)), mask, scale=0.7)
-    found = oracle.packed_attention(q, k, v, LENGTHS, is_causal=causal, sides=sides, alignment=alignment, scale=0.7)
+    found = [
+        oracle.attention(*one, oracle.text_mask(*sizes, is_causal=causal, sides=sides, alignment=alignment), scale=0.7)
+        for one, sizes in zip(oracle.split_texts(q, k, v, LENGTHS), LENGTHS, strict=True)
+    ]
     out = np.concatenate([t.out for t in found], axis=2)
     np.testing.assert_allclose(out, dense.out, rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(np.concatenate([t.lse for t in found], axis=2), dense.lse, rtol=1e-13)
@@ -36,7 +39,8 @@ def test_texts_are_blocks_of_a_dense_mask(causal: bool, sides: tuple[int, int] |
 def test_rows_behind_the_last_text_are_not_read() -> None:
     x = np.full((3, 1, 1), np.nan)
     x[0] = 1.0
-    assert oracle.packed_attention(x, x, x, [(1, 1)])[0].out.tolist() == [[[[1.0]]]]
+    (one,) = oracle.split_texts(x, x, x, [(1, 1)])
+    assert oracle.attention(*one).out.tolist() == [[[[1.0]]]]
 
 
 def test_no_mask_is_none() -> None:
