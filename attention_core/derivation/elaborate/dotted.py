@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.latex.syntax import Dots, Expr, Group, Minus, Name, Num, children
+from attention_core.derivation.latex.syntax import Dots, Expr, Frac, Group, Minus, Name, Num, Sup, Times, children
 from attention_core.derivation.terms.terms import ONE, Term, assemble_blocks, integer, matrix
 
 if TYPE_CHECKING:
@@ -62,11 +62,31 @@ def dotted_line(elab: Elaborator, cells: list[Expr]) -> tuple[list[Expr], tuple[
     before = cells[: place - 1]
     while before and isinstance(low, Num):  # terms such as a_1, a_2 before the dots are the pattern's own beginning
         found = pattern(elab, before[-1], cells[place + 1], name)
-        if found is None or found[0] != body or found[1] != Num(low.value - 1):
+        if found is None or found[0] != body:
             break
+        if found[1] != Num(low.value - 1):
+            raise elab.fail("the terms before the dots do not go up by one: write the sum with \\sum")
         low = found[1]
         before = before[:-1]
+    if body in (Name(name), Minus(Name(name))) and not _counts_up(low, high, before):
+        raise elab.fail("the numbers around the dots may go up by one or in other steps: write the sum with \\sum")
     return before, (name, body), low, high, cells[place + 2 :]
+
+
+def _counts_up(low: Expr, high: Expr, before: Sequence[Expr]) -> bool:
+    """Whether numbers from `low` to `high` can only be meant to go up by one.
+
+    Not if other numbers stand before them, as in 1 - 2 + 3 - ..., if the last is a power or a quotient, as in
+    1 + 2 + ... + 2^n, or a multiple of the first, as in 2 + ... + 2 n.
+    """
+    multiple = isinstance(high, Times) and high.factors[0] == low != Num(Fraction(1))
+    waiting: list[object] = [high]
+    while waiting:
+        expr = waiting.pop()
+        if isinstance(expr, Sup | Frac):
+            return False
+        waiting += children(expr)
+    return not multiple and not any(isinstance(term.body if isinstance(term, Minus) else term, Num) for term in before)
 
 
 def dotted_table(elab: Elaborator, rows: Sequence[Sequence[Expr | None]]) -> Term:

@@ -17,7 +17,7 @@ from attention_core.derivation.words.paragraphs import cut_at_commas
 
 MAX_FORMULAS = 2000  # of one document
 _INLINE = re.compile(r"(?<![\\$])\$([^$]{1,300})(?<!\\)\$(?!\$)")
-REALS, NATURALS = r"\mathbb{R}", (r"\mathbb{N}", r"\mathbb{Z}")
+REALS, NATURALS = r"\mathbb{R}", r"\mathbb{N}"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def domain_type(expr: Expr) -> tuple[Type | None, bool]:
     """The type of a written domain, None for whole numbers, and whether it is understood."""
     if expr == Name(REALS):
         return SCALAR, True
-    if isinstance(expr, Name) and expr.text in NATURALS:
+    if expr == Name(NATURALS):
         return None, True
     if not (isinstance(expr, Sup) and expr.base == Name(REALS)):
         return None, False

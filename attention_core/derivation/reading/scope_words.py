@@ -53,6 +53,12 @@ _CONDITIONAL = re.compile(
     r"under|suppose|on|at|after|once|only|provided|unless)\b",
     re.IGNORECASE,
 )
+_QUANTIFIED = re.compile(
+    r"(?:\bthere (?:is|are|exists?|must be)\b|\bexists?\b).*\b(?:such that|so that|for which|with)\W*$|"
+    r"\bfor some\b|\b(?:large|small|close) enough\b|\bsufficiently\b|"
+    r"\beventually\b|\b(?:false|wrong|untrue|not true|not the case)\b.*\bthat\W*$",
+    re.IGNORECASE,
+)  # what is claimed, and no hypothesis: a promise about hypotheses leaves it open
 _READ = re.compile(
     r"(?<![\w-])(?:independent(?:ly)?|i\.?i\.?d\.?|identically|distributed|distinct|random|broadcast|draw[ns]?|drawn|"
     r"normal|gaussian|uniform(?:ly)?)(?![\w-])",
@@ -413,6 +419,10 @@ def _caveat(
     leads: bool = False,
 ) -> Caveat | None:
     quote, maybe = shorten_quote(sentence.text), conditional_words(sentence.parts)
+    quantified = _QUANTIFIED.search(sentence.prose) if leads else None
+    if quantified is not None:
+        claim = quantified[0].lower()
+        return Caveat(sentence.line, quote, context.level, None, plain=True, words=(claim,), whole=True)
     signs = tuple(dict.fromkeys(SIGNS.findall("".join(sentence.parts[::2]))))
     if signs:  # no pattern knows what they say
         return Caveat(sentence.line, quote, context.level, names & set(context.symbols) or None, words=signs)

@@ -212,8 +212,9 @@ def test_documents_made_by_a_grammar_end_in_reports(examples: int) -> None:
         verdicts.update(str(step.verdict) for step in report.steps)
 
     check()
-    assert verdicts["UNREADABLE"] < 0.9 * verdicts.total()
-    assert verdicts["REFUTED"] + verdicts["UNDECIDED"] and verdicts.total() - verdicts["UNREADABLE"] > examples // 8
+    assert verdicts.total() - verdicts["UNREADABLE"] > examples // 8
+    if examples > 12:  # about four of five are unreadable: of 130 steps more than nine of ten once in 500 times
+        assert verdicts["UNREADABLE"] < 0.9 * verdicts.total() and verdicts["REFUTED"] + verdicts["UNDECIDED"]
 
 
 def test_an_error_of_the_checker_in_one_step_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,3 +280,17 @@ def test_a_plain_citation_holds_none(key: str) -> None:
 def test_sections_farther_down_may_speak_of_a_step(blocks: tuple[str, ...]) -> None:
     text = "\n\n".join(("# Notes", "## Softmax", *blocks)) + "\n"
     assert check_document(text).steps[0].verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("words", "formula"),
+    [
+        ("There is an $x$ such that", "x + a = 0"), ("For some $x$ we have", "x + a = 0"),
+        ("For every $a$ there exists $x$ with", "x > a"), ("It is false in general that", "x^2 = x"),
+        ("For all large enough $x$,", r"x^2 \ge 10 x"),
+    ],
+)  # fmt: skip
+def test_a_promise_about_hypotheses_says_nothing_of_what_is_claimed(words: str, formula: str) -> None:
+    text = rf"{PROMISE} Let $a, x \in \mathbb{{R}}$. {words}" + f"\n\n$$ {formula} $$\n"
+    assert str(check_document(text).steps[-1].verdict) == "UNDECIDED"
+    assert str(check_document(text.replace(words, "Then")).steps[-1].verdict) == "REFUTED"
