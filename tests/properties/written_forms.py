@@ -262,6 +262,14 @@ def bool_masks_that_take_some_biases(q: Tensor, k: Tensor, v: Tensor, mask: Mask
     return additive_bias(q, k, v, bias.masked_fill(dead, 0.0)).masked_fill(dead, 0.0)
 
 
+def bool_masks_filled_and_float_masks_added(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> Tensor:
+    """As MLX has it: a row without any key is the mean under a bool mask, and NaN under one of -inf."""
+    if mask is None or mask.dtype != torch.bool:
+        return additive_bias(q, k, v, mask)
+    scores = (q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))).masked_fill(~mask, torch.finfo(q.dtype).min)
+    return torch.softmax(scores, -1) @ v
+
+
 def lowest_number_of_the_dtype(q: Tensor, k: Tensor, v: Tensor, mask: Mask = None) -> Tensor:
     """As Keras has it: where float32 swallows every score beside its lowest number, float16's leaves them what they are."""
     scores = torch.einsum("...qd,...kd->...qk", *(x.to(torch.promote_types(x.dtype, torch.float32)) for x in (q, k)))

@@ -348,6 +348,8 @@ class Look:
             cases = [
                 one for case in self.problems(dtype)[:ENOUGH] for kind, one in iterate_masks(case) if kind == "dead"
             ]
+            if record.masks == "any":  # fused kernels fill bool masks with a finite number, and add -inf as it is
+                cases += [one.with_(mask=np.where(np.asarray(one.mask), 0.0, -np.inf)) for one in cases]
             mean = self.comparer.is_confirmed(record, cases) and not any(
                 self.queries_matter(record, c) for c in cases[:1]
             )

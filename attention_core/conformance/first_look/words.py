@@ -42,7 +42,7 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     (
         "dead_rows",
         "unspecified",
-    ): "gives the mean of the values in rows without any key, but not in every dtype, or not in its gradients",
+    ): "gives the mean of the values in rows without any key, but not in every dtype, form of mask, or gradient",
     ("scale", "1"): "does not scale the scores",
     ("scale", "1/sqrt(d)"): "scales the scores by 1/sqrt(d)",
     ("grouping", "modular"): "shares key head h mod H_kv",

@@ -63,6 +63,7 @@ FOUND: dict[Any, dict[str, Any]] = {
     forms.with_position_bias: {"masks": "additive", "dead_rows": "nan"},
     forms.bool_masks_that_take_some_biases: {"masks": "bool"},
     forms.lowest_number_of_the_dtype: {"dead_rows": "unspecified"},
+    forms.bool_masks_filled_and_float_masks_added: {"dead_rows": "unspecified"},
 }  # fmt: skip
 """What is found of each form, beside what is declared of a bare function."""
 SINGLE_INSIDE = (forms.single_precision_softmax,)
