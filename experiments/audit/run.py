@@ -102,7 +102,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     figures = {"suites": found, "cases": find_cases(found, chosen.processes)}
     if chosen.data:
-        chosen.data.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(figures, indent=1).replace(f"{HERE.parents[1]}{os.sep}", "")  # no path of this machine
+        chosen.data.write_text(text + "\n", encoding="utf-8")
     if chosen.write:
         chosen.write.write_text(page.render(figures), encoding="utf-8")
 
