@@ -257,7 +257,7 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     options["parameters"] = (*options["parameters"], *named)
     fields = {k: v for k, v in options.items() if k in HELP and v not in (None, ())}
     exit_on_target_error(lambda: fields_from_text({k: options[k] for k in HELP if k in options}))
-    submissions = exit_on_target_error(lambda: find_submissions(folder, name))
+    submissions = exit_on_target_error(lambda: find_submissions(folder, name, out))
     settings = Options(name, fields, options["effort"], options["seed"], options["timeout"], options["limit"])
     console, quiet = make_console(), options["quiet"]
     wide = max(len(one.person) for one in submissions)

@@ -48,7 +48,7 @@ class Submission:
         return digest.hexdigest()
 
 
-def find_submissions(folder: Path, name: str) -> list[Submission]:
+def find_submissions(folder: Path, name: str, feedback: Path | None = None) -> list[Submission]:
     """Return the submissions in a folder, by person.
 
     A person is a folder in it, or a Python file in it.
@@ -56,13 +56,16 @@ def find_submissions(folder: Path, name: str) -> list[Submission]:
     Args:
         folder: one folder or one file a person.
         name: of the function or class that the exercise asks for.
+        feedback: where feedback is written: if it lies in the folder, it is not a person's.
 
     Raises:
         TargetError: there is no such folder, it is empty, or two persons have one name.
     """
     if not folder.is_dir():
         raise TargetError(f"{folder} is not a folder of submissions")
-    found = [_submission(path, name) for path in sorted(folder.iterdir()) if _is_submission(path)]
+    own = None if feedback is None else feedback.resolve()
+    paths = [path for path in sorted(folder.iterdir()) if _is_submission(path) and path.resolve() != own]
+    found = [_submission(path, name) for path in paths]
     if not found:
         raise TargetError(f"{folder} holds neither folders nor Python files: one of them for each person is expected")
     names = [one.person for one in found]

@@ -1,6 +1,6 @@
 r"""Words that say that a symbol is not what it is read as: "matrices $a$ and $b$", "the amplitudes $z$ are complex".
 
-A symbol that nobody declared is read as a real number, or as an array of real numbers. Where a sentence, a heading or a
+An undeclared symbol is read as a real number, or as an array of real numbers. Where a sentence, a heading or a
 declaration that could not be read calls it something else, nothing is accepted by that reading.
 """
 

@@ -470,7 +470,7 @@ def _sizes_of(symbol: Symbol) -> Iterable[Size]:
 
 
 def inferred_names(context: Context, exprs: Iterable[object]) -> list[str]:
-    """The symbols that some expressions rest on and that nobody declared."""
+    """The undeclared symbols that some expressions rest on."""
     found = {name for expr in exprs for name in all_names(expr)}
     fresh = set(found)
     while fresh:

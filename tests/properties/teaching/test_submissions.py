@@ -64,6 +64,12 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     }
 
 
+def test_feedback_that_was_written_into_the_folder_is_not_a_person(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"ann.py": "def attention(q): pass", "feedback/index.html": ""})
+    assert [one.person for one in find_submissions(folder, "attention", folder / "feedback")] == ["ann"]
+    assert [one.person for one in find_submissions(folder, "attention")] == ["ann", "feedback"]
+
+
 def test_a_huge_folder_is_not_read(tmp_path: Path) -> None:
     folder = write(tmp_path, {"ann/a.py": "def attention(q): pass"})
     with (folder / "ann/data.bin").open("wb") as file:
