@@ -215,7 +215,8 @@ def test_without_a_target_pytest_is_as_before(folder: Path) -> None:
 
 def test_the_command_of_a_failure_runs_it_again(folder: Path) -> None:
     first = run_pytest(folder, *targets("t.py:doubled"), *OPTIONS, "--attention-seed=3", "-k", LAW)
-    (command,) = re.findall(r"to run it again: pytest (.*)", first.stdout)
+    # a set, since pytest's summary at the end repeats the whole message where CI is set
+    (command,) = set(re.findall(r"to run it again: pytest (.*)", first.stdout))
     options, _, item = command.partition("--pyargs ")
     assert item == f"attention_core.conformance.pytest_suite::t.py:doubled::{LAW}"
     again = run_pytest(folder, *options.split(), suite=item)
