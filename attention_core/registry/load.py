@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.kernel import Kernel
 from attention_core.declaration.options import check_applies
 from attention_core.registry.table import KERNELS, implementation
 from attention_core.worker.target import split_target
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Declaring one of these, a kernel wants or gives something else than torch's function does.
 OTHER_CONVENTIONS = {"contract", "layout", "out_layout", "returns", "mask_true", "causal", "factory"}

@@ -420,6 +420,11 @@ def test_import_is_light(package: str) -> None:
     assert not loaded & set(HEAVY), f"`import {package}` also imports {sorted(loaded & set(HEAVY))}"
 
 
+def test_the_engine_of_verify_leaves_torch_to_its_workers() -> None:
+    loaded = loaded_after("import attention_core.cli, attention_core.conformance.engine.verify", "attention_core")
+    assert "torch" not in loaded  # it takes a second of every run
+
+
 def test_a_heavy_import_would_be_seen() -> None:
     assert loaded_after("import attention_core, sympy", "attention_core") & set(HEAVY) == {"sympy"}
 
