@@ -20,8 +20,8 @@ from attention_core.derivation.decision.said_kinds import find_contradiction
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.dependence import unknown_dependence
 from attention_core.derivation.inference.infer import inferred_names
+from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of

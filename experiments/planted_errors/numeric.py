@@ -30,8 +30,7 @@ from evaluator import (
 from flint import arb, fmpq
 from mpmath import mp, mpf
 
-from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.generate import draw
+from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled

@@ -10,8 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.generate import draw
+from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.cases.problem import Site
 from attention_core.derivation.graph.choices import Choices, shrink
 from attention_core.derivation.graph.compare import Outcome, compare, exact_text

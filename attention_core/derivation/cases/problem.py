@@ -14,8 +14,7 @@ from typing import Any
 
 from flint import arb, fmpq
 
-from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.generate import draw
+from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.compare import Outcome

@@ -170,14 +170,12 @@ def _is_proved(problem: Problem, ordered: bool) -> bool:
 
 def search_likely_failures(problem: Problem) -> Finding | None:
     """Cases made where the claim could fail: at its own numbers, at plain arrays, at large sizes."""
-    from attention_core.derivation.search.averages import search_averages
     from attention_core.derivation.search.far import far
     from attention_core.derivation.search.huge_search import huge
-    from attention_core.derivation.search.larger_sizes import large_frames
-    from attention_core.derivation.search.sign_changes import search_sign_changes
+    from attention_core.derivation.search.irrational_points import search_sign_changes, search_touching
+    from attention_core.derivation.search.larger_sizes import large_frames, search_averages
     from attention_core.derivation.search.size_sweep import integer_points, size_sweep
     from attention_core.derivation.search.targeted import search_targeted
-    from attention_core.derivation.search.touching import search_touching
 
     finding = search_targeted(problem) or search_sign_changes(problem) or far(problem) or search_averages(problem)
     if finding is None:

@@ -27,8 +27,7 @@ from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of
-from attention_core.derivation.words.inert_phrases import OF_DIGITS, OF_UPDATES
-from attention_core.derivation.words.inert_words import OF_NUMBERS
+from attention_core.derivation.words.inert import OF_DIGITS, OF_NUMBERS, OF_UPDATES
 from attention_core.derivation.words.roles import is_weights
 from attention_core.derivation.words.vocabulary import advice_for
 

@@ -1,8 +1,11 @@
-r"""Functions that a document does not define: `f(x)` and `p(x \mid z)` as symbols of their own.
+r"""Functions that a document does not define, and what a reading of undeclared symbols cannot say.
 
-What holds whatever number f(x) is holds of every function. Behind a sum `f(x_i)` is a family. Within a derivative
-nothing is replaced, since how f depends on x is what counts there; the derivative of f(x) alone, and one by a symbol
-that is defined itself, as in a chain rule, are one symbol.
+`f(x)` and `p(x \mid z)` are symbols of their own: what holds whatever number f(x) is holds of every function. Behind a
+sum `f(x_i)` is a family. Within a derivative nothing is replaced, since how f depends on x is what counts there; the
+derivative of f(x) alone, and one by a symbol that is defined itself, as in a chain rule, are one symbol.
+
+Read as free symbols, L does not depend on x, and the derivative of L by x is 0; x is not random, and E[x] is x. Steps
+that would be right for such a reason are not decided.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from attention_core.derivation.latex.syntax import (
     names_in,
 )
 from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.terms import Relation, Term
 
 
 def is_opaque(name: str) -> bool:
@@ -340,3 +344,34 @@ def _without(node: Any, letters: set[str]) -> Any:
     if not children(node):
         return node
     return type(node)(**{field: _without(getattr(node, field), letters) for field in node.__slots__})
+
+
+def unknown_dependence(claim: Relation) -> str:
+    """Why a claim that holds for free symbols may not hold for those of the document, '' if there is no such reason.
+
+    Args:
+        claim: The typed claim.
+    """
+    for side in (claim.left, claim.right):
+        for term in side.walk():
+            if term.op == "expect":
+                return "an average of symbols whose law is not declared"
+            if term.op == "deriv" and (body := _unknown_body(term)):
+                return f"nothing says how {body} depends on {_variable(term.args[1])}"
+    return ""
+
+
+def _variable(term: Term) -> str:
+    while term.args and term.op == "entry":
+        term = term.args[0]
+    return str(term.data)
+
+
+def _unknown_body(slope: Term) -> str:
+    """What is differentiated, if it does not mention the variable, or is a function that is not defined."""
+    body, variable = slope.args[0], _variable(slope.args[1])
+    leaves = [str(one.data) for one in body.walk() if one.op in ("leaf", "member", "int")]
+    strange = next((one for one in leaves if is_opaque(one)), "")
+    if strange or variable in leaves:
+        return strange
+    return leaves[0] if leaves else "a constant"

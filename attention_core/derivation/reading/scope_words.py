@@ -19,7 +19,7 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.words.caveats import SIGNS, caveats_of, shorten_quote
-from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
+from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration
 from attention_core.derivation.words.phrase_patterns import (

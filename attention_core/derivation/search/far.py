@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from flint import arb, fmpq
 
-from attention_core.derivation.cases.admissible import NoCase, domain
 from attention_core.derivation.cases.counterexamples import refutation
-from attention_core.derivation.cases.generate import Completion, completion
+from attention_core.derivation.cases.generate import Completion, NoCase, completion, domain
 from attention_core.derivation.graph.compare import compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import Case, Imprecise

@@ -27,9 +27,8 @@ from flint import arb, fmpq, fmpq_poly, fmpz_poly
 
 from attention_core.derivation.algebra.normal import Facts, Normal
 from attention_core.derivation.algebra.ratios import TooComplex
-from attention_core.derivation.cases.admissible import NoCase, require
 from attention_core.derivation.cases.counterexamples import case_values, describe_counterexample, refutation
-from attention_core.derivation.cases.generate import Completion, completion
+from attention_core.derivation.cases.generate import Completion, NoCase, completion, require
 from attention_core.derivation.graph.compare import compare, format_value
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import (

@@ -13,9 +13,8 @@ import random
 import time
 from dataclasses import replace
 
-from attention_core.derivation.cases.admissible import NoCase
 from attention_core.derivation.cases.counterexamples import refutation, shrink_and_report
-from attention_core.derivation.cases.generate import draw
+from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.cases.problem import Best, Problem, Site, is_outsized
 from attention_core.derivation.graph.choices import Choices, alter
 from attention_core.derivation.graph.compare import Outcome, compare

@@ -1,5 +1,5 @@
 """Words of prose: which may restrict a symbol, which cannot, and what was left over.
 
-`vocabulary` opens assumptions and claims, `inert_words` and `inert_phrases` restrict nothing, `leftovers` and
+`vocabulary` opens assumptions and claims, `inert` is what restricts nothing, `leftovers` and
 `caveats` are what is neither; `paragraphs` tells paragraphs that declare from others.
 """

@@ -14,7 +14,7 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
 from attention_core.derivation.terms.context import Caveat, Context
-from attention_core.derivation.words.inert_phrases import CLAIMED_SUM
+from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.phrase_patterns import is_pattern, leads_to_value
 from attention_core.derivation.words.vocabulary import (

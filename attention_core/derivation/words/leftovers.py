@@ -1,7 +1,7 @@
 r"""Words around a step that were neither read as a hypothesis nor are known to restrict nothing.
 
 A list of words that may restrict never ends ("the scores tie", "a contraction", "agree in sign"), so a step is REFUTED
-only if all words in its scope are accounted for: read, or on the closed list of `inert_words`. What is left over is
+only if all words in its scope are accounted for: read, or on the closed list of `inert`. What is left over is
 quoted, and the step is UNDECIDED.
 """
 
@@ -11,21 +11,13 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from attention_core.derivation.words.inert_phrases import (
-    BARE_RELATION,
-    CLAIMED_SUM,
-    NO_RELATION,
-    OF_DIGITS,
-    OF_UPDATES,
-    PHRASES,
-    REFERENCE,
-    TOGETHER,
-)
-from attention_core.derivation.words.inert_words import (
+from attention_core.derivation.words.inert import (
     AFTER_ONE,
     ARTICLES,
+    BARE_RELATION,
     BORDERS,
     CHANGING,
+    CLAIMED_SUM,
     CONDITIONAL,
     COUNTED,
     DECLARING,
@@ -35,12 +27,18 @@ from attention_core.derivation.words.inert_words import (
     MADE_OF,
     NAMING,
     NO_CONDITION,
+    NO_RELATION,
     NO_STATE,
     NUMBERS,
+    OF_DIGITS,
+    OF_UPDATES,
+    PHRASES,
     PLACES,
     POINTS,
+    REFERENCE,
     RESULTS,
     SUPERLATIVES,
+    TOGETHER,
     VERBS,
     is_inert,
     is_noun,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from attention_core.derivation.words.inert_phrases import CITATION
+from attention_core.derivation.words.inert import CITATION
 from attention_core.derivation.words.topics import NOUN_PHRASE, TOPIC, is_title
 
 __all__ = ["PATTERNS", "TALK", "is_pattern", "is_read_declaration", "is_title", "leads_to_value", "opens_declaration"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from attention_core.derivation.words.inert_phrases import BARE_RELATION, NO_RELATION
+from attention_core.derivation.words.inert import BARE_RELATION, NO_RELATION
 
 
 def _alternatives(text: str) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from attention_core.derivation.cases.admissible import NoCase
-from attention_core.derivation.cases.generate import Completion, completion
+from attention_core.derivation.cases.generate import Completion, NoCase, completion
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.graph.numbers import ball, precision

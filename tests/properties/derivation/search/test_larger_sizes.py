@@ -6,7 +6,7 @@ import pytest
 from flint import fmpq
 
 from attention_core.derivation import check_document
-from attention_core.derivation.cases.admissible import NoCase
+from attention_core.derivation.cases.generate import NoCase
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.search.larger_sizes import FRAMES, SIZES, hadamard
 
