@@ -16,7 +16,7 @@ from pathlib import Path
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
-from attention_core.derivation.decision.said_kinds import find_contradiction
+from attention_core.derivation.decision.doubts import find_contradiction
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled

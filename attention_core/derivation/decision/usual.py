@@ -19,8 +19,7 @@ from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.far_words import FarWords
-from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.records import GOOD, Finding
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Type

@@ -1,6 +1,6 @@
 """Declarations, assumptions and steps read from a document.
 
-`declare` reads "Let ..." paragraphs by `memberships`, `domains`, `definitions` and `properties`;
-`premises` reads prose that assumes; `steps` makes a `step` of each relation of a display, in the scope of its words
-(`scope_words`).
+`declare` reads "Let ..." paragraphs and definitions, by `memberships`, `domains` and `properties`; `premises` reads
+prose that assumes. `steps` goes through the blocks; `displays` makes a `step` of each relation of a display, unless
+it only defines or restricts a symbol (`display_roles`), in the scope of its words (`scope_words`).
 """

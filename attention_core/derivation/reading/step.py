@@ -1,14 +1,124 @@
-"""What reading makes of a document: steps, and places that cannot be read."""
+r"""What reading makes of a document: steps, places that cannot be read, and words that are far from any step.
+
+The words around a step are read, or leave it UNDECIDED. Words farther away (other sections, titles, comments, tags and
+labels) say something of it only now and then ("The vectors of the next section are orthogonal."), and so do formulas
+("In these notes, $A = A^\\top$."), so they are kept for steps that are found false: see `usual`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from attention_core.derivation.document.blocks import Option, Paragraph
+from attention_core.derivation.document.blocks import (
+    Block,
+    Display,
+    Heading,
+    Option,
+    Paragraph,
+    option_on,
+    sentences_of,
+)
 from attention_core.derivation.latex.syntax import Chain, Expr
-from attention_core.derivation.reading.far_words import FarRelation, FarWords
 from attention_core.derivation.terms.context import Context
+from attention_core.derivation.words.caveats import is_goal, relation_in
+from attention_core.derivation.words.paragraphs import is_declaration
+
+_TAGGED = re.compile(r"\\(?:tag\*?|label)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_LABEL = re.compile(r"\\label\s*\{([^{}]*)\}|\{#([^{}]*)\}")
+_HTML = re.compile(r"<!--(.*?)-->", re.DOTALL)
+_PERCENT = re.compile(r"(?m)(?<!\\)%+([^\n]*)$")
+_FORMULA = re.compile(r"(?<!\\)\$[^$]*\$")
+_MACRO = re.compile(r"\\[a-zA-Z]+\*?")
+MAX_WORDS = 2000  # characters that are looked at in one piece: patterns with references take their square
+
+
+@dataclass(frozen=True)
+class FarWords:
+    """Some words of a document: `words` without formulas, `quote` as they were written.
+
+    A `title` names a topic: a heading, or a sentence set in bold.
+    """
+
+    line: int
+    quote: str
+    words: str
+    title: bool = False
+
+
+@dataclass(frozen=True)
+class FarRelation:
+    """A relation that a document states in its prose, and its sentence."""
+
+    line: int
+    quote: str
+    formula: str
+
+
+def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
+    """The relations that stand in prose and neither declare nor are a goal, in the order of the document.
+
+    Args:
+        blocks: The blocks of the document.
+    """
+    out: list[FarRelation] = []
+    for block in blocks:
+        if not isinstance(block, Paragraph | Heading) or (isinstance(block, Paragraph) and is_declaration(block)):
+            continue
+        for one in sentences_of(Paragraph(block.line, block.text)):
+            before = ""
+            for place, part in enumerate(one.parts):
+                if place % 2 == 0:
+                    before += " " + part
+                elif relation_in(part, one.line) and not is_goal(before):
+                    out.append(FarRelation(one.line, one.text, part))
+    return out
+
+
+def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
+    r"""The words of a document, in no order.
+
+    Args:
+        text: The document.
+        blocks: Its blocks.
+
+    Example:
+        >>> from attention_core.derivation.document.source import blocks_of
+        >>> text = "# Rotations\n\n<!-- unit vectors -->\n\n$$ x = x \\tag{by norm} $$\n"
+        >>> [one.words for one in far_words_in(text, blocks_of(text))]
+        ['Rotations', 'by norm', 'unit vectors']
+    """
+    out: list[FarWords] = []
+    for block in blocks:
+        if isinstance(block, Heading):
+            out += _pieces(block.line, block.text, title=True)
+        elif isinstance(block, Paragraph):
+            sentences = sentences_of(block)
+            out += [piece for one in sentences for piece in _pieces(one.line, one.text)]
+            out += _pieces(block.line, block.text) if len(sentences) > 1 else []
+        elif isinstance(block, Display):
+            tags = (
+                piece for found in _TAGGED.findall(block.text) for piece in _pieces(block.line, found.split(":")[-1])
+            )
+            out += [one for one in tags if " " in one.words]  # one word is a name of the step
+    for found in _LABEL.finditer(text):  # of theorems and the like
+        out += _pieces(1 + text.count("\n", 0, found.start()), found.group())
+    for found in _HTML.finditer(text):
+        out += _pieces(1 + text.count("\n", 0, found.start()), found.group(1))
+    for number, line in enumerate(text.splitlines(), 1):
+        if "%" in line and option_on(line, number) is None:
+            out += [piece for comment in _PERCENT.findall(line) for piece in _pieces(number, comment)]
+    return [one for one in out if re.search(r"[^\W\d_]{3}", one.words)]
+
+
+def _pieces(line: int, text: str, title: bool = False) -> list[FarWords]:
+    """Some words, in pieces if they are many; the names of labels are words as well."""
+    labels = " ".join(" ".join(found) for found in _LABEL.findall(text))
+    bare = _FORMULA.sub(" ", _LABEL.sub(" ", text)) + " " + labels
+    words = " ".join(re.sub(r"[_:{}.-]", " ", _MACRO.sub(" ", bare)).split())
+    pieces = [words[start : start + MAX_WORDS] for start in range(0, len(words), MAX_WORDS)]
+    return [FarWords(line, " ".join(text.split()), piece, title) for piece in pieces]
 
 
 @dataclass

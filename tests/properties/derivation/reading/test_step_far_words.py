@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation.document.source import blocks_of
-from attention_core.derivation.reading.far_words import MAX_WORDS, far_words_in
+from attention_core.derivation.reading.step import MAX_WORDS, far_words_in
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attention_core.derivation import check_document
 from attention_core.derivation.document.blocks import Display
 from attention_core.derivation.document.source import blocks_of
-from attention_core.derivation.reading.continued import complete_displays
+from attention_core.derivation.reading.display_roles import complete_displays
 
 TEXT = "$$ a = b + c $$\n\nWhich is:\n\n$$ = c + b $$\n\n# Next\n\n$$ = d $$\n"
 

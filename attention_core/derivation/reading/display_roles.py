@@ -1,15 +1,26 @@
-r"""Displays that restrict a symbol: `A_{ij} = A_{ji} \text{ for all } i, j`, or `\|x\| = 1` that no words lead to.
+r"""What a display does beside claiming: it goes on with the one before, defines a symbol, or restricts one.
 
-"For all matrices A, A is symmetric" is a claim that nobody makes. Such a display is a hypothesis that stands on a line
-of its own, and the steps below it may rest on it.
+It goes on behind words: `a = b`, "which is", `= c`.
+
+It defines as in `$$ L = \frac{1}{2} x^\top x $$` where nothing else determines L and the text goes on with it. As a
+claim about a symbol that is free such a display would always be false, so it is read as what it is meant to be.
+
+It restricts as in `A_{ij} = A_{ji} \text{ for all } i, j`, or `\|x\| = 1` that no words lead to. "For all matrices A, A
+is symmetric" is a claim that nobody makes. Such a display is a hypothesis that stands on a line of its own, and the
+steps below it may rest on it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.document.blocks import Block, Display, Heading
+from attention_core.derivation.document.display import statements_of
+from attention_core.derivation.document.source import GOES_ON
+from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
     Chain,
@@ -23,8 +34,97 @@ from attention_core.derivation.latex.syntax import (
     Sup,
     Times,
     Transpose,
+    Unreadable,
 )
 from attention_core.derivation.terms.context import Context
+
+
+def complete_displays(blocks: Sequence[Block]) -> list[Block]:
+    """Give a display that begins with a relation the last side of the display before it in its section.
+
+    Args:
+        blocks: The blocks of a document.
+    """
+    out: list[Block] = []
+    last = ""
+    for block in blocks:
+        if isinstance(block, Heading):
+            last = ""
+        elif isinstance(block, Display):
+            if last and not block.error and GOES_ON.match(block.text):
+                block = replace(block, text=f"{last} {block.text.lstrip().removeprefix('&')}")
+            last = _last_side(block)
+        out.append(block)
+    return out
+
+
+def _last_side(block: Display) -> str:
+    """What stands behind the last relation of a display, '' if it cannot be read or has several statements."""
+    try:
+        statements = statements_of(block)
+    except (Unreadable, RecursionError):
+        return ""
+    if len(statements) != 1 or not statements[0].parts:
+        return ""
+    return statements[0].parts[-1]
+
+
+@dataclass(frozen=True)
+class Around:
+    """The displays before and behind a display in its section."""
+
+    before: str = ""
+    behind: str = ""
+
+
+def find_defined_symbol(context: Context, chain: Chain, around: Around) -> str:
+    """The symbol that the first equation of a display defines, '' if it is a claim.
+
+    Args:
+        context: What is declared above the display.
+        chain: The relations of the display.
+        around: What stands around it.
+    """
+    left = chain.exprs[0]
+    if chain.ops[:1] != ("=",) or not isinstance(left, Name | Sub):
+        return ""
+    name, right = symbol_name(left), chain.exprs[1]
+    if name is None or name in all_names(right) or isinstance(right, Name | Num | Minus | Group):
+        return ""
+    symbol = context.symbols.get(name)
+    if symbol is None and (name in context.dropped or _entry(context, left)):
+        return ""
+    if symbol is not None and not _is_untied(context, name):
+        return ""
+    return name if _mentions(around.behind, name) and not _mentions(around.before, name) else ""
+
+
+def _entry(context: Context, left: Name | Sub) -> bool:
+    """Whether the left side is a part of something that is declared."""
+    return isinstance(left, Sub) and symbol_name(left.base) in context.symbols
+
+
+def _is_untied(context: Context, name: str) -> bool:
+    """Whether nothing but its shape is known of a symbol."""
+    symbol = context.symbols[name]
+    plain = symbol.kind == "array" and symbol.lower is None and symbol.upper is None and not symbol.values
+    bound = symbol.law is not None or symbol.term is not None
+    tied = any(name in h.mentions for h in context.hypotheses) or any(
+        name in other.mentions for other in context.symbols.values()
+    )
+    return plain and not bound and not tied
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Whether displays mention a symbol, as far as its letters tell."""
+    letters = re.sub(r"[{}\s]", "", name)
+    bare = (
+        re.sub(r"\\(?:mathbf|boldsymbol|mathrm|bm|mathcal|vec|hat)(?![a-zA-Z])|[{}\s]", "", text)
+        if "_" in name
+        else text
+    )
+    return bool(re.search(rf"(?<![a-zA-Z\\]){re.escape(letters)}(?![a-zA-Z])", bare))
+
 
 _ONES = (r"\mathbf{1}", "I", r"\mathbf{0}", "0")
 

@@ -1,0 +1,324 @@
+"""The steps of one display.
+
+A statement enters the context as a declaration or a definition, or its relations and implications become steps. What
+stands beside it is a condition, or leaves open whether it is one. A statement that cannot be read as its section uses
+the symbols is read by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from attention_core.derivation.document.blocks import Display, Paragraph
+from attention_core.derivation.document.display import DisplayStatement, statements_of
+from attention_core.derivation.elaborate.expressions import Elaborator
+from attention_core.derivation.elaborate.index_ranges import spread
+from attention_core.derivation.inference.infer import definable
+from attention_core.derivation.inference.usage import whole_names
+from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
+from attention_core.derivation.latex.syntax import Chain, Dots, Name, Statement, Unreadable
+from attention_core.derivation.reading.declare import Reader
+from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
+from attention_core.derivation.reading.step import Step, Unread
+from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.terms.terms import ShapeMismatch
+from attention_core.derivation.words.caveats import shorten_quote
+
+Judge = Callable[[Step], str]  # why a step cannot be read, '' if it can
+
+Supply = Callable[[Context, DisplayStatement, bool, bool], DisplayStatement]
+
+
+def steps_of_display(
+    context: Context,
+    block: Display,
+    later: list[Paragraph],
+    around: Around | None = None,
+    supply: Supply | None = None,
+    judge: Judge | None = None,
+) -> list[Step | Unread]:
+    """Read a display.
+
+    Args:
+        context: What is declared above it; its definitions enter it.
+        block: The display.
+        later: The paragraphs below it in its section.
+        around: The displays around it.
+        supply: Declares what is missing in a statement.
+        judge: Says why a step cannot be read.
+    """
+    try:
+        statements = statements_of(block)
+    except Unreadable as error:
+        return [
+            Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
+        ]
+    out: list[Step | Unread] = []
+    asides: list[Caveat] = []
+    for written_one in statements:
+        if supply is not None:
+            if _is_bare(written_one):
+                context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
+                asides.append(_beside(context, written_one.line, written_one.source))
+                continue
+            if _is_declaration(context, written_one):
+                context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
+                continue
+            if _is_law(written_one):
+                context.understood.append((written_one.line, f"declared by the display: {written_one.source}, unused"))
+                context.caveats.append(_unused_law(context, written_one))
+                continue
+            if (updated := _find_update(written_one)) is not None:
+                context.understood.append((written_one.line, f"an update, which states nothing: {written_one.source}"))
+                context.forget(updated, written_one.line)
+                continue
+        before = None if supply is None or judge is None else context.copy()
+        found = _read_statement(context, written_one, around, supply)
+        if before is not None and judge is not None and (why := _unreadable(found, judge)):
+            again = _read_alone(before, written_one, around, supply, judge)
+            if again is not None:
+                found = again
+                context.understood += before.understood
+                for one in again:
+                    if isinstance(one, Step):
+                        one.strange = why
+        out += found
+    unread = [one for one in out if isinstance(one, Unread)]
+    for step in out:
+        if isinstance(step, Step):
+            step.later = later
+            near = [one for one in unread if one.remark or one.line == step.line]
+            step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
+    return out
+
+
+def _read_statement(
+    context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, alone: bool = False
+) -> list[Step | Unread]:
+    """The steps of one statement; what it defines enters the context. `alone`: no other display is looked at."""
+    one: DisplayStatement | None = written if supply is None else supply(context, written, False, alone)
+    if around is not None and one is not None:
+        one = _without_definition(context, one, around, supply is not None)
+    if one is None:
+        return []
+    if supply is not None and not _is_definition(one):
+        one = supply(context, one, True, alone)
+    return list(_statement_steps(context.copy(), one, context))
+
+
+def _read_alone(
+    context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, judge: Judge
+) -> list[Step | Unread] | None:
+    """The steps of a statement whose symbols are read by itself alone, with sums that are broadcast if need be.
+
+    Args:
+        context: What was known before the statement; it is changed.
+        written: The statement.
+        around: What stands around its display.
+        supply: Declares what is missing.
+        judge: Says why a step cannot be read.
+
+    Returns:
+        None if it cannot be read like this either.
+    """
+    context.understood = []
+    context.forget_readings(written.line)
+    trial = context.copy()
+    found = _read_statement(trial, written, around, supply, alone=True)
+    why = _unreadable(found, judge)
+    if "stand in one sum" in why:
+        trial, trial.broadcast = context.copy(), context.level
+        found = _read_statement(trial, written, around, supply, alone=True)
+        why = _unreadable(found, judge)
+        trial.understood.append((written.line, f"read with sums that are broadcast: {written.source}"))
+    context.understood = trial.understood
+    return None if why else found
+
+
+def _unreadable(steps: list[Step | Unread], judge: Judge) -> str:
+    """Why the first of some steps that cannot be read cannot, '' if all can."""
+    reasons = (one.message if isinstance(one, Unread) else judge(one) for one in steps)
+    return next((why for why in reasons if why), "")
+
+
+def _beside(context: Context, line: int, text: str) -> Caveat:
+    """What a formula that was not read leaves open for the relation beside it: it may be its condition."""
+    return Caveat(line, shorten_quote(text), context.level, None, whole=True)
+
+
+def _is_bare(one: DisplayStatement) -> bool:
+    """Whether a statement is an expression without a relation."""
+    statement = one.statement
+    return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].alone
+
+
+def _is_declaration(context: Context, one: DisplayStatement) -> bool:
+    """Whether a statement says where a symbol lives that is not declared; `inference` takes it up."""
+    chains = one.statement.chains
+    if len(chains) != 1 or chains[0].ops != ("in",):
+        return False
+    name = symbol_name(chains[0].exprs[0])
+    return name is not None and (name not in context.symbols or name in context.inferred)
+
+
+def _is_law(one: DisplayStatement) -> bool:
+    """Whether a statement says which law a symbol has."""
+    statement = one.statement
+    return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].ops == ("sim",)
+
+
+def _unused_law(context: Context, one: DisplayStatement) -> Caveat:
+    """What a law that is not used leaves open: averages of its symbols."""
+    names = frozenset(all_names(one.statement.chains[0].exprs[0])) & set(context.symbols)
+    return Caveat(one.line, shorten_quote(one.source), context.level, names or None, random=True, plain=True)
+
+
+def _find_update(one: DisplayStatement) -> str | None:
+    """The symbol that `x := x - g` gives another value, None of any other statement."""
+    chains = one.statement.chains
+    if len(chains) != 1 or chains[0].ops != (":=",):
+        return None
+    name = symbol_name(chains[0].exprs[0])
+    return name if name in whole_names(chains[0].exprs[1]) else None
+
+
+def _is_definition(one: DisplayStatement) -> bool:
+    return one.defines or (len(one.statement.chains) == 1 and one.statement.chains[0].ops[:1] == (":=",))
+
+
+def _without_definition(
+    context: Context, one: DisplayStatement, around: Around, infer: bool = False
+) -> DisplayStatement | None:
+    """A statement without the equation that defines its first symbol, which enters the context; None if that is all."""
+    if len(one.statement.chains) != 1 or one.statement.arrows or one.conditions or one.offered or one.defines:
+        return one
+    chain = one.statement.chains[0]
+    try:
+        name = (infer and definable(context, chain)) or (
+            find_defined_symbol(context, chain, around) if chain.ops else ""
+        )
+    except RecursionError:
+        return one  # whoever reads it as a step says so
+    if not name:
+        return one
+    trial = context.copy()
+    trial.understood = []
+    inferred = infer and name in trial.inferred
+    if inferred:
+        trial.forget(name, one.line)
+    first = Chain(chain.exprs[:2], chain.ops[:1], chain.lines[:1])
+    try:
+        Reader(trial, Paragraph(one.line, one.source)).define_chain(first, one.source, one.line)
+    except (Unreadable, ShapeMismatch):
+        return one
+    message = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
+    before, after = context.symbols.get(name), trial.symbols.get(name)
+    if (
+        not inferred
+        and before is not None
+        and after is not None
+        and after.term is not None
+        and before.type != after.term.type
+    ):
+        return one
+    context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
+    context.inferred = trial.inferred
+    context.understood += [*trial.understood, (one.line, message)]
+    if len(chain.ops) == 1:
+        return None
+    rest = Chain(chain.exprs[1:], chain.ops[1:], chain.lines[1:])
+    return replace(one, statement=Statement((rest,)), parts=one.parts[1:])
+
+
+def _statement_steps(context: Context, one: DisplayStatement, outer: Context) -> Iterator[Step | Unread]:
+    """The steps of one statement: its relations, or its implications."""
+    statement = one.statement
+    claims = [c for c in one.beside if not _binds(context, c)]
+    if any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered):  # `x = 1, \\dots, n`
+        one, claims = replace(one, offered=(*one.beside, *one.offered)), []
+    one = replace(one, offered=(*one.offered, *(c for c in one.beside if c not in claims and c not in one.offered)))
+    for claim in claims:  # it may be a condition all the same
+        about = frozenset(all_names(claim) & set(context.symbols))
+        quote = f"{one.source}, {to_latex(claim)}"
+        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim)))
+    for condition in spread(one.offered):
+        if not _binds(context, condition):
+            yield Unread(
+                one.tag,
+                one.line,
+                one.source,
+                f"beside the statement, '{to_latex(condition)}' could be a condition or a claim: write \\text{{for}} "
+                "before a condition, and give a claim a row of its own",
+            )
+            return
+    one = replace(one, conditions=(*one.conditions, *one.offered))
+    if _is_definition(one):
+        try:
+            Reader(outer, Paragraph(one.line, one.source)).define_chain(statement.chains[0], one.source, one.line)
+        except Unreadable as error:
+            yield Unread(one.tag, error.line or one.line, one.source, error.message)
+        return
+    if statement.arrows:
+        yield from _implications(context, one)
+        return
+    chain = statement.chains[0]
+    if chain.alone:
+        message = "the display has no relation: there is nothing to check"
+        yield Unread(one.tag, one.line, one.source, message, remark=True)
+        return
+    yield from _chain_steps(context, one, chain, [])
+    for claim in claims:  # `a = b, \\quad c = d`
+        parts = tuple(to_latex(e) for e in claim.exprs)
+        apart = replace(
+            one, statement=Statement((claim,)), parts=parts, own_tags={}, conditions=(), line=claim.lines[0]
+        )
+        yield from _chain_steps(context, apart, claim, [])
+
+
+def _binds(context: Context, condition: Chain) -> bool:
+    """Whether a condition is about sizes and indices, or about a letter that it declares."""
+    if condition.alone:
+        return True
+    elab = Elaborator(context)
+    if condition.ops == ("in",):
+        known = elab.lookup(symbol_name(condition.exprs[0]) or "")
+        return known is None or known.kind == "index"
+    names = [(e, symbol_name(e)) for e in condition.exprs]
+    free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
+    return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
+
+
+def _chain_steps(
+    context: Context, one: DisplayStatement, chain: Chain, assumed: list[tuple[Chain, list[Chain]]]
+) -> Iterator[Step]:
+    first = sum(len(c.exprs) for c in one.statement.chains[: one.statement.chains.index(chain)])
+    for k, op in enumerate(chain.ops):
+        left, right, line = chain.exprs[k], chain.exprs[k + 1], chain.lines[k]
+        text = f"{one.parts[first + k]} {SIGNS.get(op, op)} {one.parts[first + k + 1]}"
+        tag = one.tags.get(line, one.tag)
+        if len(one.statement.chains) == 1:
+            tag = one.own_tags.get(k, tag)
+        options = one.options.get(line, [])
+        many = len(chain.ops) > 1
+        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
+
+
+def _implications(context: Context, one: DisplayStatement) -> Iterator[Step | Unread]:
+    """`P => Q`: each relation of Q under the hypotheses P; `<=>` both ways."""
+    statement, groups = one.statement, one.statement.group_chains()
+    conditions = list(one.conditions)
+    for k, arrow in enumerate(statement.arrows):
+        before, after, line = groups[k], groups[k + 1], statement.lines[k]
+        ways = [(before, after), (after, before)] if arrow == "<=>" else [(before, after)]
+        lone = next((chain for chain in (*before, *after) if chain.alone), None)
+        if lone is not None:
+            message = f"'{to_latex(lone)}' has no relation: there is nothing to check on that side of the implication"
+            yield Unread(one.tag, line, one.source, message)
+            continue
+        for premises, conclusions in ways:
+            antecedent = " and ".join(to_latex(p) for p in premises)
+            for conclusion in conclusions:
+                for step in _chain_steps(context, one, conclusion, [(p, conditions) for p in premises]):
+                    options = step.options or one.options.get(line, [])
+                    yield replace(step, line=line, text=f"{antecedent} \\implies {step.text}", options=options)
