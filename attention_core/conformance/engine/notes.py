@@ -7,10 +7,17 @@ from typing import Any
 
 from attention_core.conformance.cases.space import POOL
 from attention_core.conformance.contracts import Contract
+from attention_core.conformance.laws.chance import DROPOUT
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation
+
+UNJUDGED = {
+    DROPOUT: "its calls are random there: which weights go, how the others are scaled, and gradients under it; "
+    "the dropout of a function with dropout_p is judged"
+}
+"""What no law judges -> why, and what that leaves open."""
 
 
 def about_pool(compiler: str, runner: Runner) -> list[str]:
@@ -51,6 +58,17 @@ def about_fixed_parameters(fixed: Sequence[str]) -> list[str]:
     """
     but = " but in evaluation" if any(value.endswith(" in evaluation)") for value in fixed) else ""
     return [f"fixed in the constructor, where no other value is tested{but}: {', '.join(fixed)}"] if fixed else []
+
+
+def about_unjudged(results: Sequence[LawResult]) -> list[str]:
+    """Say what laws met in the target and no law judges.
+
+    Example:
+        >>> about_unjudged([LawResult("law", "held", 1, 0.0, unjudged=DROPOUT)])[0].partition(" (")[0]
+        'not judged: dropout in training'
+    """
+    found = dict.fromkeys(result.unjudged for result in results if result.unjudged)
+    return [f"not judged: {what}{f' ({UNJUDGED[what]})' if what in UNJUDGED else ''}" for what in found]
 
 
 def about_absent(laws: Sequence[Law], results: Sequence[LawResult]) -> list[str]:

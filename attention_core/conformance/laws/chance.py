@@ -15,6 +15,10 @@ TESTS_PER_RUN = 2**14
 """More than any run makes (12 laws, up to 240 cases each at effort "thorough", at most 5 tests a case: 14400)."""
 FALSE_ALARM = 1e-9 / TESTS_PER_RUN
 """Risk of each test, so that a whole run accuses a correct dropout with probability below 1e-9."""
+SEEDS = 24
+"""A module whose training calls are the same for so many seeds draws nothing at random."""
+DROPOUT = "dropout in training"
+"""What no law judges of a module that is random in training: the rate is its own, and no argument says it."""
 
 
 def divergence(x: NDArray | float, q: float) -> NDArray:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.laws.chance import DROPOUT, SEEDS
 from attention_core.conformance.laws.sharing import LATER_CALLS
 from attention_core.conformance.modules.filled_module import Filled, drawn_pairs, ways
 from attention_core.conformance.modules.form import Mask
@@ -232,8 +233,11 @@ def random_in_training(
     subject: MultiHead, case: ParameterCase, found: Filled, x: NDArray, seen: Result, flags: dict[str, Any]
 ) -> bool:
     """Whether the same training call gives something else for another seed: asked until it does, 24 times at most."""
-    calls = (subject.module(case, found, x, mode="train", seed_=seed, **flags) for seed in range(24))
-    return any(not np.array_equal(call.values, seen.values, equal_nan=True) for call in calls)
+    calls = (subject.module(case, found, x, mode="train", seed_=seed, **flags) for seed in range(SEEDS))
+    if all(np.array_equal(call.values, seen.values, equal_nan=True) for call in calls):
+        return False
+    subject.unjudged = DROPOUT
+    return True
 
 
 def lengths_may_change_between_calls(subject: MultiHead, case: ParameterCase) -> None:

@@ -72,6 +72,7 @@ class LawResult:
         refused: calls the target declined.
         minimum_met: whether enough cases were judged for the verdict.
         powers: null model -> problems on which it would have stood out (laws that compare with the truth).
+        unjudged: what it met in the target and no law judges, as the dropout of a module in training; else "".
     """
 
     law: str
@@ -84,6 +85,7 @@ class LawResult:
     refused: int = 0
     minimum_met: bool = True
     powers: dict[str, int] = field(default_factory=dict)
+    unjudged: str = ""
 
     def __post_init__(self) -> None:
         self.message = plain(self.message)

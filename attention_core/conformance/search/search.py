@@ -77,6 +77,7 @@ class Search:
         self.light: Found | None = None  # the same, lightly reduced
         self.drawn = (0, 0)  # cases of each source, small and large, that this effort has drawn so far
         self.needed = 0  # judged cases without which the law has seen too little to be called held
+        self.unjudged = ""  # what the law met in the target and no law judges
 
     def to(
         self, effort: str, *, shrink: int = SHRINK_CALLS, lightly: bool = False, fewest: bool = False
@@ -87,12 +88,12 @@ class Search:
         With the `fewest` cases that a verdict needs, the effort is not reached: a later call judges the others.
         """
         start = time.perf_counter()
-        self.subject.as_it_is = self.law.family in OF_CALLS
+        self.subject.as_it_is, self.subject.unjudged = self.law.family in OF_CALLS, self.unjudged
         if self.space is not None:
             for rung in up_to(effort):
                 if self.found is None and EFFORTS[rung] > self.reached:
                     self.found = self._climb(rung, SHARE if fewest else 1)
-        self.seconds += time.perf_counter() - start
+        self.seconds, self.unjudged = self.seconds + time.perf_counter() - start, self.subject.unjudged
         if self.found is None:
             return self._conclude(effort)
         return self.make_small(shrink, lightly=lightly)
@@ -158,7 +159,9 @@ class Search:
         law, tally = self.law, self.tally
         shown = None if found is None else counterexample(law, self.subject, found, shrunk=shrunk)
         message = message if shown is None else shown.message
-        return LawResult(law.name, status, tally.judged, self.seconds, shown, message, law.family, tally.refused)
+        result = LawResult(law.name, status, tally.judged, self.seconds, shown, message, law.family, tally.refused)
+        result.unjudged = self.unjudged
+        return result
 
     def _conclude(self, effort: str) -> LawResult:
         law, tally = self.law, self.tally

@@ -23,6 +23,7 @@ class SessionSubject(Protocol):
         relevant, powers: (law, null model) -> problems that it would get wrong, and that would show it.
         binding: the target's conventions, of the contract `attention`; None of others.
         form: how a module is built and called; None of others.
+        unjudged: what the law that runs met in the target and no law judges, "" where it met nothing such.
         close: ends what the subject has started and removes what it has written; the session's last call.
     """
 
@@ -40,6 +41,7 @@ class SessionSubject(Protocol):
     powers: Counter[tuple[str, str]]
     binding: Any
     form: Any
+    unjudged: str
 
     def close(self) -> None: ...
 
@@ -57,6 +59,7 @@ class SubjectBase:
         self.ratios: dict[tuple[str, str], float] = {}
         self.relevant: Counter[tuple[str, str]] = Counter()
         self.powers: Counter[tuple[str, str]] = Counter()
+        self.unjudged = ""
 
     def close(self) -> None:
         """End the process that counterexamples were tried in, if any."""

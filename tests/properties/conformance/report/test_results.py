@@ -30,6 +30,7 @@ REPORT_KEYS = [
 ]  # fmt: skip
 LAW_KEYS = [
     "law", "status", "cases", "seconds", "counterexample", "message", "family", "refused", "minimum_met", "powers",
+    "unjudged",
 ]  # fmt: skip
 COUNTEREXAMPLE_KEYS = ["law", "message", "case", "data", "snippet", "got", "want", "bound", "event", "shrunk", "alone"]
 
