@@ -6,6 +6,7 @@ the elaborator it works for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -88,7 +89,9 @@ class Elaborator:
                 return Size.number(value)
             case Name(text):
                 found = self.lookup(text)
-                if found is None or found.kind != "size":
+                if self.opens(expr):
+                    self.context.open_size(text, self.line)
+                elif found is None or found.kind != "size":
                     raise self.fail(f"{text} is not a size: write 'Let ${text} \\in \\mathbb{{N}}$' first")
                 return Size.symbol(text)
             case Plus(terms):
@@ -109,12 +112,38 @@ class Elaborator:
                 return self.size(inner)
             case Sub() | Sup():
                 name = symbol_name(expr)
+                if name is not None and isinstance(expr, Sub) and self.opens(expr):
+                    self.context.open_size(name, self.line)
                 if name is not None and (found := self.lookup(name)) is not None and found.kind == "size":
                     return Size.symbol(name)
                 if isinstance(expr, Sup) and expr.exponent == Num(Fraction(2)):
                     side = self.size(expr.base)
                     return side * side
         raise self.fail(f"'{to_latex(expr)}' is not understood as a size")
+
+    def opens(self, expr: Name | Sub) -> bool:
+        """Whether an undeclared letter, or one with a fixed subscript such as d_k, may be a size that nothing declares.
+
+        n_i is none: a subscript that runs means a size for each of its values.
+        """
+        base = expr.base if isinstance(expr, Sub) else expr
+        letter = symbol_name(base)
+        if (
+            not self.context.opens_sizes
+            or letter is None
+            or letter in self.bound
+            or self.is_declared(symbol_name(expr))
+        ):
+            return False
+        if isinstance(expr, Sub):
+            fixed = re.fullmatch(r"[a-hkm-su-z]|\\(?:text|mathrm|operatorname)\{\w+\}|[a-z]{2,}", _subscript(expr))
+            found = self.lookup(letter)
+            return bool(fixed) and (found is None or found.kind == "size")
+        return len(letter) == 1 or letter == r"\ell"
+
+    def is_declared(self, name: str | None) -> bool:
+        """Whether something of this name is declared."""
+        return name is None or self.lookup(name) is not None
 
     def inverse_size(self, expr: Expr) -> Size:
         """One over a size."""
@@ -162,6 +191,11 @@ class Elaborator:
                         "or say in a declaration that sums are broadcast"
                     )
         return spread
+
+
+def _subscript(expr: Sub) -> str:
+    """What stands below a letter, as one word."""
+    return "".join(to_latex(item) for item in expr.items).replace(" ", "")
 
 
 Handler = Callable[[Elaborator, Any], Term]

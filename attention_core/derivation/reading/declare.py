@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.functions import function_form, rename_bound_indices, require_used_parameters
-from attention_core.derivation.elaborate.hypotheses import find_defined_name
+from attention_core.derivation.elaborate.hypotheses import find_defined_name, relations_of
 from attention_core.derivation.elaborate.index_ranges import inferred_range, spread
+from attention_core.derivation.elaborate.indicators import entry_type_fits, missing_index
 from attention_core.derivation.elaborate.subscripts import index_items
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
@@ -60,22 +61,34 @@ _DECLARING = ("in", "sim", ":=")
 _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 
 
-def declare(context: Context, paragraph: Paragraph) -> None:
-    """Read one paragraph into a context; sizes, then all domains, may be declared after their use."""
-    kept, count = context.copy(), len(context.understood)
+def declare(context: Context, paragraph: Paragraph, infer: bool = False) -> None:
+    """Read one paragraph into a context; sizes, then all domains, may be declared after their use.
+
+    Args:
+        context: What is declared; it is changed.
+        paragraph: The paragraph.
+        infer: Whether a letter that nothing declares is a size where only a size can stand, as in \\mathbb{R}^n.
+    """
     first: Unreadable | None = None
-    for early in ("", "sizes", "domains", ""):  # in the end what can be read as it stands is declared
+    orders = ("", "sizes", "domains")
+    attempts = [(early, False, False) for early in orders] + [(early, True, False) for early in orders if infer]
+    attempts += [("", infer, True)]  # in the end what can be read as it stands is declared
+    kept, count = context.copy(), len(context.understood)
+    for early, opens, lenient in attempts:
         context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
         context.dropped, context.caveats = dict(kept.dropped), list(kept.caveats)
         del context.understood[count:]
-        last = first is not None and not early
-        reader = Reader(context, paragraph, lenient=last)
+        reader = Reader(context, paragraph, lenient=lenient)
+        context.opens_sizes = opens
         try:
             reader.read(early)
             if not reader.failed:
                 return
         except Unreadable as error:
-            first = first or error
+            plain = (early, opens, lenient) == ("", infer, False)  # as it stands, with what may be inferred
+            first = error if first is None or plain else first
+        finally:
+            context.opens_sizes = False
     assert first is not None
     raise first
 
@@ -279,7 +292,35 @@ def defines(reader: ReaderState, item: Item) -> bool:
         return False
     if root is None or not isinstance(target, Sub):
         return True
-    return root.kind != "family" and index_items(Elaborator(reader.context), target.items) is None
+    if root.kind == "family" or index_items(Elaborator(reader.context), target.items) is not None:
+        return False
+    return not _is_entry(reader, item, root, target)
+
+
+def _is_entry(reader: ReaderState, item: Item, root: Symbol, target: Sub) -> bool:
+    r"""Whether `with $x_i = 2$` speaks of all entries of a declared x, and does not define a symbol x_i.
+
+    Raises:
+        Unreadable: `Let $x_k = 0$`, which may speak of one entry or of all.
+    """
+    right = item.chain.exprs[-1]
+    letter = missing_index(reader.context, target)
+    if root.kind != "array" or not letter or not entry_type_fits(root, target, True):
+        return False
+    if find_defined_name(Elaborator(reader.context), target, right)[1] and root.name not in names_in(right):
+        return False  # y_i = 2 x_i, which defines all of y
+    try:
+        relations_of(reader.context, item.chain, [], item.chain.lines[0], separate=True)
+    except (Unreadable, ShapeMismatch):
+        return False
+    if re.fullmatch(r"(?i)(?:let|put|define|and let|and put|)", reader.behind.strip()):
+        whole = to_latex(item.chain)
+        raise Unreadable(
+            f"'{whole}' may speak of one entry of {root.name} or of all: write 'Assume ${whole}$ for all ${letter}$', "
+            "or name what it defines by another letter",
+            item.chain.lines[0],
+        )
+    return True
 
 
 def define(reader: ReaderState, item: Item, text: str, line: int) -> None:

@@ -45,6 +45,7 @@ from attention_core.derivation.reading.scope_words import (
     words_of_the_whole,
 )
 from attention_core.derivation.reading.sections import Remark, Sections, about_known, remarks_of
+from attention_core.derivation.reading.spelled_domains import spell_out
 from attention_core.derivation.reading.step import Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of
@@ -73,7 +74,7 @@ def steps_of(
         return [Unread(f"line-{line}", line, "", message)], []
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
-    blocks = complete_displays(blocks) if infer else blocks
+    blocks = spell_out(complete_displays(blocks) if infer else blocks, words=infer)
     inference = Inference(blocks) if infer else None
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
@@ -139,7 +140,7 @@ class _Walk:
         self.last, self.around_next = [], []
         declaring, rest = split_paragraph(block, leads)
         if declaring is not None:
-            self.out += _declare(self.context, declaring)
+            self.out += _declare(self.context, declaring, self.inference is not None)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
         for part in (declaring, rest):
             if part is not None:
@@ -210,7 +211,7 @@ class _Walk:
             continuation = going_on(following)
             if continuation is not None:
                 self.read.add(place + 1)
-                self.out += _declare(context, continuation)
+                self.out += _declare(context, continuation, self.inference is not None)
                 lasting, next_alone = words_of_paragraph(context, continuation, self.is_display(place + 2), True)
                 context.caveats += lasting
             elif is_declaration(following):
@@ -259,7 +260,7 @@ class _Walk:
             return []
         trial = self.context.copy()
         trial.understood = []
-        _declare(trial, declaring)
+        _declare(trial, declaring, self.inference is not None)
         return words_declared_behind(self.context, trial, declaring)
 
 
@@ -274,9 +275,9 @@ def _too_many_formulas(blocks: list[Block]) -> int:
     return 0
 
 
-def _declare(context: Context, block: Paragraph) -> list[Step | Unread]:
+def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unread]:
     try:
-        declare(context, block)
+        declare(context, block, infer)
     except Unreadable as error:
         line = error.line or block.line
         message = error.message + cause_above(context.failed, error.message)

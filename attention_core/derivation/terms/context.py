@@ -118,6 +118,7 @@ class Context:
     applied: int = 0  # how often functions of the document have been applied in the step that is read
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
     inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
+    opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:
         """A context of its own with the same content."""
@@ -149,6 +150,11 @@ class Context:
         self.dropped.pop(symbol.name, None)
         self.inferred.pop(symbol.name, None)
         self.symbols[symbol.name] = symbol
+
+    def open_size(self, name: str, line: int) -> None:
+        """Declare a letter as a size, since it stands where only a size can."""
+        self.declare(Symbol(name, "size", line, self.level))
+        self.understood.append((line, f"{name}: a size, as it is used here"))
 
     def forget(self, name: str, line: int) -> None:
         """Drop every declaration and hypothesis that mentions a name, and what mentions those."""

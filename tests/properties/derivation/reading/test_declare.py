@@ -119,3 +119,26 @@ def test_a_part_of_a_run_is_not_taken_for_all_of_it() -> None:
 def test_the_word_independent_may_stand_before_what_it_is_about(declared: str, verdict: str) -> None:
     (step,) = check_document(declared + "\n\n$$ \\mathbb{E}[x^2 y^2] = 1 $$\n").steps
     assert str(step.verdict) == verdict
+
+
+@pytest.mark.parametrize(
+    ("said", "formula"),
+    [
+        ("$x \\in \\mathbb{R}^n$ with $x_i = 2$", "\\sum_{i=1}^n x_i = 2 n"),
+        ("$A \\in \\mathbb{R}^{n \\times n}$ with $A_{ii} = 1$", "\\operatorname{tr}(A) = n"),
+        ("$A \\in \\mathbb{R}^{n \\times n}$ be diagonal with $A_{ii} = 2$ for all $i$", "A = 2 I"),
+        ("$A \\in \\mathbb{R}^{n \\times n}$ with $A_{ij} = A_{ji}$", "A = A^\\top"),
+        ("$A \\in \\mathbb{R}^{n \\times n}$ where $A_{ij} = 0$ for $i \\ne j$",
+         "\\operatorname{tr}(A) = \\sum_{i=1}^n \\sum_{j=1}^n A_{ij}"),
+    ],
+)  # fmt: skip
+def test_an_equation_of_entries_behind_a_declaration_speaks_of_all_of_them(said: str, formula: str) -> None:
+    (step,) = check_document(f"Let $n \\in \\mathbb{{N}}$ and let {said}.\n\n$$ {formula} $$\n").steps
+    assert step.verdict in GOOD, step.evidence.text
+
+
+def test_let_with_one_entry_may_mean_one_or_all() -> None:
+    text = "Let $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$. Let $x_k = 0$. Hence\n\n$$ \\|x\\| = 0 $$\n"
+    first, second = outcomes(text)
+    assert first[0] == "UNREADABLE" and "for all $k$" in first[1]
+    assert second[0] == "UNDECIDED"

@@ -1,0 +1,220 @@
+r"""Domains that are spelled in words: "Let $A$ be a symmetric $n \times n$ matrix", "a vector $x$ of length $n$".
+
+Words that say how large a matrix or a vector is become the formula that says so, before a paragraph is read:
+"Let $A \in \mathbb{R}^{n \times n}$ be a symmetric matrix". All other words stay as they are, to be read as
+properties or to be quoted. What is not plainly the shape of plain symbols is left alone. The members of a family,
+"$x_i \in \mathbb{R}^d$ for $i = 1, \dots, n$", are written with dots: "$x_1, \dots, x_n \in \mathbb{R}^d$".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from attention_core.derivation.document.blocks import Block, Paragraph
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.parse import parse_tokens
+from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
+from attention_core.derivation.words.paragraphs import cut_at_commas, says_domain
+
+_FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
+_F = r"\x00\d+\x00"  # a formula
+_GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
+_BY = rf"{_F}(?:(?:-|\s+)by(?:-|\s+){_F})?"
+_WORDS = r"(?:[A-Za-z][a-z-]*\s+)"
+_NOUN = r"(?P<noun>matrix|matrices|vectors?|(?:real\s+)?(?:numbers?|scalars?))"
+_KIND = r"(?:sizes?|shapes?|dimensions?|lengths?|order|dim)"
+_TAIL = (
+    rf"\s+(?:(?:of|with|having)\s+(?:the\s+same\s+)?{_KIND}\s+(?P<of>{_BY})"
+    rf"|(?:in|from)\s+(?P<space>{_F})"
+    rf"|(?:of|with|having)\s+(?P<count>{_F})\s+(?:real\s+)?(?:entries|components|elements|coordinates))"
+)
+_BE = r"(?:\s+(?:both\s+|each\s+|all\s+)?(?:be|is|are)\s+|\s+(?=an?\s))"
+_COPULA = re.compile(
+    rf"{_GROUP}(?P<be>{_BE})(?P<before>{_WORDS}{{0,4}}?)"
+    rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|-(?=vector))(?P<between>{_WORDS}{{0,4}}?))?{_NOUN}(?P<tail>{_TAIL})?(?![\w-])"
+)
+_APPOSITION = re.compile(
+    rf"\b(?P<before>(?:an?|the|two|three|all|any|every|each|some|of)\s+{_WORDS}{{0,3}}?|{_WORDS}{{0,3}}?)"
+    rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|-(?=vector))(?P<between>{_WORDS}{{0,3}}?))?"
+    rf"{_NOUN}\s+{_GROUP}(?P<tail>{_TAIL})?(?![\w-])"
+)
+_COUNT = re.compile(
+    rf"{_GROUP}{_BE}(?:an?\s+)?(?:fixed\s+|given\s+|arbitrary\s+|any\s+)?(?:natural\s+numbers?|positive\s+(?:integers?|"
+    r"whole\s+numbers?))(?=\s*(?:[.,;:]|and\b|$))"
+)
+_OTHER = re.compile(r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block)\b", re.I)
+_ENTRIES = re.compile(
+    r"^\s*(?P<name>\\?[A-Za-z]+|\\(?:mathbf|boldsymbol|bm|vec)\s*\{\s*\\?[A-Za-z]+\s*\})\s*=\s*(?:\\left)?[(\[]\s*"
+    r"(?P=name)_\{?1\}?\s*,.*\\[lcd]?dots[^,]*,\s*(?P=name)_(?:\{(?P<long>[^{}]+)\}|(?P<last>\w))\s*"
+    r"(?:\\right)?[)\]]\s*(?:\^\s*\{?\s*\\(?:top|intercal)\s*\}?)?\s*$"
+)
+_TO_GIVEN = re.compile(r"^(\s*)(?:Consider|Take|Fix|Pick|Choose)(?:\s+(?:now|again|first|next))?(?=\s)")
+_SQUARE = re.compile(
+    r"\b(?:square|symmetric|skew|antisymmetric|orthogonal|invertible|nonsingular|non-singular|definite|semidefinite|"
+    r"diagonal|triangular|idempotent|permutation|projection|identity)\b",
+    re.IGNORECASE,
+)
+
+
+_MEMBERS = re.compile(
+    rf"(?P<members>{_F})\s*,?\s*(?:for|with|where|,)\s*(?:all|each|every|any)?\s*(?P<range>{_F})(?!\s*(?:and|,)\s*{_F})"
+)
+_MEMBER = r"((?:\\(?:mathbf|boldsymbol|bm|vec)\s*\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+))_\{?([a-z])\}?"
+_TO = r"(?:,\s*2\s*)?,\s*\\[lcd]?dots[bcim]?\s*,\s*"
+_RANGE = re.compile(
+    rf"^\s*(?:(?P<a>[a-z])\s*=\s*1\s*{_TO}(?P<na>[A-Za-z]\w*|\\ell)"
+    rf"|(?P<b>[a-z])\s*\\in\s*\\\{{\s*1\s*{_TO}(?P<nb>[A-Za-z]\w*|\\ell)\s*\\\}}"
+    r"|(?P<c>[a-z])\s*\\in\s*\[\s*(?P<nc>[A-Za-z])\s*\]"
+    r"|1\s*\\leq?(?:slant)?\s*(?P<d>[a-z])\s*\\leq?(?:slant)?\s*(?P<nd>[A-Za-z]))\s*$"
+)
+
+
+def spell_out(blocks: Sequence[Block], words: bool = True) -> list[Block]:
+    r"""Write domains that paragraphs spell in words, and those of families, as formulas.
+
+    Args:
+        blocks: The blocks of a document.
+        words: Whether domains in words are read, or those of families alone.
+
+    Example:
+        >>> spell_out([Paragraph(1, r"Let $A$ be a symmetric $n \times n$ matrix.")])
+        [Paragraph(line=1, text='Let $A \\in \\mathbb{R}^{n \\times n}$ be a symmetric matrix.')]
+    """
+    out: list[Block] = []
+    for block in blocks:
+        if not isinstance(block, Paragraph) or "$" not in block.text:
+            out.append(block)
+        elif words:
+            out += _paragraphs(block)
+        else:
+            out.append(replace(block, text=_rewrite(block.text, words=False)))
+    return out
+
+
+def _paragraphs(block: Paragraph) -> list[Block]:
+    """A paragraph with its domains as formulas; what `Consider` introduces is a paragraph of its own."""
+    text = _rewrite(block.text)
+    found = _TO_GIVEN.match(text)
+    if not found:
+        return [replace(block, text=text)]
+    end = re.search(r"\.(?=\s|$)", text)
+    head, rest = (text[: end.end()], text[end.end() :]) if end else (text, "")
+    formulas = _FORMULA.findall(head)
+    if not formulas or not all(says_domain(one, block.line, False) for one in formulas):
+        return [replace(block, text=text)]
+    given = Paragraph(block.line, f"{found[1]}Given{head[found.end() :]}")
+    return [given, Paragraph(block.line + head.count("\n"), rest)] if rest.strip() else [given]
+
+
+def _rewrite(text: str, words: bool = True) -> str:
+    formulas: list[str] = []
+
+    def mask(found: re.Match[str]) -> str:
+        formulas.append(_without_entries(found[1]) if words else found[1])
+        return f"\0{len(formulas) - 1}\0"
+
+    masked = _FORMULA.sub(mask, text)
+    at = 0
+    while (match := _MEMBERS.search(masked, at)) is not None:
+        written = _family(match, formulas)
+        masked = masked[: match.start()] + written + masked[match.end() :]
+        at = match.start("range") if written == match[0] else match.start() + len(written)
+    for pattern in (_COPULA, _APPOSITION) if words else ():
+        masked = pattern.sub(lambda found: _domain(found, formulas), masked)
+    if words:
+        masked = _COUNT.sub(lambda found: _joined(found, formulas, r"\mathbb{N}", ""), masked)
+    return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
+
+
+def _without_entries(formula: str) -> str:
+    """`p = (p_1, \\dots, p_n)` as the domain of p."""
+    found = _ENTRIES.match(formula)
+    return rf"{found['name']} \in \mathbb{{R}}^{{{found['long'] or found['last']}}}" if found else formula
+
+
+def _family(found: re.Match[str], formulas: list[str]) -> str:
+    r"""`$q_i, k_i \in D$ for $i = 1, \dots, n$` with dots; as it stands if it is anything else."""
+    members, spread = (formulas[int(found[key].strip("\0"))] for key in ("members", "range"))
+    range_ = _RANGE.match(spread)
+    left, inside, domain = members.partition(r"\in ")
+    whole = re.fullmatch(rf"\s*{_MEMBER}(?:\s*,\s*{_MEMBER})*\s*", left)
+    if range_ is None or whole is None or not inside:
+        return found[0]
+    letter, last = next((range_[k], range_[f"n{k}"]) for k in "abcd" if range_[k])
+    named = re.findall(_MEMBER, left)
+    plain = not re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])|\\dots|,", domain)
+    bases = [base for base, index in named if index == letter]
+    known = any(re.match(rf"\s*{re.escape(base)}\s*(?:,|\\in|=)", one) for base in bases for one in formulas)
+    if len(bases) < len(named) or not plain or known:
+        return found[0]
+    out = []
+    for base in bases:
+        formulas.append(rf"{base}_1, \dots, {base}_{{{last}}} \in {domain.strip()}")
+        out.append(f"\0{len(formulas) - 1}\0")
+    return ", ".join(out) + "\n" * found[0].count("\n")
+
+
+def _domain(found: re.Match[str], formulas: list[str]) -> str:
+    """What a match says, with the domain as a formula; as it stands if that is not certain."""
+    parts = found.groupdict()
+    words = " ".join(parts[key] or "" for key in ("before", "between"))
+    domain = "" if _OTHER.search(words) else _space(parts, words, formulas)
+    if not domain:
+        return found[0]
+    before, between = parts["before"] or "", parts["between"] or ""
+    if parts["size"]:
+        before = re.sub(r"\ban\s+$", "a ", before) if not between else before
+    if "be" in parts:
+        return _joined(found, formulas, domain, f"{parts['be']}{before}{between}{parts['noun']}")
+    return f"{before}{between}{parts['noun']} " + _joined(found, formulas, domain, "")
+
+
+def _joined(found: re.Match[str], formulas: list[str], domain: str, rest: str) -> str:
+    """The symbols of a group as one formula with their domain, if they are plain; lines stay where they are."""
+    places = [int(one) for one in re.findall(r"\x00(\d+)\x00", found["group"])]
+    symbols = ", ".join(formulas[place] for place in places)
+    if not _are_symbols(symbols):
+        return found[0]
+    formulas.append(rf"{symbols} \in {domain}")
+    return f"\0{len(formulas) - 1}\0{rest}" + "\n" * (found[0].count("\n") - rest.count("\n") - symbols.count("\n"))
+
+
+def _space(parts: dict[str, str | None], words: str, formulas: list[str]) -> str:
+    r"""The domain that a noun and its size mean, such as \mathbb{R}^{n \times d}; '' if nothing is certain."""
+    noun = parts["noun"] or ""
+    given = [parts[key] for key in ("size", "of", "space", "count") if parts.get(key)]
+    if re.search("number|scalar", noun):
+        return "" if given else r"\mathbb{R}"
+    if len(given) != 1 or given[0] is None:
+        return ""
+    sides = [formulas[int(one)].strip() for one in re.findall(r"\x00(\d+)\x00", given[0])]
+    if parts.get("space"):
+        return sides[0] if re.match(r"\\mathbb\s*\{?R\}?\s*\^", sides[0]) else ""
+    sides = [side.strip() for one in sides for side in re.split(r"\\times(?![a-zA-Z])", one)]
+    if any(not re.fullmatch(r"\(?[\w\\{}+\-* ]+\)?", side) for side in sides) or len(sides) > 2:
+        return ""
+    if noun.startswith("vector"):
+        row = bool(re.search(r"\brow\b", words))
+        sides = ["1", *sides] if row and len(sides) == 1 else sides
+    elif len(sides) == 1:
+        if not parts.get("of") and not (parts.get("dim") and _SQUARE.search(words)):
+            return ""
+        sides = [*sides, *sides]
+    extent = r" \times ".join(sides)
+    return rf"\mathbb{{R}}^{{{extent}}}"
+
+
+def _are_symbols(text: str) -> bool:
+    """Whether a formula is a list of symbols and no more."""
+    try:
+        chains = [parse_tokens(tokens).chains for tokens in cut_at_commas(tokenize(text, 1))]
+    except (Unreadable, RecursionError):
+        return False
+    alone = [one[0].exprs[0] for one in chains if len(one) == 1 and one[0].alone]
+    plain = (Name, Sub, Sup)
+    return len(alone) == len(chains) > 0 and all(
+        isinstance(one, Dots) or (isinstance(one, plain) and symbol_name(one) is not None) for one in alone
+    )
