@@ -128,7 +128,7 @@ class Report:
         return [r for r in self.laws if r.status == status]
 
     @property
-    def unjudged(self) -> list[str]:
+    def gaps(self) -> list[str]:
         """What laws met in the target and no law judges, each once."""
         return list(dict.fromkeys(result.unjudged for result in self.laws if result.unjudged))
 
@@ -142,7 +142,7 @@ class Report:
         if self.verdict == "conforms":
             accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
             fixed = f"; with {join_names(self.fixed, FIXED)}" if self.fixed else ""
-            left = f"; not judged: {join_names(self.unjudged)}" if self.unjudged else ""
+            left = f"; not judged: {join_names(self.gaps)}" if self.gaps else ""
             return describe_search(self.laws) + fixed + left + accepted
         # a problem (no core, a bad target) has its own words, and explains the refusals
         return "; ".join(self.missing()) + ("" if self.problem else describe_refusals(self.laws))
