@@ -22,6 +22,7 @@ from attention_core.faults import (
     mask_forms,
     masking,
     memory,
+    model_forms,
     module_forms,
     multi_head,
     numerics,
@@ -116,7 +117,7 @@ def of_tables() -> list[Row]:
         *((seed_attention, made, {}) for made in seed_attention.FAULTY),
         *((seed_steps, made, {"parameters": {"kind": kind}}) for kind, all_of in seed_steps.FAULTY.items()
           for made in all_of),
-        *((module_forms, fault, record) for _, fault, record in module_forms.FORMS),
+        *((forms, fault, record) for forms in (module_forms, model_forms) for _, fault, record in forms.FORMS),
         *((rotary, made, {}) for made in rotary.FAULTY),
         *((rotary, made, {"factory": True}) for made in rotary.STATEFUL),
         *((file, made, {}) for file in (bias, position_table) for made in file.FAULTY),

@@ -12,6 +12,7 @@ from attention_core.faults import (
     correct,
     dead_rows,
     dropout,
+    model_forms,
     module_forms,
     position_table,
     rotary,
@@ -107,7 +108,8 @@ CORRECT: tuple[Row, ...] = (
     *(odd(f, contract="position-table", direct=True) for f in position_table.CORRECT),
     *(odd(f, contract="multi-head", direct=True, parameters={"weights_flag": "need_weights"})
       for f in multi_head.NAMINGS),
-    *(odd(right, contract="multi-head", direct=True, **record) for right, _, record in module_forms.FORMS),
+    *(odd(right, contract="multi-head", direct=True, prefix="module_forms", **record)
+      for right, _, record in (*module_forms.FORMS, *model_forms.FORMS)),
     odd(Cache, contract="kv-cache", direct=True, **WIDE),
     odd(Cache, name="kv_cache.Cache.window", contract="kv-cache", direct=True, parameters={"window": 4}, **WIDE),
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """Attention and its parts as people write them, from well-known code, each with one fault that may be planted.
 
 `FORMS` holds the functions as text, so that each is a file of its own as its author has it; the modules are those of
-`attention_core/faults/module_forms.py`. A form is right under some conventions; its fault is wrong under all.
+`attention_core/faults/module_forms.py` and `model_forms.py`. A form is right under some conventions; its fault is
+wrong under all.
 """
 
 from __future__ import annotations

@@ -39,16 +39,17 @@ class Row(NamedTuple):
 
 def rows(folder: Path) -> Iterator[Row]:
     """All targets; the functions are written into files of a folder."""
-    from attention_core.faults import module_forms
+    from attention_core.faults import model_forms, module_forms
 
     for number, form in enumerate(FORMS):
         for faulty in (False, True):
             path = folder / f"form_{number}{'_faulty' if faulty else ''}.py"
             path.write_text(form.file(faulty=faulty))
             yield Row(form.name, faulty, f"{path}:{form.function}", form.contract)
-    for right, wrong, _ in module_forms.FORMS:
-        for faulty, module in ((False, right), (True, wrong)):
-            yield Row(right.__name__, faulty, f"{module_forms.__file__}:{module.__name__}", "multi-head")
+    for forms in (module_forms, model_forms):
+        for right, wrong, _ in forms.FORMS:
+            for faulty, module in ((False, right), (True, wrong)):
+                yield Row(right.__name__, faulty, f"{forms.__file__}:{module.__name__}", "multi-head")
 
 
 def verify(row: Row, options: Sequence[str], seed: int) -> dict[str, Any]:
@@ -148,7 +149,7 @@ advises, and no others. Made by
     python experiments/written_forms/run.py --log rows.jsonl --page docs/written_forms.md
 
 The functions, with their faults, stand in `experiments/written_forms/forms.py`, the modules in
-`attention_core/faults/module_forms.py`.
+`attention_core/faults/module_forms.py` and `model_forms.py`.
 """
 
 

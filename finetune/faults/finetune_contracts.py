@@ -12,6 +12,7 @@ from typing import Any
 from attention_core.faults.row import Row, row
 from finetune.faults import (
     adapter_faults,
+    adapter_state_faults,
     adapters,
     causal_lm,
     checkpoints,
@@ -32,9 +33,12 @@ DECLARED: Mapping[Any, dict[str, Any]] = {
 """What some of them declare with `--parameter`."""
 
 
-def of(target: Any, contract: str, *tags: str, expected: str = "refuted") -> Row:
+def of(target: Any, contract: str, *tags: str, expected: str = "refuted", prefix: str = "") -> Row:
     """A row of a class or function that is the target itself."""
-    found = row(target, *tags, direct=True, expected=expected, contract=contract, parameters=DECLARED.get(target, {}))
+    found = row(
+        target, *tags, direct=True, expected=expected, prefix=prefix, contract=contract,
+        parameters=DECLARED.get(target, {}),
+    )  # fmt: skip
     return replace(found, make=repeatable(target))
 
 
@@ -56,6 +60,7 @@ ROWS: tuple[Row, ...] = (
     *(of(made, "checkpoint", "law") for made in checkpoints.FAULTY),
     *(of(made, "training-step", "law") for made in training_steps.FAULTY),
     *(of(made, "peft", "law") for made in adapter_faults.FAULTY),
+    *(of(made, "peft", "law", prefix="adapter_faults") for made in adapter_state_faults.FAULTY),
 )
 CORRECT: tuple[Row, ...] = (
     *(of(made, "span-corruption", "odd", expected="conforms") for made in span_corruption.CORRECT),

@@ -19,16 +19,18 @@ from attention_core.conformance.modules.form import Form
 from attention_core.conformance.modules.fused_roles import UNSEEN
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import TargetError
+from attention_core.faults import model_forms
 from attention_core.faults import module_forms as forms
 
 CONTRACT = "multi-head"
 TRUTH = "heads_attend_as_the_formula_says"
+FORMS = (*forms.FORMS, *model_forms.FORMS)
 
 
 @pytest.mark.thorough(
     keep=("CausalSelfAttention-*", "BertSelfAttention-*", "GPT2-*", "TimmAttention-*", "CrossAttention-*", "NeoX-*")
 )
-@pytest.mark.parametrize(("right", "fault", "record"), forms.FORMS, ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize(("right", "fault", "record"), FORMS, ids=lambda x: getattr(x, "__name__", ""))
 def test_a_module_as_people_write_it_conforms_and_its_fault_does_not(
     right: type[nn.Module], fault: type[nn.Module], record: dict[str, Any]
 ) -> None:
@@ -36,7 +38,7 @@ def test_a_module_as_people_write_it_conforms_and_its_fault_does_not(
     assert first_refuting(fault, CONTRACT, **record)
 
 
-@pytest.mark.parametrize(("right", "record"), [(f[0], f[2]) for f in forms.FORMS if f[2]])
+@pytest.mark.parametrize(("right", "record"), [(f[0], f[2]) for f in FORMS if f[2]])
 def test_what_is_declared_of_a_module_is_found_by_the_first_look(
     right: type[nn.Module], record: dict[str, Any]
 ) -> None:

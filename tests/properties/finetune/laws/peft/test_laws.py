@@ -22,8 +22,8 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.search.search import run_law
 from finetune.contract_adapters import peft as graded_adapters
-from finetune.faults import adapter_faults as faults
-from finetune.faults import adapters
+from finetune.faults import adapter_faults, adapters
+from finetune.faults import adapter_state_faults as state_faults
 from finetune.laws.peft import laws as peft
 from finetune.laws.peft.adapted import Adapted
 from finetune.laws.peft.formulas import matrices, within
@@ -39,6 +39,7 @@ BY_KIND = {
     "prompt": MERGING | {"a_new_adapter_changes_nothing"}, "prefix": MERGING | {"a_new_adapter_changes_nothing"},
 }  # fmt: skip
 """What methods have nothing to say of."""
+SEEN_BY = adapter_faults.SEEN_BY | state_faults.SEEN_BY
 HERE = {"another_process_reads_the_adapter"}
 SOME = (adapters.LowRank, adapters.SoftPrompt, adapters.Tokens, adapters.KeysAndValues, adapters.Scales)
 
@@ -71,18 +72,18 @@ def test_our_heads_and_biases_obey(target: Any, law: str) -> None:
     assert judged(law, target, contract=CONTRACT).status == "held"
 
 
-@pytest.mark.parametrize("target", faults.FAULTY, ids=lambda target: target.__name__)
+@pytest.mark.parametrize("target", SEEN_BY, ids=lambda target: target.__name__)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
     before = left_behind()
-    result = judged(faults.SEEN_BY[target], target, contract=CONTRACT)
+    result = judged(SEEN_BY[target], target, contract=CONTRACT)
     assert result.status == "refuted", result.message
     assert left_behind() <= before
 
 
 @pytest.mark.parametrize("law", [law for law in peft.LAWS if law.family != "process_state"], ids=lambda law: law.name)
 def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
-    seen = faults.IN_ANOTHER_PROCESS if law.name in HERE else faults.SEEN_BY
-    assert seen[getattr(faults, law.fault)] == law.name
+    seen = state_faults.IN_ANOTHER_PROCESS if law.name in HERE else SEEN_BY
+    assert {fault.__name__: seen[fault] for fault in seen}[law.fault] == law.name
 
 
 class ThawsWhenEnabled(adapters.SoftPrompt):
@@ -133,27 +134,27 @@ def in_turn(target: Any, forget: Any) -> str:
 
 
 def test_what_is_kept_in_the_process_is_refuted() -> None:
-    faults.KEPT.clear()
-    assert in_turn(faults.kept_beside_the_file, faults.KEPT.clear) == "refuted"
-    assert judged("a_saved_adapter_comes_back", faults.kept_beside_the_file, contract=CONTRACT).status == "held"
-    assert in_turn(adapters.SoftPrompt, faults.KEPT.clear) == "held"
-    faults.KEPT.clear()
+    state_faults.KEPT.clear()
+    assert in_turn(state_faults.kept_beside_the_file, state_faults.KEPT.clear) == "refuted"
+    assert judged("a_saved_adapter_comes_back", state_faults.kept_beside_the_file, contract=CONTRACT).status == "held"
+    assert in_turn(adapters.SoftPrompt, state_faults.KEPT.clear) == "held"
+    state_faults.KEPT.clear()
 
 
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        (faults.base_is_not_frozen, r"trained numbers: got 967, but should be 237"),
-        (faults.base_shrinks_in_training, r"frozen: got \S+ in layers\.0\.\S+\.weight, but should be"),
-        (faults.product_is_detached, r"slope along layers\.0\.query\.lora_A: got 0, but should be"),
-        (faults.prefix_dropped_by_checkpoints, "got no change of vectors, but should be trained"),
-        (faults.merges_a_clone, "merged: got the frozen weights as they were, but should hold the adapter"),
-        (faults.segments_dropped, "two segments: got the outputs of one, but should be others"),
-        (faults.mask_all_ones, r"text \d padded on the right: got \S+ at \[0, \d\], but should be"),
+        (adapter_faults.base_is_not_frozen, r"trained numbers: got 967, but should be 237"),
+        (adapter_faults.base_shrinks_in_training, r"frozen: got \S+ in layers\.0\.\S+\.weight, but should be"),
+        (adapter_faults.product_is_detached, r"slope along layers\.0\.query\.lora_A: got 0, but should be"),
+        (adapter_faults.prefix_dropped_by_checkpoints, "got no change of vectors, but should be trained"),
+        (state_faults.merges_a_clone, "merged: got the frozen weights as they were, but should hold the adapter"),
+        (adapter_faults.segments_dropped, "two segments: got the outputs of one, but should be others"),
+        (adapter_faults.mask_all_ones, r"text \d padded on the right: got \S+ at \[0, \d\], but should be"),
     ],
 )
 def test_the_message_says_what_was_got_and_what_should_be(target: Any, words: str) -> None:
-    found = refuted(faults.SEEN_BY[target], target, "quick", contract=CONTRACT)
+    found = refuted(SEEN_BY[target], target, "quick", contract=CONTRACT)
     assert re.search(words, found.message), found.message
 
 
@@ -176,9 +177,9 @@ def test_what_a_method_of_ones_own_does_not_tell_is_not_asked() -> None:
 
 
 def test_counterexamples_are_programs_that_pass_on_a_correct_method(capsys: pytest.CaptureFixture[str]) -> None:
-    for fault, right in ((faults.merged_transposed, "LowRank"), (faults.mask_all_ones, "SoftPrompt")):
+    for fault, right in ((state_faults.merged_transposed, "LowRank"), (adapter_faults.mask_all_ones, "SoftPrompt")):
         name = fault.__name__
-        program = counterexample(faults.SEEN_BY[fault], f"finetune.faults.adapter_faults:{name}", CONTRACT)
+        program = counterexample(SEEN_BY[fault], f"{fault.__module__}:{name}", CONTRACT)
         with pytest.raises(AssertionError):
             exec(compile(program, name, "exec"), {"__name__": name})
         exec(compile(program.replace(name, right), right, "exec"), {"__name__": right})
