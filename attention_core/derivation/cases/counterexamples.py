@@ -7,7 +7,7 @@ What did not matter to the claim is left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attention_core.derivation.cases.generate import NoCase, draw
@@ -78,14 +78,14 @@ def _entry(problem: Problem, site: Site, place: int) -> str:
     return f"entry {at // cols + 1}, {at % cols + 1}"
 
 
-def case_values(problem: Problem, site: Site, case: Case) -> dict[str, Any]:
+def case_values(problem: Problem, site: Site, case: Case, show: Callable[[Any], str] = exact_text) -> dict[str, Any]:
     """Sizes, indices and symbols of a case as text."""
     close = problem.close - {problem.moves}
     out: dict[str, Any] = {name: value for name, value in site.env.items() if name in close}
     for node, (symbol, key) in site.plan.entries.items():
         if symbol.name not in close:
             continue
-        text = exact_text(case[node])
+        text = show(case[node])
         if symbol.kind == "family":
             name, spot = f"{symbol.name}_{key[1][0]}", key[1][1:]
         else:

@@ -201,6 +201,9 @@ def summarize_agreement(problem: Problem) -> Finding:
     if has_unstated_equation(problem):
         text = f"the two sides are defined only at values that satisfy an equation not stated: elsewhere {tally.why}"
         return Finding(Verdict.UNDECIDED, Evidence(text, {}, "say for which values the step is meant"))
+    if sizes := find_open_sizes(problem):
+        text = f"it is false at {describe(sizes)}, and whether values there satisfy the hypotheses is not known"
+        return Finding(Verdict.UNDECIDED, Evidence(text))
     figures: dict[str, Any] = {"cases": tally.cases, "bits": tally.bits, "tuples": len(tally.tuples)}
     text = f"{tally.cases} cases at {len(tally.tuples)} tuples of sizes agree"
     if tally.bits:
@@ -211,6 +214,15 @@ def summarize_agreement(problem: Problem) -> Finding:
         text += f"; smallest margin {tally.margin:.3g}"
     if problem.moves and problem.claim.right.op != "infinity":
         text += _rate(problem, figures)
+    text += _left_out_and_reached(problem, figures)
+    for note in tally.notes:
+        text += f"; {note}"
+    return Finding(Verdict.AGREES, Evidence(text, figures))
+
+
+def _left_out_and_reached(problem: Problem, figures: dict[str, Any]) -> str:
+    """Cases that were left out, and how far the search went beyond the others."""
+    tally, text = problem.tally, ""
     if tally.enclosed:
         figures["left_out"] = tally.enclosed
         text += f"; {tally.enclosed} cases with values that are not rational were left out"
@@ -220,18 +232,35 @@ def summarize_agreement(problem: Problem) -> Finding:
     if tally.undefined:
         figures["undefined"] = tally.undefined
         text += f"; {tally.undefined} cases where a side is not defined were left out"
-    if problem.tally.reached:
-        figures["reached"] = problem.tally.reached
-        text += f"; some cases at larger sizes agree as well, up to {describe(problem.tally.reached)}"
-    if problem.tally.swept:
-        figures["swept"] = problem.tally.swept
-        text += f"; so do all sizes, in floating point, up to {describe(problem.tally.swept)}"
-    if problem.tally.further:
-        figures["further"] = problem.tally.further
-        text += f"; so do plain arrays and numbers at {describe(problem.tally.further)}"
-    for note in tally.notes:
-        text += f"; {note}"
-    return Finding(Verdict.AGREES, Evidence(text, figures))
+    if tally.reached:
+        figures["reached"] = tally.reached
+        text += f"; some cases at larger sizes agree as well, up to {describe(tally.reached)}"
+    if tally.swept:
+        figures["swept"] = tally.swept
+        text += f"; so do all sizes, in floating point, up to {describe(tally.swept)}"
+    if tally.further:
+        figures["further"] = tally.further
+        text += f"; so do plain arrays and numbers at {describe(tally.further)}"
+    return text
+
+
+def find_open_sizes(problem: Problem) -> Env:
+    """Sizes at which a claim about sizes alone is false, but no case was built and none is ruled out.
+
+    Args:
+        problem: The problem, after its cases were compared.
+    """
+    for place, site in problem.sites.items():
+        env = dict(place)
+        if site is None or env in problem.tally.tuples or any(site.low.graph.ops[n] == "leaf" for n in site.order):
+            continue
+        try:
+            outcome = compare(site.low.graph, site.pairs, problem.claim.op, {}, site.order)
+        except Undefined:
+            continue
+        if outcome.holds is False:
+            return env
+    return {}
 
 
 def _largest_sizes(problem: Problem, figures: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ from attention_core.derivation.proofs.modular import at_large_size
 from attention_core.derivation.proofs.size_degree import enough_sizes
 from attention_core.derivation.records import Evidence, Finding, Verdict
 from attention_core.derivation.search.larger_sizes import search_larger_sizes
+from attention_core.derivation.search.solved_points import search_solved_points
 from attention_core.derivation.search.trials import search_cases, sharpen
 from attention_core.derivation.terms.relevance import relation_names
 
@@ -150,7 +151,7 @@ def decide(problem: Problem) -> Finding:
         if finding is None and problem.effort.ladder and not _is_proved(problem, ordered=True):
             finding = search_likely_failures(problem)
         if finding is None and not _is_proved(problem, ordered=False):
-            finding = sharpen(problem)
+            finding = sharpen(problem) or search_solved_points(problem)
         if finding is not None:
             return finding
         agreement = summarize_agreement(problem)

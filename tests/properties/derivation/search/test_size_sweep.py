@@ -88,7 +88,8 @@ def test_few_sizes_do_not_settle_what_equations_tie() -> None:
         r"Let $n \in \mathbb{N}$ and $x, y \in \mathbb{R}^n$ with $\sum_{i=1}^n x_i = \sum_{i=1}^n y_i$ "
         r"and $\|x\|^2 = \|y\|^2$."
     )
-    assert step(declared, r"\sum_{i=1}^n x_i^3 = \sum_{i=1}^n y_i^3").verdict is Verdict.AGREES
+    found = step(declared, r"\sum_{i=1}^n x_i^3 = \sum_{i=1}^n y_i^3")  # true at n <= 2, false above
+    assert found.verdict is Verdict.UNDECIDED and "n = 3" in found.evidence.text
 
 
 @pytest.mark.parametrize(
