@@ -60,11 +60,11 @@ def about_fixed_parameters(fixed: Sequence[str]) -> list[str]:
     return [f"fixed in the constructor, where no other value is tested{but}: {', '.join(fixed)}"] if fixed else []
 
 
-def about_unjudged(results: Sequence[LawResult]) -> list[str]:
+def list_gaps(results: Sequence[LawResult]) -> list[str]:
     """Say what laws met in the target and no law judges.
 
     Example:
-        >>> about_unjudged([LawResult("law", "held", 1, 0.0, unjudged=DROPOUT)])[0].partition(" (")[0]
+        >>> list_gaps([LawResult("law", "held", 1, 0.0, unjudged=DROPOUT)])[0].partition(" (")[0]
         'not judged: dropout in training'
     """
     found = dict.fromkeys(result.unjudged for result in results if result.unjudged)

@@ -495,7 +495,7 @@ class Session:
                 *self.notes,
                 *(notes.about_absent(self.laws, results) if self.implementation.gradients else []),
                 *notes.about_fixed_parameters(self.fixed_parameters),
-                *notes.about_unjudged(results),
+                *notes.list_gaps(results),
                 *notes.about_fewest(len(self.fewest)),
             ],
             untested=[name for name in untested if name not in accepted],

@@ -214,13 +214,13 @@ def summarize_agreement(problem: Problem) -> Finding:
         text += f"; smallest margin {tally.margin:.3g}"
     if problem.moves and problem.claim.right.op != "infinity":
         text += _rate(problem, figures)
-    text += _left_out_and_reached(problem, figures)
+    text += _note_limits(problem, figures)
     for note in tally.notes:
         text += f"; {note}"
     return Finding(Verdict.AGREES, Evidence(text, figures))
 
 
-def _left_out_and_reached(problem: Problem, figures: dict[str, Any]) -> str:
+def _note_limits(problem: Problem, figures: dict[str, Any]) -> str:
     """Cases that were left out, and how far the search went beyond the others."""
     tally, text = problem.tally, ""
     if tally.enclosed:

@@ -125,7 +125,7 @@ def _rewrite(text: str, words: bool = True) -> str:
     for pattern in (_COPULA, _APPOSITION) if words else ():
         masked = pattern.sub(lambda found: _domain(found, formulas), masked)
     if words:
-        masked = _COUNT.sub(lambda found: _joined(found, formulas, r"\mathbb{N}", ""), masked)
+        masked = _COUNT.sub(lambda found: _join(found, formulas, r"\mathbb{N}", ""), masked)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
 
 
@@ -168,11 +168,11 @@ def _domain(found: re.Match[str], formulas: list[str]) -> str:
     if parts["size"]:
         before = re.sub(r"\ban\s+$", "a ", before) if not between else before
     if "be" in parts:
-        return _joined(found, formulas, domain, f"{parts['be']}{before}{between}{parts['noun']}")
-    return f"{before}{between}{parts['noun']} " + _joined(found, formulas, domain, "")
+        return _join(found, formulas, domain, f"{parts['be']}{before}{between}{parts['noun']}")
+    return f"{before}{between}{parts['noun']} " + _join(found, formulas, domain, "")
 
 
-def _joined(found: re.Match[str], formulas: list[str], domain: str, rest: str) -> str:
+def _join(found: re.Match[str], formulas: list[str], domain: str, rest: str) -> str:
     """The symbols of a group as one formula with their domain, if they are plain; lines stay where they are."""
     places = [int(one) for one in re.findall(r"\x00(\d+)\x00", found["group"])]
     symbols = ", ".join(formulas[place] for place in places)
