@@ -79,8 +79,9 @@ WORDS = {"name", "contract", "device", *CHOICES} - {"out_layout"}
 """Fields of the record that hold one word."""
 OWN_FOLDER = ".attention-core"
 """Where cases are saved unless somebody says otherwise."""
-MOST_SAVED, MOST_BYTES = 24, 4 << 20
-"""Cases of a target, and their bytes, that are saved at most: the most telling first."""
+MOST_SAVED, MOST_BYTES, LARGE = 24, 1 << 20, 1 << 17
+"""Cases of a target, and their bytes, that are saved at most: the most telling first, others only where they have few
+bytes. `verify --law` makes the case of any law small."""
 A_MOMENT = 0.02
 """Seconds until a lost signal is sent again: the finalizer is over by then, or the next one is sent again too."""
 SHARED_FROM = 20
@@ -259,14 +260,14 @@ def save_cases(folder: Path, target: str, fields: Mapping[str, Any], report: Rep
         title = f"{found.title}-{found.law}" if taken else found.title
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{target}-{title}").strip("-")
         path = folder / f"{name}.json"
-        folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(saved_case(target, fields, found), indent=1) + "\n"
-        written += len(text)
-        if saved and (len(saved) >= MOST_SAVED or written > MOST_BYTES):
-            break
+        if saved and (len(saved) >= MOST_SAVED or len(text) > min(LARGE, MOST_BYTES - written)):
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         saved.append(path)
-    if saved and folder.name == OWN_FOLDER:
+        written += len(text)
+    if saved and OWN_FOLDER in (folder.name, folder.parent.name):
         keep_small(folder, target, saved)
     return saved
 

@@ -307,6 +307,24 @@ def test_the_folder_of_saved_cases_ignores_itself_and_stays_small(tmp_path: Path
     chosen = tmp_path / "cases"
     save_cases(chosen, "f", {}, refuted(range(1)))
     assert not (chosen / ".gitignore").exists()
+    inner = folder / "under_found"
+    save_cases(inner, "f", {}, refuted(range(3)))
+    save_cases(inner, "f", {}, refuted(range(2, 3)))
+    assert [path.name for path in inner.glob("*.json")] == ["f-law2.json"]
+
+
+def test_a_large_case_is_saved_only_where_it_is_the_most_telling(tmp_path: Path) -> None:
+    def refuted(*sizes: int) -> Report:
+        found = [Counterexample(f"law{i}", "wrong", "", {"x": "0" * n}, "") for i, n in enumerate(sizes)]
+        return Report("f", laws=[LawResult(c.law, "refuted", 1, 0.0, c, "wrong") for c in found])
+
+    large, some = 2_000_000, 100_000
+    assert [path.name for path in save_cases(tmp_path, "f", {}, refuted(10, large, 10))] == [
+        "f-law0.json",
+        "f-law2.json",
+    ]
+    assert [path.name for path in save_cases(tmp_path, "f", {}, refuted(large, 10))] == ["f-law0.json"]
+    assert len(save_cases(tmp_path, "f", {}, refuted(*[some] * 20))) == 10
 
 
 def test_a_process_told_to_end_ends_whatever_comes_of_its_exit() -> None:
