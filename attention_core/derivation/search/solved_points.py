@@ -2,8 +2,8 @@
 
 Cases satisfy the hypotheses by construction, and what is easily built may be special: eigenvectors of a diagonal
 matrix, projections that commute, the one solution at n = 1. From random starts Newton's method finds solutions without
-that bias, in float64. Where the sides of a claim clearly differ at such a point nothing is refuted, since no exact case
-stands behind it; but the claim is not accepted either.
+that bias, in float64. Where the sides of a claim clearly differ at such a point, an exact solution near it that is
+proved to exist refutes; where none is, nothing is refuted, but the claim is not accepted either.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from attention_core.derivation.cases.counterexamples import WORDS, case_values, 
 from attention_core.derivation.graph.nodes import TooLarge, Undefined, Unsettled, gradients
 from attention_core.derivation.graph.numbers import columns, is_supported
 from attention_core.derivation.records import Evidence, Finding, Verdict
+from attention_core.derivation.search.certified_points import certify
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,7 @@ SOLVED = 1e-10  # residual, beside 1 and the largest entry
 SETTLED = 1e-8  # the last step, so that a double root, which is approached by halves, is not taken for another point
 CLEAR = 1e-4  # the sides, beside 1 and themselves: far above what a solution of that residual can be off
 LARGEST = 1e3
+TRIED = 4  # points near which an exact solution is looked for
 DIGITS = 4
 
 
@@ -69,8 +71,8 @@ def search_solved_points(problem: Problem) -> Finding | None:
         problem: The problem, after its cases agreed.
 
     Returns:
-        An UNDECIDED finding with the clearest point, None if there is none or the equations are of a kind that is
-        solved without bias (definitions, lengths and right angles, linear ones).
+        A refutation, or an UNDECIDED finding with the clearest point; None if there is none or the equations are of a
+        kind that is solved without bias (definitions, lengths and right angles, linear ones).
     """
     if problem.moves or problem.claim.op in ("->", "!=") or all(h.op != "=" for h in problem.hypotheses):
         return None
@@ -137,6 +139,9 @@ def _first_failure(problem: Problem, system: System, end: float) -> Finding | No
     left, right, gap = _gaps(problem, system, inside)
     if not len(gap) or gap.max() <= CLEAR:
         return None
+    for place in gap.argsort()[::-1][:TRIED]:
+        if gap[place] > CLEAR and (proved := certify(problem, system, inside[place])) is not None:
+            return proved
     best = int(gap.argmax())
     return _report(problem, system, inside[best], float(left[best]), float(right[best]))
 

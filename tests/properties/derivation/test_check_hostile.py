@@ -56,7 +56,7 @@ BAD = [
     ("too many columns", "Let $B \\in \\mathbb{R}^{2 \\times 3}$ with $B^\\top B = I_3$.\n\n$$ B = 2 B $$", "VACUOUS",
      "3 orthogonal vectors of given length in 2 dimensions"),
     ("nowhere defined", HEAD + "$$ \\frac{1}{x - x} = 1 $$", "VACUOUS", "no case is defined"),
-    ("unsolved", HEAD + "Let $z \\in \\mathbb{R}$ with $x^5 - x + y^3 = 7$ and $e^{z} = x y + 13$.\n\n$$ x = y $$", "UNDECIDED",
+    ("unsolved", HEAD + "Let $z \\in \\mathbb{R}$ with $x^4 - x + y^4 = -2$ and $e^{z} = x y + 13$.\n\n$$ x = y $$", "UNDECIDED",
      "no case that satisfies the hypotheses was found"),
     ("wrong shape", HEAD + "$$ A = x $$", "REFUTED", "a d x d matrix and a number cannot be compared"),
     ("too many blocks", HEAD + "$$ x = x $$\n\n" * 5000, "UNREADABLE", "more than 4000 displays and paragraphs"),

@@ -89,7 +89,7 @@ def test_few_sizes_do_not_settle_what_equations_tie() -> None:
         r"and $\|x\|^2 = \|y\|^2$."
     )
     found = step(declared, r"\sum_{i=1}^n x_i^3 = \sum_{i=1}^n y_i^3")  # true at n <= 2, false above
-    assert found.verdict is Verdict.UNDECIDED and "n = 3" in found.evidence.text
+    assert found.verdict is Verdict.REFUTED and "n = 3" in found.evidence.text
 
 
 @pytest.mark.parametrize(
