@@ -18,6 +18,7 @@ from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.untested import Fates
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.outcomes import SetUpError
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
 
@@ -56,6 +57,66 @@ def what_fails(contract: Contract, subject: Any) -> str:
         except (NotApplicable, TargetError):
             return ""
     return ""
+
+
+def no_arrays(contract: Contract, subject: Any, description: Mapping[str, Any]) -> str:
+    """Why nothing can be compared: no plain call gives an array; "" where one does, or where all are declined.
+
+    Without plain calls (contracts of other packages may have none) it says nothing.
+    """
+    said = ""
+    for _, case in contract.core(subject):
+        try:
+            contract.ask(subject, case)
+        except Refused:
+            continue
+        except Violation as violation:
+            if not violation.message.startswith(NOT_READ):
+                return ""
+            said = said or violation.message.removeprefix(NOT_READ)
+        except SetUpError as error:
+            return str(error)
+        except (NotApplicable, TargetError):
+            return ""
+        else:
+            return ""
+    return said and f"no call gave an array: {said}; {advise_on_result(said, subject.implementation, description)}"
+
+
+NOT_READ = "wrong result: "
+"""How the message of a result begins that is not an array."""
+ARRAYS = "Tensor|Parameter|ndarray|Array|ArrayImpl"
+"""Types of arrays by name."""
+
+
+def advise_on_result(said: str, implementation: Implementation, description: Mapping[str, Any]) -> str:
+    """What to do where a target returns something else than arrays, from what was said of the result."""
+    kind = (re.search(r"got (\w+)", said) or ["", ""])[1]
+    keys = re.search(r"with the (keys|fields) (.*)$", said)
+    if keys is not None and not said.startswith("result "):
+        name = re.search(rf"'([^']+)' \((?:{ARRAYS})\)", keys[2]) or re.search(r"'([^']+)'", keys[2])
+        part = "" if name is None else f"[{name[1]!r}]" if keys[1] == "keys" else f".{name[1]}"
+        return hand_out(part, implementation, description)
+    if said.startswith("result "):
+        return f"let it return its output alone, as an array of {implementation.array}"
+    if kind == "NoneType":
+        return "let it return its output"
+    if kind in ("generator", "coroutine", "async_generator"):
+        return "let it return its output, as a plain function does (no yield, no async)"
+    if kind in ARRAYS.split("|"):
+        return f"let it return arrays of {implementation.array}, or name the library that it takes with --array"
+    return f"let it return its output alone, as an array of {implementation.array}"
+
+
+def hand_out(part: str, implementation: Implementation, description: Mapping[str, Any]) -> str:
+    """How to have one part of a result judged: for a function the line of an adapter that keeps its signature."""
+    name = re.split(r"[:.]", implementation.name)[-1]
+    plain = description.get("type") == "function" and not implementation.factory and name.isidentifier()
+    if not plain:
+        return f"let it return the array alone, such as its result{part}"
+    return (
+        f"name an adapter: attention = functools.wraps({name})(lambda *args, **kwargs: {name}(*args, **kwargs){part})"
+    )
 
 
 def works_with(array: str, contract: Contract, subject: Any, description: Mapping[str, Any]) -> bool:

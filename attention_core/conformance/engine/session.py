@@ -25,6 +25,7 @@ from attention_core.conformance.engine.advice import (
     fails_without_keys,
     known_of_others,
     nan_in_dead_rows,
+    no_arrays,
     one_kind_of_masks,
     other_library,
     own_library,
@@ -205,8 +206,9 @@ class Session:
         for case in (plain_case(profile, dtype) for dtype in profile.dtypes):
             if case is None:
                 return
-            with suppress(Violation, Refused, NotApplicable, TargetError):
-                self.contract.ask(self.subject, case)
+            with suppress(Refused, NotApplicable, TargetError):
+                with suppress(Violation):  # remembered with the case: the law meets it again
+                    self.contract.ask(self.subject, case)
                 self._search(central).first.append(case)
             if self.subject.lost:  # it hangs or dies: the laws meet that themselves, with all their patience
                 self.subject.lost = 0
@@ -393,7 +395,7 @@ class Session:
                 calls //= 6
             shrink = calls if self.shrink else 0
             result = self._search(law).to(effort, shrink=shrink, lightly=lightly, fewest=fewest)
-            if self._other_arrays(result):
+            if self._is_set_up_wrong(result):
                 return self._run(law, effort, lightly)
             self.refuted += result.status == "refuted"
             return result
@@ -408,14 +410,19 @@ class Session:
             self.searches[law.name] = Search(law, self.contract, self.subject, self.seed)
         return self.searches[law.name]
 
-    def _other_arrays(self, result: LawResult) -> bool:
-        """Whether the first result is what arrays of another library lead to; looked for once, where nothing held."""
+    def _is_set_up_wrong(self, result: LawResult) -> bool:
+        """Whether the first result only shows that the target takes other arrays, or that it returns none.
+
+        Looked for once, where nothing held.
+        """
         if self.misnamed is None and result.status in ("held", "refused", "refuted"):
             self.misnamed = ""
             if result.status != "held" and not self.subject.lost:
                 own = own_library(self.contract, self.subject, self.description)
                 self.misnamed = array_advice(self.implementation.array, own) if own else ""
-        return bool(self.misnamed)
+                if not own and not self.runner.gave_arrays:
+                    self.broken = no_arrays(self.contract, self.subject, self.description)
+        return bool(self.misnamed or self.broken)
 
     def _run_known_failure(self, law: Law, known: KnownFailure, effort: str) -> LawResult:
         """A known failure must still fail: on its saved case where there is one, else somewhere in the law's cases."""

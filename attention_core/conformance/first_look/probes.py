@@ -46,6 +46,11 @@ class Asker:
             self.known[key] = replace(answer, mutated=())
         return self.known[key]
 
+    @property
+    def gave_arrays(self) -> bool:
+        """Whether any call of the runner gave arrays."""
+        return self.runner.gave_arrays
+
     def describe(self) -> dict[str, Any]:
         return self.runner.describe()
 

@@ -115,8 +115,17 @@ class Subject(SubjectBase):
         """The target's answer to a case (remembered unless `fresh`, or with extras such as `seed`, `mode`)."""
         if fresh or extra:
             return self._forward(case, **extra)
-        found: Forward = self.remember(case, ("forward",), lambda: self._forward(case))
+        found: Forward | Violation = self.remember(case, ("forward",), lambda: self._try_forward(case))
+        if isinstance(found, Violation):
+            raise found
         return found
+
+    def _try_forward(self, case: Case) -> Forward | Violation:
+        """The answer, or what is wrong with it: a call that goes wrong once only would hide that when made again."""
+        try:
+            return self._forward(case)
+        except Violation as violation:
+            return violation
 
     def _forward(self, case: Case, **extra: Any) -> Forward:
         request = self.binding.request(case, **extra)

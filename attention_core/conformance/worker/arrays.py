@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
@@ -20,6 +21,30 @@ from attention_core.declaration.implementation import TargetError, summarize_err
 
 class WrongReturn(TypeError):
     """The target returned something that is not an array of this library."""
+
+
+MOST_NAMED = 6
+"""So many keys or fields of a result that is not an array are named."""
+
+
+def describe_kind(value: Any) -> str:
+    """The type of a result that is not an array, and what it holds by name.
+
+    Example:
+        >>> describe_kind({"out": 1.0, "weights": None})
+        "dict with the keys 'out' (float), 'weights' (NoneType)"
+        >>> describe_kind(None)
+        'NoneType'
+    """
+    kind = type(value).__name__
+    if isinstance(value, Mapping):
+        what, held = "keys", [(key, one) for key, one in value.items() if isinstance(key, str)]
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        what, held = "fields", [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+    else:
+        return kind
+    named = ", ".join(f"{key[:40]!r} ({type(one).__name__})" for key, one in held[:MOST_NAMED])
+    return f"{kind} with the {what} {named}{', ...' if len(held) > MOST_NAMED else ''}" if named else kind
 
 
 def other_values(array: Any, full_like: Callable[..., Any]) -> Any:
@@ -117,7 +142,7 @@ class TorchArrays:
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.torch.Tensor):
-            raise WrongReturn(f"expected a torch.Tensor, got {type(tensor).__name__}")
+            raise WrongReturn(f"expected a torch.Tensor, got {describe_kind(tensor)}")
         dtype = self.names.get(tensor.dtype, str(tensor.dtype))
         plain = tensor.detach().to("cpu")
         wide = plain.double() if plain.is_floating_point() else plain
@@ -237,7 +262,7 @@ class NumpyArrays:
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, np.ndarray | np.generic):
-            raise WrongReturn(f"expected a numpy.ndarray, got {type(tensor).__name__}")
+            raise WrongReturn(f"expected a numpy.ndarray, got {describe_kind(tensor)}")
         values = np.asarray(tensor)
         dtype = values.dtype.name
         return Value(dtype, values.shape, values.astype(np.float64) if dtype in FLOATS else values)
@@ -330,7 +355,7 @@ class JaxArrays(NumpyArrays):
 
     def read(self, tensor: Any) -> Value:
         if not isinstance(tensor, self.jax.Array):
-            raise WrongReturn(f"expected a jax.Array, got {type(tensor).__name__}")
+            raise WrongReturn(f"expected a jax.Array, got {describe_kind(tensor)}")
         dtype = str(tensor.dtype)
         plain = np.asarray(tensor)
         return Value(dtype, tuple(tensor.shape), plain.astype(np.float64) if dtype in FLOATS else plain)

@@ -17,7 +17,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from attention_core.conformance.worker.arrays import JaxArrays, NumpyArrays, TorchArrays, WrongReturn, library
+from attention_core.conformance.worker.arrays import (
+    JaxArrays,
+    NumpyArrays,
+    TorchArrays,
+    WrongReturn,
+    describe_kind,
+    library,
+)
 from attention_core.conformance.worker.bound_parameters import (
     CONSTRUCTOR,
     FACTORY,
@@ -141,7 +148,7 @@ class Executor:
             del alive
         arrays = [name for name in arrays if name not in request.written]
         shared = self._find_shared_memory(outputs, {name: built[name] for name in arrays})
-        values = tuple(self._read(o) for o in outputs)
+        values = tuple(self._read(o, f"result {i + 1} of {len(outputs)}: ") for i, o in enumerate(outputs))
         mutated = tuple(name for name in arrays if self._state(built[name]) != before[name])
         if COTANGENT in before and self._state(built[COTANGENT]) != before[COTANGENT]:
             mutated = (*mutated, COTANGENT)
@@ -190,11 +197,13 @@ class Executor:
         outputs = list(outputs) if isinstance(outputs, tuple | list) else [outputs]
         return [o for i, o in enumerate(outputs) if i == 0 or self.library.is_array(o)]
 
-    def _read(self, output: Any) -> Value:
+    def _read(self, output: Any, place: str) -> Value:
         try:
             return self.library.read(output)
-        except WrongReturn:
-            raise
+        except WrongReturn as error:
+            if place.startswith("result 1 of 1"):
+                raise
+            raise WrongReturn(f"{place}{error}") from error
         except Exception as error:  # sparse, meta and other arrays without plain numbers
             raise WrongReturn(f"the numbers of the result cannot be read: {type(error).__name__}: {error}") from error
 
@@ -305,7 +314,7 @@ class Executor:
         out = outputs[request.of]
         if isinstance(lib, TorchArrays):
             if not isinstance(out, lib.torch.Tensor):
-                raise WrongReturn(f"expected a torch.Tensor, got {type(out).__name__}")
+                raise WrongReturn(f"expected a torch.Tensor, got {describe_kind(out)}")
             if out.is_floating_point() and lib.torch.promote_types(out.dtype, cotangent.dtype) == out.dtype:
                 cotangent = cotangent.to(out.dtype)  # exact, as autograd has it; whether this dtype is right, laws say
             if out.shape != cotangent.shape or out.dtype != cotangent.dtype:
@@ -444,6 +453,8 @@ def find_method(target: Any, name: str) -> Any:
 
 def as_outputs(result: Any) -> list[Any]:
     """The returned arrays as a list: a tuple stays several outputs, anything else is one."""
+    if isinstance(result, list) and result and isinstance(result[0], list | float | int):
+        return [result]  # an array as nested lists
     outputs = list(result) if isinstance(result, tuple | list) else [result]
     if len(outputs) > MAX_OUTPUTS:
         raise WrongReturn(f"expected at most {MAX_OUTPUTS} results, got {len(outputs)}")

@@ -33,6 +33,8 @@ class Runner(Protocol):
 
     isolated: bool
 
+    @property
+    def gave_arrays(self) -> bool: ...
     def describe(self) -> dict[str, Any]: ...
     def run(self, request: Request, meanwhile: Callable[[], object] | None = None) -> Response: ...
     def with_array(self, array: str) -> Runner: ...
@@ -40,13 +42,18 @@ class Runner(Protocol):
 
 
 class Noting:
-    """Keeps the first request that changed each setting of its process, and the setting before and after."""
+    """Keeps the first request that changed each setting of its process, and the setting before and after.
+
+    It also keeps whether any call gave arrays.
+    """
 
     def __init__(self) -> None:
         self.changes: dict[str, tuple[Request, str, str]] = {}
+        self.gave_arrays = False
 
     def note(self, request: Request, response: Response) -> Response:
         """The response, its changes kept."""
+        self.gave_arrays = self.gave_arrays or (response.status == "ok" and bool(response.outputs))
         for what, before, after in response.changed:
             self.changes.setdefault(what, (request, before, after))
         return response

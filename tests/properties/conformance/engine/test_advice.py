@@ -6,7 +6,10 @@ The functions are built from the reference by turning one convention; only the l
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ import torch
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
-from attention_core.conformance.engine.advice import fails_without_keys
+from attention_core.conformance.engine.advice import advise_on_result, fails_without_keys
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look.candidates import of_masks_and_causality, of_plain_calls
 from attention_core.conformance.report.law_result import LawResult
@@ -194,3 +197,79 @@ def test_an_exception_that_another_law_met_is_not_declared_away() -> None:
     assert fails_without_keys(record, alone)
     assert not fails_without_keys(record, beside)
     assert not fails_without_keys(record, beside[1:])
+
+
+@dataclass
+class Output:
+    attentions: Tensor | None
+    hidden: Tensor
+
+
+class Sometimes:
+    """The reference, which hands out a dict in some of its calls."""
+
+    def __init__(self, wrapped: Callable[[int], bool]) -> None:
+        self.wrapped, self.calls = wrapped, 0
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Any:
+        self.calls += 1
+        out = correct(query, key, value)
+        return {"out": out} if self.wrapped(self.calls) else out
+
+
+def in_a_dict(query: Tensor, key: Tensor, value: Tensor) -> Any:
+    return {"weights": None, "out": correct(query, key, value)}
+
+
+def in_fields(query: Tensor, key: Tensor, value: Tensor) -> Any:
+    return Output(None, correct(query, key, value))
+
+
+ADAPTERS = [
+    (
+        in_a_dict, "dict with the keys 'weights' (NoneType), 'out' (Tensor)",
+        "functools.wraps(in_a_dict)(lambda *args, **kwargs: in_a_dict(*args, **kwargs)['out'])",
+    ),
+    (
+        in_fields, "Output with the fields 'attentions' (NoneType), 'hidden' (Tensor)",
+        "functools.wraps(in_fields)(lambda *args, **kwargs: in_fields(*args, **kwargs).hidden)",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "kind", "adapter"), ADAPTERS)
+def test_an_array_in_a_container_is_an_error_whose_adapter_conforms(function: Any, kind: str, adapter: str) -> None:
+    report = check_implementation(Implementation(function, name="f.py:" + function.__name__), "quick", laws=LAWS[:1])
+    assert (report.verdict, report.counterexamples) == ("error", [])
+    assert f"got {kind}; name an adapter: attention = {adapter}" in report.problem
+    adapted = eval(adapter, {"functools": functools, function.__name__: function})
+    assert check_implementation(Implementation(adapted), "quick", laws=LAWS[:1]).laws[0].status == "held"
+
+
+@pytest.mark.parametrize("wrapped", [lambda n: n > 3, lambda n: n % 2 == 0, lambda n: n == 2])
+def test_what_gives_arrays_in_some_calls_alone_is_refuted(wrapped: Callable[[int], bool]) -> None:
+    report = check_implementation(Implementation(Sometimes(wrapped)), "quick", laws=LAWS[:1])
+    assert report.verdict == "refuted", report
+    assert "got dict with the keys 'out' (Tensor)" in report.counterexamples[0].message
+
+
+def test_a_part_of_another_contract_that_gives_a_dict_is_an_error() -> None:
+    def table(n: int, d: int) -> Any:
+        return {"table": torch.zeros(n, d)}
+
+    report = check_implementation(Implementation(table, contract="position-table"), "quick")
+    assert (report.verdict, report.counterexamples) == ("error", [])
+    assert "no call gave an array: expected a torch.Tensor, got dict with the keys 'table' (Tensor)" in report.problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("NoneType", "let it return its output"),
+        ("generator", "no yield, no async"),
+        ("ndarray", "name the library that it takes with --array"),
+        ("str", "let it return its output alone, as an array of torch"),
+    ],
+)
+def test_what_comes_back_has_its_advice(kind: str, words: str) -> None:
+    assert words in advise_on_result(f"expected a torch.Tensor, got {kind}", Implementation(correct), {})
