@@ -208,6 +208,7 @@ class Space:
         small: whether the Hypothesis source is used as well.
         pool: the shapes that cases are drawn from; none, and all sizes are free.
         floor: whether min_q and min_kv hold for shrunk cases, too; else they are for drawing alone.
+        shrinks: whether a smaller case is another problem; else the law makes its problem of the dtype alone.
     """
 
     masks: tuple[str, ...] = ("none", "bool", "float")
@@ -225,6 +226,7 @@ class Space:
     square: bool = False
     small: bool = True
     floor: bool = True
+    shrinks: bool = True
     pool: tuple[Member, ...] = ()
 
     def contains(self, case: Any) -> bool:

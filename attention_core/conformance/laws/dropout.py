@@ -3,12 +3,20 @@
 Statistical laws state their risk (`chance`). A call shows N = 16384 weights at n = 64: a query of zeros gives every
 key the weight 1/n exactly, and values (I I; 0 0) return the weights of the first n/2 keys, twice. A weight that
 dropout takes is a zero in both copies; one that it keeps is 1/(n (1 - p)) in both.
+
+What a law refutes on such a probe it then asks of smaller ones, and shows the smallest that it refutes as well. The
+risk stays that of the first probe, without which no other is asked. How small it becomes depends on the fault: a wrong
+value is seen in two weights, a count only where chance explains it with a probability below the risk (46 equal places
+at p = 1/2, as 2 * 2^-46 < 6.1e-14).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +28,7 @@ from attention_core.conformance.laws.visibility import judged_rows
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
+    Refused,
     Result,
     Shown,
     Violation,
@@ -33,12 +42,55 @@ from attention_core.declaration.implementation import Implementation
 BATCH, HEADS = 2, 4
 LENGTHS = (64, 32, 128, 16)
 """Powers of two, so that 1/n is exact in every dtype; the first that the target allows is taken."""
+Sizes = tuple[int, int, tuple[int, ...]]
+"""Batch, heads and lengths of a probe."""
+USUAL: Sizes = (BATCH, HEADS, LENGTHS)
+SMALLER: tuple[Sizes, ...] = tuple(
+    (batch, heads, (n,)) for n in (2, 4, 8, 16, 32) for batch, heads in ((1, 1), (1, 2), (2, 1))
+)
+"""Probes on which what was refuted is shown, the smallest first."""
 
 
-def probe_of(
-    subject: Subject, case: Case, batch: int = BATCH, heads: int = HEADS, lengths: tuple[int, ...] = LENGTHS
-) -> Case:
+def shown_on_smaller(sizes: Sequence[Any]) -> Callable[[Callable[..., None]], Callable[[Subject, Case], None]]:
+    """A law whose violations are those of the first of these sizes at which it is broken in the same way, too.
+
+    They are asked only after the law refuted at its own sizes, so its risk of a false alarm does not grow. The law
+    takes sizes as a third argument.
+    """
+
+    def decorate(law: Callable[..., None]) -> Callable[[Subject, Case], None]:
+        @wraps(law)
+        def judge(subject: Subject, case: Case) -> None:
+            try:
+                law(subject, case)
+            except Violation as refuted:
+                if refuted.evidence.kind == "crash":  # a call that may not return is not made again
+                    raise
+                raise find_smaller(law, subject, case, sizes, refuted) from None
+
+        return judge
+
+    return decorate
+
+
+def find_smaller(
+    law: Callable[..., None], subject: Subject, case: Case, sizes: Sequence[Any], refuted: Violation
+) -> Violation:
+    """The violation at the first of these sizes at which the law is broken in the same way; else the one it has."""
+    for smaller in sizes:
+        try:
+            law(subject, case, smaller)
+        except Violation as violation:
+            if violation.evidence.kind == refuted.evidence.kind:
+                return violation
+        except (NotApplicable, Refused):
+            continue
+    return refuted
+
+
+def probe_of(subject: Subject, case: Case, sizes: Sizes = USUAL) -> Case:
     """The probe in the dtype of `case`; all four sizes are n, which rules of sizes are likeliest to allow."""
+    batch, heads, lengths = sizes
     allows = subject.binding.profile().allows
     n = next((n for n in lengths if allows((n, n, n, n, heads, heads))), 0)
     if not n:
@@ -130,18 +182,20 @@ def full_dropout_gives_zeros(subject: Subject, case: Case) -> None:
 # --- one call --------------------------------------------------------------------
 
 
-def dropped_weights_are_zero_and_kept_ones_scaled(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def dropped_weights_are_zero_and_kept_ones_scaled(subject: Subject, case: Case, sizes: Sizes = USUAL) -> None:
     """Dropout takes whole weights, after the softmax: each is 0 or 1/(1 - p) times what it was.
 
     Formula: f(x, p)_i = sum_j z_ij p_ij v_j / (1 - p), z_ij in {0, 1}; bound E_o / (1 - p), p in {1/2, 3/4}
     Source: Srivastava et al., "Dropout" (2014), section 10: the weights are scaled in training
     Fault: dropout_without_scaling
     """
-    probe, p = probe_of(subject, case), float(case.rng("p").choice([0.5, 0.75]))
+    probe, p = probe_of(subject, case, sizes), float(case.rng("p").choice([0.5, 0.75]))
     require_dropout_values(subject, probe, p, drop(subject, probe, p, case.seed))
 
 
-def dropout_takes_the_stated_share(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def dropout_takes_the_stated_share(subject: Subject, case: Case, sizes: Sizes = USUAL) -> None:
     """The share of kept weights is 1 - p, which fixes mean and variance of the output.
 
     Each weight is 0 or p_ij/(1 - p), so its mean is p_ij and its variance p_ij^2 p/(1 - p) exactly if this
@@ -153,7 +207,7 @@ def dropout_takes_the_stated_share(subject: Subject, case: Case) -> None:
     Source: Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables" (1963), theorem 1
     Fault: keep_probability_for_dropout
     """
-    probe, p = probe_of(subject, case), float(case.rng("p").choice([0.1, 0.25, 0.75, 0.9]))
+    probe, p = probe_of(subject, case, sizes), float(case.rng("p").choice([0.1, 0.25, 0.75, 0.9]))
     seen = drop(subject, probe, p, case.seed)
     count, total = int(seen.kept.sum()), seen.kept.size
     if unlikely(count, total, 1 - p):
@@ -163,7 +217,8 @@ def dropout_takes_the_stated_share(subject: Subject, case: Case) -> None:
         )  # fmt: skip
 
 
-def dropout_differs_within_a_call(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def dropout_differs_within_a_call(subject: Subject, case: Case, sizes: Sizes = (5, HEADS, LENGTHS)) -> None:
     """Batch elements, heads, queries and keys are dropped independently of each other.
 
     Five sequences of four heads at n = 64. Any two slices (2048 common places), rows (640) or keys (1280) agree by
@@ -176,10 +231,13 @@ def dropout_differs_within_a_call(subject: Subject, case: Case) -> None:
     Source: Hoeffding (1963), theorem 1, with the union bound over pairs
     Fault: one_mask_for_all_heads
     """
-    require_unlike(drop(subject, probe_of(subject, case, batch=5), 0.5, case.seed), ("slices", "rows", "keys"))
+    require_unlike(drop(subject, probe_of(subject, case, sizes), 0.5, case.seed), ("slices", "rows", "keys"))
 
 
-def dropout_goes_on_along_rows_and_keys(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def dropout_goes_on_along_rows_and_keys(
+    subject: Subject, case: Case, sizes: Sizes = (1, 8, (256, 128, 96, 64))
+) -> None:
     """Random numbers do not start again along a long row or column of the weights, and their rate is exact.
 
     Eight heads at n = 256, of which 128 keys are seen: any two rows (1024 places at p = 1/2) or keys (2048) agree in
@@ -191,7 +249,7 @@ def dropout_goes_on_along_rows_and_keys(subject: Subject, case: Case) -> None:
     Source: Hoeffding (1963), theorem 1
     Fault: dropout_repeats_every_32_keys
     """
-    probe = probe_of(subject, case, batch=1, heads=8, lengths=(256, 128, 96, 64))
+    probe = probe_of(subject, case, sizes)
     require_unlike(drop(subject, probe, 0.5, case.seed), ("rows", "keys"))
     seen = drop(subject, probe, 0.9, case.seed + 1)
     count, total = int(seen.kept.sum()), seen.kept.size
@@ -230,7 +288,8 @@ def require_unlike_at_every_distance(same: NDArray, places: NDArray, *seen: Obse
 # --- several calls ---------------------------------------------------------------
 
 
-def dropout_differs_from_call_to_call(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def dropout_differs_from_call_to_call(subject: Subject, case: Case, sizes: Sizes = USUAL) -> None:
     """Successive calls drop different weights: the generator moves on.
 
     Nine calls, the generator seeded before the first one alone; any two agree by chance in half of N places
@@ -242,7 +301,7 @@ def dropout_differs_from_call_to_call(subject: Subject, case: Case) -> None:
     Source: Hoeffding (1963), theorem 1
     Fault: the_same_mask_every_call
     """
-    probe, p = probe_of(subject, case), 0.5
+    probe, p = probe_of(subject, case, sizes), 0.5
     seen = [drop(subject, probe, p, seed) for seed in (case.seed, *[None] * 8)]
     flat = np.stack([s.kept.reshape(-1) for s in seen])
     same = agreements(flat)
@@ -256,7 +315,8 @@ def dropout_differs_from_call_to_call(subject: Subject, case: Case) -> None:
     require_unlike_at_every_distance(same, places, *seen)
 
 
-def the_backward_drops_what_the_forward_dropped(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def the_backward_drops_what_the_forward_dropped(subject: Subject, case: Case, sizes: Sizes = USUAL) -> None:
     """The gradient of the values uses the weights that the same call's output shows.
 
     dV = P~^T dO with P~ read from the output. Each term of the sum is a term of the call without dropout
@@ -266,7 +326,7 @@ def the_backward_drops_what_the_forward_dropped(subject: Subject, case: Case) ->
     Source: derivations/softmax_backward.md (softmax-vjp)
     Fault: backward_draws_another_mask
     """
-    probe, p = probe_of(subject, case), 0.5
+    probe, p = probe_of(subject, case, sizes), 0.5
     down = in_turn((0.0, 1.0, 3.0, 2.0, 4.0), probe.value.shape)
     back = subject.backward(probe, down, ("value",), dropout=p, seed=case.seed)
     seen = observe(subject, probe, back.out)
@@ -280,7 +340,8 @@ def the_backward_drops_what_the_forward_dropped(subject: Subject, case: Case) ->
     require_close(back.gradients["value"], want, bound / (1 - p), what, where=where)
 
 
-def dropped_weights_pass_no_gradient(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def dropped_weights_pass_no_gradient(subject: Subject, case: Case, sizes: Sizes = USUAL) -> None:
     """A cotangent that meets dropped weights alone gives the queries no gradient at all.
 
     The mask of a seeded call is read, and the call made again with dO_ij = 1 where weight j of row i was
@@ -291,7 +352,7 @@ def dropped_weights_pass_no_gradient(subject: Subject, case: Case) -> None:
     Source: derivations/laws.md (masked-value-gradient)
     Fault: scores_gradient_ignores_dropout
     """
-    probe, p = probe_of(subject, case), 0.5
+    probe, p = probe_of(subject, case, sizes), 0.5
     seen = drop(subject, probe, p, case.seed)
     down = np.concatenate([~seen.kept, np.zeros_like(seen.kept)], axis=-1).astype(float)
     back = subject.backward(probe, down, ("query",), dropout=p, seed=case.seed)
@@ -307,7 +368,8 @@ def dropped_weights_pass_no_gradient(subject: Subject, case: Case) -> None:
     require_close(back.gradients["query"], np.zeros(1), 0.0, what)
 
 
-def returned_weights_are_before_dropout(subject: Subject, case: Case) -> None:
+@shown_on_smaller(SMALLER)
+def returned_weights_are_before_dropout(subject: Subject, case: Case, sizes: Sizes = USUAL) -> None:
     """Returned weights are those of the softmax, also where dropout then takes some of them, or as they are declared.
 
     Formula: |w_ij - p_ij| <= E_o for values I, whose output is the weights; declared to be those after dropout,
@@ -315,7 +377,7 @@ def returned_weights_are_before_dropout(subject: Subject, case: Case) -> None:
     Source: derivations/error_budget.md (output)
     Fault: returns_dropped_weights
     """
-    probe = probe_of(subject, case)
+    probe = probe_of(subject, case, sizes)
     found = subject.forward(probe, dropout=0.5, seed=case.seed)
     weights, bound = found.weights, subject.bounds(probe).out
     assert weights is not None and bound is not None
@@ -333,7 +395,7 @@ def _returns_weights(implementation: Implementation) -> bool:
 
 
 FAMILY, DROPOUT = "dropout", needs("dropout_p")
-ONCE = Space(masks=("none",), causal=(False,), scales=False, grouped=False, small=False, max_n=8)
+ONCE = Space(masks=("none",), causal=(False,), scales=False, grouped=False, small=False, max_n=8, shrinks=False)
 """Only the dtype of these cases is used."""
 
 LAWS = (

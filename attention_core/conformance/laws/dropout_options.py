@@ -12,7 +12,15 @@ from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.laws.chance import margin, unlikely
 from attention_core.conformance.laws.derived import NO_GRADIENTS, has_gradients, output_bound, take_queries
-from attention_core.conformance.laws.dropout import BATCH, DROPOUT, FAMILY, ONCE, Observed, accuse
+from attention_core.conformance.laws.dropout import (
+    BATCH,
+    DROPOUT,
+    FAMILY,
+    ONCE,
+    Observed,
+    accuse,
+    shown_on_smaller,
+)
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.subject import Subject
@@ -22,11 +30,39 @@ LENGTHS = (33, 31, 65, 48, 32, 64, 16)
 """Odd ones are preferred; the first that the target allows, in a drawn order, is taken."""
 RATES = (0.1, 0.25, 0.3, 0.5, 0.75, 0.9)
 
+CUTS = tuple((batch, heads, n) for n in (2, 3, 5, 9, 17, 33) for batch, heads in ((1, 1), (1, 2), (2, 1)))
+"""Parts of a problem on which what was refuted is shown: sequences, key heads, keys."""
+
 KINDS = {"all": (0, 1, 2, 3), "one head": (2, 3), "one query": (0, 1, 3), "one key": (0, 1, 2)}
 """Over what kept weights are counted together."""
 
 
-def draw_options(subject: Subject, case: Case) -> Case:
+def draw_options(subject: Subject, case: Case, cut: tuple[int, int, int] | None = None) -> Case:
+    """The problem of `draw_whole`, or a part of it.
+
+    Raises: NotApplicable where it has no such part, or its sizes are not declared.
+    """
+    whole = draw_whole(subject, case)
+    if cut is None:
+        return whole
+    part = cut_problem(whole, *cut)
+    if part.query.size >= whole.query.size or not subject.allows(part):
+        raise NotApplicable("not a smaller problem that is allowed")
+    return part
+
+
+def cut_problem(probe: Case, batch: int, kv_heads: int, n: int) -> Case:
+    """The first sequences, key heads with their groups, queries and keys of a problem, as many features as keys."""
+    heads, n_q = kv_heads * probe.group, min(n, probe.query.shape[-2])
+    mask = probe.mask
+    if mask is not None:
+        mask = mask[..., :n_q, :n] if mask.ndim == 2 else mask[:batch, :heads, :n_q, :n]
+    query = probe.query[:batch, :heads, :n_q, :n]
+    key, value = (x[:batch, :kv_heads, :n, :n] for x in (probe.key, probe.value))
+    return probe.with_(query=query, key=key, value=value, mask=mask)
+
+
+def draw_whole(subject: Subject, case: Case) -> Case:
     """A problem in the dtype of `case` whose output is its weights, with a drawn choice of what is claimed.
 
     Scores lie within +-4/sqrt(n) or +-2, so that no weight is small against the others; key 0 is attended by every
@@ -73,7 +109,8 @@ def factor_error(probe: Case, p: float) -> float:
     return (4 + p / (1 - p)) * UNIT_ROUNDOFF[probe.dtype]
 
 
-def dropout_heeds_every_option(subject: Subject, case: Case) -> None:
+@shown_on_smaller(CUTS)
+def dropout_heeds_every_option(subject: Subject, case: Case, cut: tuple[int, int, int] | None = None) -> None:
     """With scale, groups, mask, causality and any rate, dropout still takes whole weights, at its rate.
 
     Each weight is 0 or p_ij/(1 - p) within E_o/(1 - p) and the rounding of the factor, (4 + p/(1 - p)) u. The number
@@ -86,7 +123,7 @@ def dropout_heeds_every_option(subject: Subject, case: Case) -> None:
     Source: Srivastava et al., "Dropout" (2014), section 10: the weights are scaled in training
     Fault: causal_lost_under_dropout
     """
-    probe, p = draw_options(subject, case), float(case.rng("p").choice(RATES))
+    probe, p = draw_options(subject, case, cut), float(case.rng("p").choice(RATES))
     require_whole_weights(subject, probe, p, list(KINDS))
     alone = take_queries(probe, np.arange(probe.query.shape[-2])[-1:]).with_(is_causal=False)
     if probe.query.shape[-2] > 1 and subject.allows(alone):
@@ -119,7 +156,10 @@ def require_rate(seen: Observed, attended: NDArray, p: float, places: str, axes:
         )  # fmt: skip
 
 
-def gradients_under_dropout_heed_every_option(subject: Subject, case: Case) -> None:
+@shown_on_smaller(CUTS)
+def gradients_under_dropout_heed_every_option(
+    subject: Subject, case: Case, cut: tuple[int, int, int] | None = None
+) -> None:
     """With the other options, too, the backward drops what the forward dropped, and scales what it kept.
 
     dV = P~^T dO with P~ read from the output of the same call, each term at most that of the call without dropout
@@ -131,12 +171,12 @@ def gradients_under_dropout_heed_every_option(subject: Subject, case: Case) -> N
     Source: derivations/softmax_backward.md (softmax-vjp)
     Fault: backward_mask_of_another_group_member
     """
-    probe, p = draw_options(subject, case), float(case.rng("p").choice([0.5, 0.75]))
+    probe, p = draw_options(subject, case, cut), float(case.rng("p").choice([0.5, 0.75]))
     down = case.rng("cotangent").integers(0, 4, size=(*probe.query.shape[:-1], probe.value.shape[-1])).astype(float)
     back = subject.backward(probe, down, dropout=p, seed=case.seed)
     seen = observe_dropout(subject, probe, back.out)
     weights = np.where(seen.kept, subject.truth(probe).out / (1 - p), 0.0)
-    terms = (weights.swapaxes(-1, -2) @ down).reshape(BATCH, probe.key.shape[1], probe.group, *probe.value.shape[2:])
+    terms = (weights.swapaxes(-1, -2) @ down).reshape(-1, probe.key.shape[1], probe.group, *probe.value.shape[2:])
     bound = subject.gradient_bounds(probe, down, subject.true_gradients(probe, down)).value
     assert bound is not None
     want = terms.sum(axis=2)

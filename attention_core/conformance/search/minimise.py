@@ -81,6 +81,8 @@ class Reducer:
 
 def minimise(law: Law, contract: Contract, subject: Any, space: Any, found: Found, calls: int) -> Found:
     """Smaller cases, then plainer ones, that still fail in the same way, again and again, until there are none."""
+    if not getattr(space, "shrinks", True):
+        return reduce_lightly(law, contract, subject, space, found, calls)
     left = allowance(found.violation, calls)
     # Entered while the case could not be read; none where nothing is to be shrunk at all.
     further = allowance(found.violation, max(SHRINK_CALLS // 2 - calls, 0)) if calls else 0
@@ -94,6 +96,8 @@ def reduce_lightly(law: Law, contract: Contract, subject: Any, space: Any, found
     dtypes = getattr(space, "dtypes", None) or subject.implementation.dtypes
     if getattr(found.case, "dtype", "") in LOW:
         found = in_wider(reducer, found, [dtype for dtype in WIDER if dtype in dtypes])
+    if not getattr(space, "shrinks", True):
+        return found
     return reducer.one_round(found, lambda case: case.simpler())
 
 

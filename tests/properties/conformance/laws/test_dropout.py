@@ -5,6 +5,7 @@ Laws of dropout: each refutes the faults it names; correct dropout, in bytes too
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,7 @@ from attention_core.conformance.laws.chance import (
     unlikely,
 )
 from attention_core.conformance.search.search import EFFORTS
+from attention_core.conformance.subjects.evidence import Evidence, Violation
 from attention_core.declaration.implementation import CLAIMS
 from attention_core.faults import dropout as faults
 from attention_core.faults.bases.reference import correct
@@ -98,6 +100,37 @@ def test_a_counterexample_of_dropout_can_be_read(law: str) -> None:
     found = judged(law, getattr(faults, fault)(), shrink=True, **record).counterexample
     assert found is not None
     assert len(found.snippet) < 2000 and "zlib" not in found.snippet
+
+
+@pytest.mark.parametrize(
+    ("law", "fault", "most"),
+    [
+        ("dropped_weights_are_zero_and_kept_ones_scaled", "dropout_without_scaling", 2),
+        ("dropout_takes_the_stated_share", "keep_probability_for_dropout", 16),
+        ("dropout_differs_within_a_call", "one_mask_for_all_heads", 16),
+        ("dropout_heeds_every_option", "causal_lost_under_dropout", 9),
+        ("gradients_under_dropout_heed_every_option", "masked_backward_forgets_dropout", 5),
+    ],
+)
+def test_what_a_law_of_dropout_refutes_is_shown_on_a_small_probe(law: str, fault: str, most: int) -> None:
+    found = refuted(law, getattr(faults, fault)()).counterexample
+    assert found is not None
+    sizes = re.search(r"B=(\d+) H=(\d+) .*n_kv=(\d+)", found.case)
+    assert sizes is not None
+    batch, heads, n = sizes.groups()
+    assert int(n) <= most and int(batch) * int(heads) <= 2, found.case
+
+
+def test_no_smaller_probe_is_asked_where_the_first_holds() -> None:
+    asked: list[Any] = []
+
+    def law(subject: Any, case: Any, sizes: Any = None) -> None:
+        asked.append(sizes)
+        if sizes is not None:
+            raise Violation("chance", Evidence((), kind="raises"))
+
+    dropout.shown_on_smaller([1, 2])(law)(None, None)  # type: ignore[arg-type]
+    assert asked == [None]
 
 
 def test_every_law_has_its_fault() -> None:
