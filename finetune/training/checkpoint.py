@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -166,7 +167,7 @@ def load(path: str | Path) -> Any:
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     if raw[:4] == b"PK\x03\x04":
-        return {"model": _of_torch(path)}
+        return {"model": _of_torch(path, raw)}
     try:
         tensors = tensors_of(raw)
         header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")]).get("__metadata__", {})
@@ -226,10 +227,10 @@ def load_tensors(path: str | Path) -> dict[str, Tensor]:
     return model
 
 
-def _of_torch(path: str | Path) -> dict[str, Tensor]:
-    """The tensors of a file by torch.save, without running what is in it."""
+def _of_torch(path: str | Path, raw: bytes) -> dict[str, Tensor]:
+    """The tensors of a file by torch.save, without running what is in it, whatever the file is called."""
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        found = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, OSError) as error:
         # What torch says of a file with more in it is advice to read it without weights_only: not repeated.
         line = "" if isinstance(error, pickle.UnpicklingError) else f" ({str(error).strip().splitlines()[0][:100]})"

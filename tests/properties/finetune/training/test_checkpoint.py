@@ -225,6 +225,15 @@ def test_a_flipped_bit_is_found_wherever_it_lies(tmp_path: Path) -> None:
             checkpoint.load(path)
 
 
+def test_a_file_of_torch_is_read_under_the_name_of_another_form(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    torch.save({"w": torch.ones(2)}, path)
+    assert checkpoint.load(path)["model"]["w"].tolist() == [1, 1]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(BadInput, match="holds more than tensors, or is cut short"):
+        checkpoint.load(path)
+
+
 def test_a_flipped_bit_of_an_adapter_is_found(tmp_path: Path) -> None:
     write_adapter(tmp_path, {"peft_type": "LORA"}, {"a": torch.randn(3).bfloat16(), "n": torch.tensor(2)})
     assert read_adapter(tmp_path).tensors["n"] == 2
