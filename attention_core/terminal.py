@@ -28,7 +28,7 @@ OUTPUTS = ("json", "html", "junit", "sarif", "badge")
 """Files that reports are written to, by option."""
 STANDARD_OUTPUT = "-"
 LONGEST = 86400.0
-"""Seconds that anybody may be asked to wait for one call."""
+"""The longest wait for one call that may be set, in seconds."""
 CONTRACT_HELP = "Which laws apply; `attention-core contracts [NAME]` says what each contract calls."
 
 

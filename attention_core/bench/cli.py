@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from attention_core.bench.workloads.workload import Workload
 
 
-def status_of(results: Results, gate: float | None, console: Any, asked: tuple[str, ...] = ()) -> int:
-    """The exit status, with a line for everything that made it; `asked`, the kernels that were named."""
+def status_of(results: Results, gate: float | None, console: Any, named: tuple[str, ...] = ()) -> int:
+    """The exit status, with a line for everything that made it; `named`, the kernels of the command line."""
     from rich.markup import escape
 
     status = 0
@@ -37,12 +37,12 @@ def status_of(results: Results, gate: float | None, console: Any, asked: tuple[s
             status = 1 if 1 in (status, found) else max(status, found)
             if line:
                 console.print(escape(f"{cell.workload.name()}: {line}"), highlight=False, soft_wrap=True)
-    for name in asked:  # a gate in CI names its kernel and must know that nothing was measured
+    for name in named:  # a gate in CI names its kernel and must know that nothing was measured
         columns = [cell.kernels[name] for cell in results.cells if name in cell.kernels]
         if columns and all(column.status in ("cannot", "unavailable") for column in columns):
             console.print(escape(f"{name} was not timed: {columns[0].message}"), highlight=False, soft_wrap=True)
             status = status or 2
-    if any(told.get("stale") for told in results.verdicts.values()):  # told with the verdict: the list is strict
+    if any(verdict.get("stale") for verdict in results.verdicts.values()):  # shown with the verdict: the list is strict
         status = status or 2
     return status
 

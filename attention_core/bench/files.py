@@ -23,13 +23,13 @@ def beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
-def check_writable(path: str | Path, said: str) -> None:
+def check_writable(path: str | Path, option: str) -> None:
     """Refuse a file that could not be written at the end of a long run: it is tried beside it.
 
-    Args: path; said, how messages begin, e.g. "--json r.json".
+    Args: path; option, how messages begin, e.g. "--json r.json".
     Raises: TargetError.
     """
-    why = f"{said} cannot be written"
+    why = f"{option} cannot be written"
     if not str(path):
         raise TargetError(f"{why}: it names no file")
     try:

@@ -1,4 +1,4 @@
-"""JSON values as what dataclasses declare: every value is of its field's type and in its range, or it is told where.
+"""JSON values as what dataclasses declare: every value has the type and range of its field, or an error says where.
 
 All of a file is looked at when it is opened: what is shown of it at the end of a run of hours must not fail then.
 

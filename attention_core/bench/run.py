@@ -59,7 +59,7 @@ def check_sources(previous: Results, named: Mapping[str, Named], listed: Mapping
 
 
 def to_measure(cell: Cell | None, named: Mapping[str, Named], device: str) -> dict[str, Named]:
-    """The kernels to measure on a workload: none where its cell has all that are asked for, else those and all that
+    """The kernels to measure on a workload: none where its cell has all that are wanted, else those and all that
     the cell has. A ratio needs its kernels in one run, and no finished column is lost.
 
     Raises: TargetError where one of the cell's kernels cannot be read any more.
@@ -124,7 +124,7 @@ def run_benchmark(
 
     Args: kernels, in words (see `targets.read_target`); the baseline is added where it is not among them; previous, the
         results of an interrupted run with the same settings, whose cells are not measured again but where they lack a
-        kernel (then with all the kernels that they have); progress, is told what happens; save, is called with the
+        kernel (then with all the kernels that they have); progress, gets what happens; save, is called with the
         results after every cell; listed, target -> known failures, beside those of the kernel table.
     Returns: Results; whatever goes wrong with one kernel stands in its column.
     Raises: TargetError before anything is measured: an unknown kernel, a workload that does not fit in memory, results
@@ -172,7 +172,7 @@ def run_benchmark(
 def check_loads(workers: Workers, name: str, kernel: Named, device: str) -> None:
     """Refuse a name that nothing answers to before minutes are spent on the others: a slip of the keyboard, mostly.
 
-    Rows of the kernel table are there; what cannot run on this machine, dies or hangs is told in its column.
+    Rows of the kernel table are there; what cannot run on this machine, dies or hangs is shown in its column.
 
     Raises: TargetError.
     """

@@ -47,7 +47,7 @@ class Named:
     """A kernel as named on the command line.
 
     Args: name, what reports call it; implementation, its conventions; origin, where it is loaded from; target and
-        fields, what the suite is asked for; structured, whether it takes masks of `attention_core.masking`.
+        fields, what the suite gets; structured, whether it takes masks of `attention_core.masking`.
     """
 
     name: str

@@ -158,7 +158,7 @@ def _lengths(
     """The lengths at which a kernel is faster than torch's default, and than none of `beside` slower for certain.
 
     The first is one at which it is faster for certain; after it what is likely is enough, as calls are longer and
-    samples fewer. A length at which it is slower for certain ends the range; one at which that cannot be told does not.
+    samples fewer. A length at which it is slower for certain ends the range; one at which that is not certain does not.
     """
     found: list[float] = []
     for n in lengths:

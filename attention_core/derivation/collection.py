@@ -147,8 +147,8 @@ def collect_document(path: Path, parent: pytest.Collector) -> pytest.Collector |
     if is_listed(path, parent.config):
         document: pytest.Collector = DocumentFile.from_parent(parent, path=path)
         return document
-    asked = parent.config.getoption(NAMED) and path.suffix.lower() in SUFFIXES
-    if not asked or not parent.session.isinitpath(path):
+    chosen = parent.config.getoption(NAMED) and path.suffix.lower() in SUFFIXES
+    if not chosen or not parent.session.isinitpath(path):
         return None
     from attention_core.derivation.document.blocks import Display
     from attention_core.derivation.document.source import blocks_of

@@ -152,9 +152,9 @@ def step_row(step: StepReport, source: Step, goes_on: bool, known: Sequence[Cond
     return f"<tr class='step {colour(step)}'>{cells}{about(step, source)}</tr>{details(step, source)}"
 
 
-def apart(said: list[str]) -> list[str]:
+def apart(parts: list[str]) -> list[str]:
     """Conditions with a gap before them."""
-    return ["<mspace width='.8em'/>", *said] if said else []
+    return ["<mspace width='.8em'/>", *parts] if parts else []
 
 
 def problem(step: StepReport, source: Step | Unread | None = None) -> str:

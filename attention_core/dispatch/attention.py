@@ -63,8 +63,8 @@ def attention(
         choice, or `core:fused` where torch would fall back to its unfused kernel, or that kernel where sequences are
         so short that it is faster, or `core:block_sparse` where a structured mask leaves enough out; of these any in
         float32 (`core:upcast`), where that is faster for inputs of half precision. Elsewhere a
-        kernel is told that a mask is causal where the alignment allows; other masks are written out. What is masked
-        must not hold NaN, but for the kernels written out in `dot_product.py`, `tiled.py` and `split_merge.py`.
+        kernel gets `is_causal` in place of a mask where the alignment allows; other masks are written out. What is
+        masked must not hold NaN, but for the kernels written out in `dot_product.py`, `tiled.py` and `split_merge.py`.
         What is attended must be finite, too: on a processor torch's fused kernel, which "auto" is mostly, turns a row
         of NaN scores into zeros where keys are few (docs/findings.md, 3); its gradients are NaN. A check would double
         the time of a short call. `kernel="core:dot_product"` and `kernel="torch:math"` keep NaN.

@@ -33,7 +33,7 @@ class CallPlan(NamedTuple):
     Args:
         function: the kernel.
         attn_mask: the mask, with two axes at least; None in a plan that is kept, as each call brings its own.
-        is_causal: whether the kernel is told of causality, in place of a mask.
+        is_causal: whether the kernel gets `is_causal` in place of a mask.
         enable_gqa: whether query heads share key heads.
         written: for a structured mask that is written out, the lengths, device and dtype that it is written for.
     """

@@ -75,7 +75,7 @@ def read_table(path: Path) -> dict[str, Mapping[str, float]]:
     Each of `WHY` is the smallest work (multiply-adds) from which `core:fused` is faster than torch's default there;
     between the lengths `SHORT` torch's unfused kernel is faster (in bfloat16, with gradients: it has fewer passes);
     "piece" is the work that one rectangle of 128 queries costs beyond its pairs, "wide_piece", which may be left out,
-    that of one of 256; what pairs cost is told by `PAIRS`.
+    that of one of 256; `PAIRS` says what pairs cost.
 
     Raises: ValueError for a file that is not such a table, OSError where it cannot be read.
     Example:
@@ -215,7 +215,7 @@ def is_short(query: Tensor, key: Tensor, value: Tensor, n: int) -> bool:
 
 
 def torch_skips(mask: Mask | Tensor | None, n_q: int, n_kv: int, scale: float | None = None) -> bool:
-    """Whether a mask is the causality that torch's fused kernel is told of, and whose empty half it leaves out itself.
+    """Whether a mask is the causality of torch's fused kernel, which leaves its empty half out itself.
 
     That kernel masks before it scales, so that a scale of 0 or less makes NaN of its -inf (docs/findings.md, 2); and
     its causality is top-left: the alignments agree where the lengths do. A window that reaches the first key from the

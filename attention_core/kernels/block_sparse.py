@@ -178,9 +178,9 @@ class _Pieces(torch.autograd.Function):
         totals = [gradient.new_zeros(x.shape) if w else None for x, w in zip(saved, wanted, strict=True)]
         with torch.no_grad():
             for piece, inputs, result in ctx.pieces:
-                asked = [x for x in inputs if x.requires_grad]
+                wanted = [x for x in inputs if x.requires_grad]
                 # retain_graph: the caller may go backward through one graph more than once.
-                found = iter(torch.autograd.grad(result, asked, _rows(gradient, piece), retain_graph=True))
+                found = iter(torch.autograd.grad(result, wanted, _rows(gradient, piece), retain_graph=True))
                 for total, part in zip(totals, (_rows, _keys, _keys), strict=True):
                     if total is not None:
                         part(total, piece).add_(next(found))

@@ -325,7 +325,7 @@ def implementation(name: str) -> Implementation:
     row = kernel(name)
     fields = dict(row.record)
     if fields.get("contract", "attention") in ATTENTION:
-        fields.setdefault("validates", True)  # a kernel that others call is asked to refuse a mask too large for it
+        fields.setdefault("validates", True)  # a kernel that others call should refuse a mask too large for it
     if "sizes" in fields:
         fields["sizes"] = SizeCondition(fields["sizes"])
     known: dict[str, Any] = {law: KnownFailure(reason, saved_case(law)) for law, reason in row.known_failures.items()}

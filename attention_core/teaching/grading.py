@@ -186,11 +186,11 @@ def _run(folder: Path, request: str, limit: float, stop: Event) -> str:
     mark = uuid.uuid4().hex
     environment = {**os.environ, MARK: mark, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "attention_core.teaching.judge_submission"]
-    with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as asked:
-        asked.write(request.encode())
-        asked.seek(0)
+    with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as stdin:
+        stdin.write(request.encode())
+        stdin.seek(0)
         process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=asked, stdout=words, stderr=words, start_new_session=True
+            command, cwd=folder, env=environment, stdin=stdin, stdout=words, stderr=words, start_new_session=True
         )
         patience = Patience(process.pid, limit)
         try:

@@ -28,7 +28,7 @@ TERM = re.compile(r"([+-]?)\s*(?:([0-9.]+(?:e[+-]?[0-9]+)?)\s*\*?\s*)?([kv])_?([
 class Part:
     """One part of the exercise.
 
-    Args: number, in the source; words, what is asked; needs, the hand-ins that answer it; target, what should come out.
+    Args: number, in the source; words, the question; needs, the hand-ins that answer it; target, what should come out.
     """
 
     number: str

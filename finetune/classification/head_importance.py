@@ -39,7 +39,7 @@ def attentions(classifier: Classifier) -> list[SelfAttention]:
 
 
 @contextmanager
-def gated(classifier: Classifier, gates: Float[Tensor, "#B L H"]) -> Iterator[None]:
+def gate_heads(classifier: Classifier, gates: Float[Tensor, "#B L H"]) -> Iterator[None]:
     """Within, head h of layer l of text b is multiplied by gates[b, l, h] (one row of gates serves all texts)."""
 
     def hook(layer: int, heads: int) -> Callable[[nn.Module, tuple[Tensor]], tuple[Tensor]]:
@@ -82,7 +82,7 @@ def gate_gradients(classifier: Classifier, batches: Iterable[Batch]) -> npt.NDAr
         for batch in batches:
             with torch.enable_grad():
                 gates = torch.ones(len(batch["labels"]), len(sizes), sizes[0], requires_grad=True)
-                with gated(classifier, gates):
+                with gate_heads(classifier, gates):
                     total = example_losses(classifier, batch).sum()
                 (slope,) = torch.autograd.grad(total, gates)
             found.append(slope.abs().double().numpy())
@@ -103,7 +103,7 @@ def ablation_losses(classifier: Classifier, batches: Sequence[Batch]) -> npt.NDA
         for layer, head in np.ndindex(*shape[1:]):
             gates = torch.ones(shape)
             gates[0, layer, head] = 0
-            with gated(classifier, gates):
+            with gate_heads(classifier, gates):
                 without = [example_losses(classifier, batch).double() for batch in batches]
             found[:, layer, head] = torch.cat([a - b for a, b in zip(without, plain, strict=True)]).numpy()
     return found

@@ -110,7 +110,7 @@ class Monitor:
         since = sum(record["step"] > self.best["step"] for record in self.records)
         return bool(since >= self.patience)
 
-    def diverged(self, classes: int) -> str | None:
+    def describe_divergence(self, classes: int) -> str | None:
         """In words how training went astray: its loss rose, and ended above ln C, that of guessing; None if it did not.
 
         Both by more than four standard errors of the means, which chance exceeds once in 15,000 times.

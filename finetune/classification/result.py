@@ -120,7 +120,7 @@ def classify_under_lock(run: Run) -> dict[str, Any]:
 
 def problems_of(run: Run, monitor: Monitor) -> list[str]:
     """What went wrong in a run that came to its end, a sentence each."""
-    found = [] if (words := monitor.diverged(len(run.sides.train.classes))) is None else [words]
+    found = [] if (words := monitor.describe_divergence(len(run.sides.train.classes))) is None else [words]
     if run.config.small_subset and max(record["train_accuracy"] for record in monitor.records) < 1:
         found.append(
             "the small subset was not learnt by heart, which it should be: more epochs or a larger rate; if that does "

@@ -54,7 +54,7 @@ def run_experiment(
     if write_path is not None and Path(write_path).exists() and not Path(write_path).is_dir():
         raise BadInput(f"--write {write_path}: it is a file, but pages go into a folder")
     text = read_experiment_text(text_path) if chosen.uses_text else NO_TEXT
-    setting = chosen.setting.changed(seeds=seeds, steps=steps)
+    setting = chosen.setting.with_numbers(seeds=seeds, steps=steps)
     count = setting.seeds * len(chosen.variants)
     click.echo(f"{name}: {count} runs of {setting.steps} steps on {text.name}, kept in {folder / name}", err=True)
     with progress(name) as show:

@@ -1,7 +1,7 @@
 """Command line of finetune: the assignment's commands, its demonstrations, and their options under its names.
 
-Heavy imports happen inside the commands, so that --help is quick; what a user can mend (BadInput) is told in one line
-with exit status 2, everything else is a defect and shows itself.
+Heavy imports happen inside the commands, so that --help is quick; what a user can mend (BadInput) is reported in one
+line with exit status 2, everything else is a defect and shows itself.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def train_options(numbers: Mapping[str, Any], **words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """How to train; what is not given is the recipe's, and the help says what that is.
 
-    Args: numbers: of the recipe, over those of any; words: said in place of a number, or where there is none.
+    Args: numbers: of the recipe, over those of any; words: shown in place of a number, or where there is none.
     """
     known = {**ANY, **numbers, **words}
 

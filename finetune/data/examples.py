@@ -1,6 +1,6 @@
 """Labelled texts, and pairs of texts, as columns: what a reader gives and a tokenizer takes.
 
-Every example knows its file and line, so that whatever is said about it can be looked up.
+Every example knows its file and line, so that what a message names can be looked up.
 """
 
 from __future__ import annotations

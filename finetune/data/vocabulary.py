@@ -95,7 +95,7 @@ class Vocabulary:
         try:
             ids[np.arange(ids.shape[1]) < lengths[:, None]] = self.encode("".join(texts))
         except BadInput:
-            for n, text in enumerate(texts, 1):  # the same error, said of the text that it is about
+            for n, text in enumerate(texts, 1):  # the same error, naming the text that it is about
                 with said_of(f"text {n}"):
                     self.encode(text)
             raise

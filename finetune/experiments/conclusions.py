@@ -105,7 +105,7 @@ class Conclusion:
 def values_of(results: Results, variant: str, measure: Measure) -> list[float]:
     """Return a measure of all runs of a variant, on the scale of differences; NaN for a run without the number."""
     found = [run.get(measure.key) for run in results[variant]]
-    return [math.nan if value is None else measure.scaled(float(value)) for value in found]
+    return [math.nan if value is None else measure.on_its_scale(float(value)) for value in found]
 
 
 def difference(

@@ -46,7 +46,7 @@ class Setting:
         if self.steps < 1:
             raise BadInput(f"an experiment trains for at least 1 step, got {self.steps}")
 
-    def changed(self, **changes: Any) -> Setting:
+    def with_numbers(self, **changes: Any) -> Setting:
         """Return this setting with other numbers; None leaves a number as it is."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
@@ -71,7 +71,7 @@ class Measure:
     compared: bool = True
     digits: int = 2
 
-    def scaled(self, value: float) -> float:
+    def on_its_scale(self, value: float) -> float:
         """Return the number that differences are taken of; NaN if there is none."""
         if not self.ratio:
             return value

@@ -77,7 +77,7 @@ def run(variant: str, seed: int, setting: Setting, text: Text) -> dict[str, Any]
 
 def loss_on_random(variant: str, seed: int, setting: Setting) -> float:
     """Return the loss on tokens that cannot be predicted, of a model that was trained on such tokens."""
-    small = setting.changed(block_size=BLOCK_OF_RANDOM, batch_size=48, learning_rate=1e-2, n_embd=32)
+    small = setting.with_numbers(block_size=BLOCK_OF_RANDOM, batch_size=48, learning_rate=1e-2, n_embd=32)
     model = build(config_of(small, KINDS + 2), seed, lambda config: attention(variant, config))
     train(model, RandomTokens(KINDS, BLOCK_OF_RANDOM, seed), small, seed)
     judged = RandomTokens(KINDS, BLOCK_OF_RANDOM, 10_000 + seed)

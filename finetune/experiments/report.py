@@ -1,4 +1,4 @@
-"""An experiment's results as a table, a picture, a page and JSON; what is said of them follows from the runs."""
+"""An experiment's results as a table, a picture, a page and JSON; the conclusions follow from the runs."""
 
 from __future__ import annotations
 

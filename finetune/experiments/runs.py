@@ -31,10 +31,10 @@ def key_of(experiment: Experiment, variant: str, seed: int, setting: Setting, te
     The number of seeds is left out: a run is the same one among five and among ten.
     """
     numbers = {name: value for name, value in asdict(setting).items() if name != "seeds"}
-    told = [
+    settings = [
         experiment.name, experiment.revision, variant, seed, numbers, text.digest, torch.__version__,
     ]  # fmt: skip
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def run_all(

@@ -160,11 +160,11 @@ class _Fields:
     """Numbers of a JSON object, checked as they are read."""
 
     def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
-        self.path, self.told = path, config
+        self.path, self.config = path, config
 
     def whole(self, name: str, default: int | None = None) -> int:
         """A whole number from 0. Raises: BadInput where it is another value, or absent without a default."""
-        value = self.told.get(name)
+        value = self.config.get(name)
         value = default if value is None else value
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise BadInput(f"{self.path}: {name} should be a whole number, got {value!r}")
@@ -172,14 +172,14 @@ class _Fields:
 
     def text(self, name: str, default: str) -> str:
         """A string. Raises: BadInput where it is another value."""
-        value = self.told.get(name, default)
+        value = self.config.get(name, default)
         if not isinstance(value, str):
             raise BadInput(f"{self.path}: {name} should be a string, got {value!r}")
         return value
 
     def share(self, name: str, default: float = 0.1) -> float:
         """A number from 0 to below 1. Raises: BadInput where it is another value."""
-        value = self.told.get(name, default)
+        value = self.config.get(name, default)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1:
             raise BadInput(f"{self.path}: {name} should be at least 0 and below 1, got {value!r}")
         return float(value)

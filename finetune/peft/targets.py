@@ -33,7 +33,7 @@ def task_of(model: nn.Module) -> str | None:
 def backbone_of(model: nn.Module) -> nn.Module:
     """The part that turns tokens into vectors; a model without a head is its own.
 
-    Raises: BadInput where there is none that can be told.
+    Raises: BadInput where none can be found.
     """
     if isinstance(model, Classifier | MaskedLM):
         return backbone_of(model.encoder)

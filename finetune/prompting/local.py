@@ -73,7 +73,7 @@ class LocalModel:
                 model = AutoModelForCausalLM.from_pretrained(
                     folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, **options
                 )
-        except Exception as error:  # whatever a broken file makes of its readers is said of the file
+        except Exception as error:  # whatever a broken file raises is reported with the name of the file
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise BadInput(f"{self.path} cannot be loaded as a causal language model: {reason}") from None
         return tokenizer, model.to(self.device).eval()

@@ -203,7 +203,7 @@ def parse_label(answer: str, words: Sequence[str], synonyms: Sequence[tuple[str,
     and "Health") is read as the longer one.
 
     Args:
-        answer: what the model said.
+        answer: the text of the model.
         words: of the classes, in their order.
         synonyms: further words with their classes ("yes", 1).
 

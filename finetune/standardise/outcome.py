@@ -107,7 +107,7 @@ class Outcome:
         model: its identity.
         labels: what was standardised.
         sectors: into what.
-        answers: what the model said.
+        answers: the texts of the model.
         chosen: the sector of each, None outside the set.
         truth: the sector by a known mapping, None where there is none.
     """

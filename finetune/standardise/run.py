@@ -22,7 +22,7 @@ class Task:
         labels: free text, in the order in which they are asked.
         sectors: the set of answers.
         mapping: the known sector of each label, None where it is not known.
-        target: labels by sector that the model is told to come close to (distribution-aware), None without.
+        target: labels by sector that the model is to come close to (distribution-aware), None without.
     Raises:
         BadInput: for no label, fewer than two sectors, an empty or doubled one, or a mapping outside the set.
     """
@@ -42,8 +42,8 @@ class Task:
             twice = next((text for text, count in folded.items() if count > 1), None)
             if twice is not None:
                 raise BadInput(f"the {what} {twice!r} stands twice")
-        for name, told in (("mapping", (self.mapping or {}).values()), ("target", (self.target or {}).keys())):
-            strange = next((sector for sector in told if sector not in self.sectors), None)
+        for name, sectors in (("mapping", (self.mapping or {}).values()), ("target", (self.target or {}).keys())):
+            strange = next((sector for sector in sectors if sector not in self.sectors), None)
             if strange is not None:
                 raise BadInput(f"the {name} names {strange!r}, which is not one of the sectors")
         if self.mapping is not None:
@@ -86,7 +86,7 @@ def standardise(
     With a target the questions are asked one after the other, since each shows the choices before it.
 
     Args:
-        model: who is asked.
+        model: what answers.
         task: labels and sectors.
         mode: completion or chat.
         constrained: take the likeliest sector by its log-probability: an answer outside the set cannot happen.

@@ -172,7 +172,7 @@ class Trainer:
             raise BadInput("this is not a checkpoint of a training run: it holds parameters only")
         if not isinstance(state["config"], dict) or not isinstance(state.get("about") or {}, dict):
             raise BadInput("the checkpoint is damaged: its configuration is not a table of values")
-        # Before the numbers: some follow from what the run is about, and would be told in its place.
+        # Before the numbers: some follow from what the run is about, and would be reported in its place.
         before = state.get("about") or self.about  # one that tells nothing was made without the command line
         for name, value in self.about.items():
             old = before.get(name)

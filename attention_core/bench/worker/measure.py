@@ -1,6 +1,6 @@
 """One cell in one process: the tensors, every kernel's error on them, the interleaved samples, and one more look.
 
-Runs in the worker. A kernel whose error leaves the derived budget is told and not timed, at its first call or later.
+Runs in the worker. A kernel whose error leaves the derived budget is reported, not timed, at its first call or later.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counterexamples, shrunk and as they are reported.
 
-A case that refutes a relation: shrunk while it still does, and told as sizes, symbols and two sides.
+A case that refutes a relation: shrunk while it still does, and reported as sizes, symbols and two sides.
 What did not matter to the claim is left out.
 """
 

@@ -1,7 +1,7 @@
 """Blocks of a document, the options of displays, and the sentences of paragraphs.
 
 What a document is made of: headings, paragraphs, displays, and the options that stand above a display as comments.
-`source` cuts a document into them; a comment that only looks like an option is told here.
+`source` cuts a document into them; a comment that only looks like an option is recognised here.
 
 Paragraphs are cut into sentences, each with its prose and its formulas in turn.
 """

@@ -88,7 +88,7 @@ AGREE_BITS = 64  # `=` between enclosed values means |l - r| <= 2^-64 max(|l|, |
 
 @dataclass(frozen=True)
 class Outcome:
-    """`holds`: True, False (certified) or None (not told apart at the highest precision); for False, where and what.
+    """`holds`: True, False (certified) or None (not settled at the highest precision); for False, where and what.
 
     Of a limit, `rate` is the order of the difference and `note` says why it is not decided.
     """

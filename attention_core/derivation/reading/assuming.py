@@ -82,7 +82,7 @@ def standings(parts: list[str]) -> list[Standing]:
         ['assumed', 'assumed', 'said']
     """
     out = [Standing.OPEN] * len(parts)
-    asked = _flag_questions(parts)
+    questions = _flag_questions(parts)
     found = Standing.OPEN
     for place in range(1, len(parts), 2):
         ends = list(_END.finditer(parts[place - 1]))
@@ -93,7 +93,7 @@ def standings(parts: list[str]) -> list[Standing]:
             found = _carry_standing(parts[place - 1][ends[-1].end() if ends else 0 :], found, opens, relation)
         behind = parts[place + 1] if place + 1 < len(parts) else ""
         talked_about = relation and found is Standing.ASSUMED and not _left_alone(behind)
-        out[place] = Standing.SAID if asked[place] or talked_about else found
+        out[place] = Standing.SAID if questions[place] or talked_about else found
     return out
 
 
@@ -116,11 +116,11 @@ def clause_before(parts: list[str], place: int) -> str:
 
 def _flag_questions(parts: list[str]) -> list[bool]:
     """Whether the sentence that holds a formula ends as a question."""
-    out, asked = [False] * len(parts), False
+    out, question = [False] * len(parts), False
     for place in range(len(parts) - 1, 0, -1):
         end = _END.search(parts[place]) if place % 2 == 0 else None
-        asked = "?" in end.group() if end else asked
-        out[place] = asked
+        question = "?" in end.group() if end else question
+        out[place] = question
     return out
 
 

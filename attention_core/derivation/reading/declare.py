@@ -258,7 +258,7 @@ def _whole(context: Context, expr: Expr, line: int) -> bool:
     try:
         domain = domain_of(Elaborator(context, line=line), expr)
     except (Unreadable, ShapeMismatch):
-        return True  # whoever declares says what is wrong
+        return True  # the declaration reports what is wrong
     return domain.lower is None and domain.upper is None and not domain.values
 
 

@@ -74,7 +74,7 @@ def name_subjects(reader: ReaderState, parts: list[str], place: int, line: int) 
     plain = not relation_in(parts[place + 2], line) if goes_on else True
     for one in list(reader.ahead):
         if goes_on and (one.many or (plain and one.bare)):
-            continue  # "the unit vectors $u$ and $v$": said of both
+            continue  # "the unit vectors $u$ and $v$": both are
         about = [name for some in reader.subjects for name in some] if not first else names
         ambiguous = goes_on and one.bare  # "positive $x$ and $y \\in ...$": of which?
         if ambiguous or not _assume(reader, one, about, line):
@@ -115,13 +115,13 @@ def _symbol(reader: ReaderState, expr: Expr) -> str | None:
     return base.name if base is not None and base.kind == "family" else None
 
 
-def _assume(reader: ReaderState, said: PropertyMention, names: list[str], line: int) -> bool:
+def _assume(reader: ReaderState, mention: PropertyMention, names: list[str], line: int) -> bool:
     """Assume a property of some symbols, if it means something certain for them."""
     from attention_core.derivation.reading.memberships import random_symbols
     from attention_core.derivation.reading.reader_state import Item, Pending
 
     symbols: list[Symbol] = [reader.context.symbols[name] for name in names if name in reader.context.symbols]
-    formulas = said.about.meaning(reader.context, symbols) if symbols and len(symbols) == len(names) else None
+    formulas = mention.about.meaning(reader.context, symbols) if symbols and len(symbols) == len(names) else None
     if formulas is None:
         return False
     for formula, condition in formulas:
@@ -135,7 +135,7 @@ def _assume(reader: ReaderState, said: PropertyMention, names: list[str], line: 
             random_symbols(reader, Item([c.exprs[0] for c in left], chain), line)
             continue
         conditions = list(parse_statement(condition, line).chains) if condition else []
-        shown = f"{formula}{f' for {condition}' if condition else ''} ({said.about.name})"
+        shown = f"{formula}{f' for {condition}' if condition else ''} ({mention.about.name})"
         reader.pending.append(Pending(chain, line, shown, conditions))
     return True
 

@@ -6,8 +6,8 @@ It defines as in `$$ L = \frac{1}{2} x^\top x $$` where nothing else determines 
 claim about a symbol that is free such a display would always be false, so it is read as what it is meant to be.
 
 It restricts as in `A_{ij} = A_{ji} \text{ for all } i, j`, or `\|x\| = 1` that no words lead to. "For all matrices A, A
-is symmetric" is a claim that nobody makes. Such a display is a hypothesis that stands on a line of its own, and the
-steps below it may rest on it.
+is symmetric" is not a claim that an author makes. Such a display is a hypothesis that stands on a line of its own, and
+the steps below it may rest on it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ _ONES = (r"\mathbf{1}", "I", r"\mathbf{0}", "0")
 
 
 def constrains(context: Context, left: Expr, op: str, right: Expr, led: bool, conditions: Sequence[Chain] = ()) -> bool:
-    """Whether a relation says of free symbols what nobody claims of all of them.
+    """Whether a relation says of free symbols what no author claims of all of them.
 
     Args:
         context: What is declared above it.
@@ -138,7 +138,7 @@ def constrains(context: Context, left: Expr, op: str, right: Expr, led: bool, co
         op: The relation.
         right: Its right side.
         led: Whether words lead to it, which may claim it.
-        conditions: What it is said for, as in `i = 2`: the entries at numbers are no more than one that is written so.
+        conditions: What it holds for, as in `i = 2`: the entries at numbers are no more than one that is written so.
     """
     if _without_sign(left) == _without_sign(right) or _names_entries(conditions):
         return False

@@ -199,7 +199,7 @@ def _without_definition(
             find_defined_symbol(context, chain, around) if chain.ops else ""
         )
     except RecursionError:
-        return one  # whoever reads it as a step says so
+        return one  # reading it as a step reports that
     if not name:
         return one
     trial = context.copy()

@@ -1,7 +1,7 @@
 r"""Assumptions in prose that no declaration opens: "We assume that ...", "For $\mu = 0$:", "if $A$ is symmetric".
 
 What a sentence assumes for all that follows is read like a declaration. A condition that leads into a display, or goes
-on behind it, holds for that display alone; for the displays below it stays a caveat, as nobody says how far it reaches.
+on behind it, holds for that display alone; for the displays below it stays a caveat, as its reach is not known.
 What is read must be understood to the last word that could restrict a symbol; else it is left as a caveat.
 """
 

@@ -3,7 +3,7 @@ r"""Words such as "symmetric", "a unit vector" or "orthonormal" as formulas that
 A property stands behind its symbol ("$A$ is symmetric", "$A \in \mathbb{R}^{n \times n}$ with orthonormal "
 "columns") or
 before it ("a unit vector $u$"). Each has one meaning for the kind of symbol it is said of; said of anything else, or
-placed elsewhere, it is not read, and the words stay for whoever looks for words that are not understood.
+placed elsewhere, it is not read, and the words stay among those that are not understood.
 """
 
 from __future__ import annotations

@@ -93,7 +93,9 @@ def references_in(text: str) -> list[tuple[str, str]]:
     return out + [("elsewhere", "")] * bool(_ELSEWHERE.search(rest))
 
 
-def referred(context: Context, sentence: Sentence, known: Sequence[Statement], above: Sequence[Step]) -> list[Caveat]:
+def look_up_reasons(
+    context: Context, sentence: Sentence, known: Sequence[Statement], above: Sequence[Step]
+) -> list[Caveat]:
     """What the reasons in a sentence leave open.
 
     Args:

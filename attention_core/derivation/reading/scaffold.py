@@ -1,4 +1,4 @@
-r"""The Let-paragraphs that a document misses, to be corrected by whoever knows what is meant.
+r"""The Let-paragraphs that a document misses, to be corrected by the author.
 
 One paragraph for each section, with all undeclared symbols of its displays, as they would be inferred.
 """

@@ -228,7 +228,7 @@ def _is_closed(sentence: Sentence) -> bool:
 
 
 def words_declared_behind(context: Context, after: Context, paragraph: Paragraph) -> list[Caveat]:
-    """What a paragraph that declares leaves open for the display right above it: nobody says which way it points.
+    """What a paragraph that declares leaves open for the display right above it: it may point either way.
 
     A sentence that declares a symbol of its own is about what follows, as far as it can be read.
 
@@ -319,8 +319,8 @@ def _words_of_tags(context: Context, display: Display) -> list[Caveat]:
 
 def _is_joint(words: str) -> bool:
     """Whether words in a display only join formulas, bind an index or stand for an arrow."""
-    said = bare(words)
-    return said in JOINS or said in BINDS or said in ARROWS or said in ("or", "otherwise", "else", "")
+    link = bare(words)
+    return link in JOINS or link in BINDS or link in ARROWS or link in ("or", "otherwise", "else", "")
 
 
 def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:

@@ -151,7 +151,7 @@ class Sections:
         outer = self.open[-1].level if self.open else 0
         left = [] if ended is None else _left(context, ended, heading.level, outer, above)
         context.heading(heading.level)
-        context.caveats += about_known(context, left)
+        context.caveats += select_current(context, left)
         self.open.append(heading)
         self.scene = heading if sets_scene(heading.text) else None
         if self.scene is not None:
@@ -181,7 +181,7 @@ def _left(
     return [(replace(c, level=outer), every) for c, every in found]
 
 
-def about_known(context: Context, left: Sequence[tuple[Caveat, bool]]) -> list[Caveat]:
+def select_current(context: Context, left: Sequence[tuple[Caveat, bool]]) -> list[Caveat]:
     """Those among them that are about symbols which are still declared, or about all."""
     known = frozenset(context.symbols)
     out = []

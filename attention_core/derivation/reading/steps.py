@@ -27,8 +27,8 @@ from attention_core.derivation.reading.premises import (
 )
 from attention_core.derivation.reading.references import (
     CONCLUDES,
+    look_up_reasons,
     read_marks,
-    referred,
     relations_of_steps,
     statements_in,
 )
@@ -44,7 +44,7 @@ from attention_core.derivation.reading.scope_words import (
     words_of_remark,
     words_of_the_whole,
 )
-from attention_core.derivation.reading.sections import Remark, Sections, about_known, remarks_of
+from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current
 from attention_core.derivation.reading.spelled_domains import spell_out
 from attention_core.derivation.reading.step import Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
@@ -104,7 +104,7 @@ class _Walk:
     local: list[Hypothesis] = field(default_factory=list)
     last: list[Hypothesis] = field(default_factory=list)
     whole: dict[int, list[Caveat]] = field(default_factory=dict)
-    said: dict[int, list[Caveat]] = field(default_factory=dict)  # by remarks
+    by_remark: dict[int, list[Caveat]] = field(default_factory=dict)
     sections: Sections = field(default_factory=Sections)
     shown: list[Step] = field(default_factory=list)  # the steps of the last display in the section
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
@@ -153,7 +153,7 @@ class _Walk:
         """What the reasons in a paragraph leave open, of its first sentences."""
         above = [one for one in self.out if isinstance(one, Step)]
         sentences = sentences_of(block)[:only]
-        out = [one for each in sentences for one in referred(self.context, each, self.numbered, above)]
+        out = [one for each in sentences for one in look_up_reasons(self.context, each, self.numbered, above)]
         if only is None and any(CONCLUDES.match(each.prose) for each in sentences):
             out += relations_of_steps(self.context, self.shown)
         return out
@@ -188,9 +188,9 @@ class _Walk:
         for place, one in enumerate(self.remarks):
             if line is None or one.sentence.line < line:
                 continue
-            if place not in self.said:
-                self.said[place] = words_of_remark(self.context, one.sentence, one.declares)
-            out += about_known(self.context, [(caveat, True) for caveat in self.said[place]])
+            if place not in self.by_remark:
+                self.by_remark[place] = words_of_remark(self.context, one.sentence, one.declares)
+            out += select_current(self.context, [(caveat, True) for caveat in self.by_remark[place]])
         return out
 
     def around(self, place: int) -> Around:
@@ -248,7 +248,7 @@ class _Walk:
         before = self.blocks[place - 1] if place else None
         led = isinstance(before, Paragraph) and not (is_declaration(before) and before.text.rstrip().endswith("."))
         for one in self.shown:
-            with suppress(RecursionError):  # whoever decides it says so
+            with suppress(RecursionError):  # deciding it reports that
                 alone = not one.chained and not one.assumed
                 one.restricts = alone and constrains(one.context, one.left, one.op, one.right, led, one.conditions)
         return [one for one in self.shown if one.restricts]

@@ -65,7 +65,7 @@ def cause_above(failed: Sequence[Failed], message: str) -> str:
 
     Args:
         failed: The declarations above that could not be read.
-        message: What was said of the missing symbol.
+        message: The message about the missing symbol.
 
     Returns:
         What to add to the message, '' if no symbol is missing or none of these declares it.

@@ -61,9 +61,9 @@ def is_weights(context: Context, name: str) -> bool:
     if term is not None:
         ops = {part.op for part in term.walk()}
         return "softmax" in ops or {"exp", "div"} <= ops
-    said = [h.text for h in context.hypotheses if name in h.mentions]
-    signed = context.symbols[name].lower is not None or any(_SIGNED.search(text) for text in said)
-    return signed and any(_SUMS.search(text) for text in said)
+    texts = [h.text for h in context.hypotheses if name in h.mentions]
+    signed = context.symbols[name].lower is not None or any(_SIGNED.search(text) for text in texts)
+    return signed and any(_SUMS.search(text) for text in texts)
 
 
 def without_roles(context: Context, parts: tuple[str, ...] | list[str]) -> list[str]:

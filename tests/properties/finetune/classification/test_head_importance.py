@@ -20,7 +20,7 @@ from finetune.classification.head_importance import (
     attentions,
     example_losses,
     gate_gradients,
-    gated,
+    gate_heads,
     importance_of,
     least_important,
     rank_correlation,
@@ -57,7 +57,7 @@ def summed_over_batches(classifier: Classifier, batches: Sequence[Any]) -> Any:
     gates = torch.ones(1, LAYERS, HEADS, requires_grad=True)
     found = []
     for batch in batches:
-        with gated(classifier.eval(), gates):
+        with gate_heads(classifier.eval(), gates):
             example_losses(classifier, batch).mean().backward()
         assert gates.grad is not None
         found += [gates.grad[0].abs().double().numpy()] * len(batch["labels"])
@@ -70,7 +70,7 @@ def with_dropout(classifier: Classifier, batches: Sequence[Any]) -> Any:
     classifier.train()
     for batch in batches:
         gates = torch.ones(len(batch["labels"]), LAYERS, HEADS, requires_grad=True)
-        with gated(classifier, gates):
+        with gate_heads(classifier, gates):
             (slope,) = torch.autograd.grad(example_losses(classifier, batch).sum(), gates)
         found.append(slope.abs().double().numpy())
     return np.concatenate(found)
@@ -88,7 +88,7 @@ def slopes_differ(measure: Callable[..., Any], seed: int = 0) -> float:
         for sign in (1, -1):
             gates = torch.ones(1, LAYERS, HEADS, dtype=torch.float64)
             gates[0, layer, head] += sign * step
-            with gated(classifier, gates), torch.no_grad():
+            with gate_heads(classifier, gates), torch.no_grad():
                 losses.append(example_losses(classifier, batch))
         quotient = ((losses[0] - losses[1]) / (2 * step)).abs().numpy()
         worst = max(worst, float(np.abs(quotient - whole[:, layer, head]).max()))
@@ -114,9 +114,9 @@ def test_a_fault_of_slopes_is_refused(fault: Callable[..., Any]) -> None:
 def test_gates_of_one_change_no_bit_and_leave_nothing_behind() -> None:
     classifier, (batch,) = make_classifier().eval(), make_batches([5])
     before = example_losses(classifier, batch)
-    with gated(classifier, torch.ones(1, LAYERS, HEADS, dtype=torch.float64)):
+    with gate_heads(classifier, torch.ones(1, LAYERS, HEADS, dtype=torch.float64)):
         assert torch.equal(example_losses(classifier, batch), before)
-    with gated(classifier, torch.zeros(1, LAYERS, HEADS, dtype=torch.float64)):
+    with gate_heads(classifier, torch.zeros(1, LAYERS, HEADS, dtype=torch.float64)):
         assert not torch.equal(example_losses(classifier, batch), before)
     assert torch.equal(example_losses(classifier, batch), before)
 
@@ -127,7 +127,7 @@ def pruned_differs(prune: Callable[..., Classifier], heads: list[tuple[int, int]
     gates = torch.ones(1, LAYERS, HEADS, dtype=torch.float64)
     for layer, head in heads:
         gates[0, layer, head] = 0
-    with torch.no_grad(), gated(classifier, gates):
+    with torch.no_grad(), gate_heads(classifier, gates):
         want = example_losses(classifier, batch)
     with torch.no_grad():
         return float((example_losses(prune(classifier, heads).eval(), batch) - want).abs().max())

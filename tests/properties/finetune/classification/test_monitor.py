@@ -73,9 +73,13 @@ def records(first: float, last: float, error: float) -> Monitor:
 
 
 def test_a_run_has_diverged_where_it_ends_above_guessing_and_above_its_beginning() -> None:
-    assert "its loss rose from 0.700 to 5.000, and guessing has 0.693" in str(records(0.7, 5.0, 0.1).diverged(2))
+    assert "its loss rose from 0.700 to 5.000, and guessing has 0.693" in str(
+        records(0.7, 5.0, 0.1).describe_divergence(2)
+    )
     for first, last, error in ((0.7, 0.71, 0.05), (6.0, 5.0, 0.1), (0.3, 0.6, 0.01), (0.7, 5.0, 2.0)):
-        assert records(first, last, error).diverged(2) is None, "noise, a fall, below guessing, or too uncertain"
+        assert records(first, last, error).describe_divergence(2) is None, (
+            "noise, a fall, below guessing, or too uncertain"
+        )
 
 
 def test_weights_that_have_run_away_end_the_run() -> None:

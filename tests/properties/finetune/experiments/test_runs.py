@@ -69,11 +69,11 @@ def test_everything_that_decides_a_run_is_in_its_key() -> None:
     text, other = as_text("abcde " * 2000, "x"), as_text("abcdf " * 2000, "x")
     keys = [
         key_of(one, "a", 0, setting, text), key_of(one, "b", 0, setting, text), key_of(one, "a", 1, setting, text),
-        key_of(one, "a", 0, setting.changed(steps=7), text), key_of(one, "a", 0, setting, other),
+        key_of(one, "a", 0, setting.with_numbers(steps=7), text), key_of(one, "a", 0, setting, other),
         key_of(replace(one, revision=2), "a", 0, setting, text), key_of(one, "a", 0, replace(setting, more={"x": 1}), text),
     ]  # fmt: skip
     assert len(set(keys)) == len(keys)
-    assert key_of(one, "a", 0, setting.changed(seeds=9), text) == keys[0]
+    assert key_of(one, "a", 0, setting.with_numbers(seeds=9), text) == keys[0]
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:

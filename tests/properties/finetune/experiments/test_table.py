@@ -31,7 +31,7 @@ def test_a_record_is_whole(name: str) -> None:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_runs_with_tiny_numbers(name: str, tmp_path: Path) -> None:
     found = load_experiment(name)
-    tiny = found.setting.changed(seeds=2, steps=2, batch_size=4)
+    tiny = found.setting.with_numbers(seeds=2, steps=2, batch_size=4)
     results = run_all(found, tiny, TEXT if found.uses_text else NO_TEXT, tmp_path)
     for measure in found.measures:
         assert all(measure.key in run for runs in results.values() for run in runs), measure.key
