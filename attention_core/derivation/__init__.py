@@ -22,10 +22,12 @@ The rooms, in the order in which a document passes through them::
     proofs       proofs at all sizes (PROVED), certified contradictions
     search       searches for a counterexample
     decision     the verdict of a step, and advice
+    exchange     claims as SymPy relations, SymPy as a witness
     report       checked documents as HTML
 
 `check` takes a document through them; `records` are its results, `effort` says what a step may cost;
-`cli` is `attention-core derive`; `collection` makes pytest items of steps.
+`sympy_relations` checks relations that come from SymPy; `cli` is `attention-core derive`; `collection` makes pytest
+items of steps.
 
 Specification of the text that is read: docs/derivations.md.
 """
@@ -37,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from attention_core.derivation.records import Counterexample, DocumentReport, Evidence, StepReport, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -47,4 +50,19 @@ def check_document(path_or_text: str | Path, **options: Any) -> DocumentReport:
     return check(path_or_text, **options)
 
 
-__all__ = ["Counterexample", "DocumentReport", "Evidence", "StepReport", "Verdict", "check_document"]
+def check_relation(relation: Any, assuming: Iterable[Any] = (), **options: Any) -> StepReport:
+    """Check a SymPy relation; see `attention_core.derivation.sympy_relations.check_relation`."""
+    from attention_core.derivation.sympy_relations import check_relation as check
+
+    return check(relation, assuming, **options)
+
+
+__all__ = [
+    "Counterexample",
+    "DocumentReport",
+    "Evidence",
+    "StepReport",
+    "Verdict",
+    "check_document",
+    "check_relation",
+]

@@ -11,7 +11,9 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
@@ -171,7 +173,29 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
     seconds = time.perf_counter() - start
     about = (step.id, step.line, step.text, found.verdict, found.evidence, found.counterexample)
-    return StepReport(*about, seconds, expected, required=require)
+    return StepReport(*about, seconds, expected, required=require, claim=partial(_write_claim, step))
+
+
+def _write_claim(step: Step) -> Any:
+    """The claim of a step as a SymPy relation."""
+    from attention_core.derivation.exchange.to_sympy import step_to_sympy
+
+    try:
+        return step_to_sympy(step)
+    except (Unreadable, ShapeMismatch, Unsettled) as error:
+        raise ValueError(f"{step.id} has no claim to write: {error}") from None
+
+
+def _with_witness(step: Step | Unread, report: StepReport) -> StepReport:
+    """The report with what SymPy answers, where it answers."""
+    from attention_core.derivation.exchange.witness import ask_sympy, compare_answer
+
+    words = "" if isinstance(step, Unread) else compare_answer(report.verdict, ask_sympy(step))
+    if not words:
+        return report
+    evidence = report.evidence
+    figures = {**evidence.figures, "witness": words}
+    return replace(report, evidence=replace(evidence, text=f"{evidence.text}; {words}", figures=figures))
 
 
 def read_document(path_or_text: str | Path) -> tuple[str, str]:
@@ -227,6 +251,7 @@ def check_document(
     only: Sequence[str] = (),
     necessity: bool = False,
     infer: bool = False,
+    witness: bool = False,
 ) -> DocumentReport:
     r"""Check every step of a document.
 
@@ -238,6 +263,7 @@ def check_document(
         necessity: also drop each hypothesis in turn; `evidence.figures["necessity"]` says which are needed.
         infer: read undeclared symbols as their use suggests; what rests on such a reading names it and is
             never refuted. Without it such a step is UNREADABLE.
+        witness: also ask SymPy about equations between numbers; its answer is noted and changes no verdict.
 
     Returns:
         The report with one record for each relation, in the order of the document.
@@ -257,5 +283,7 @@ def check_document(
         chosen.append(Unread("line-1", 1, "", f"no step is named {', '.join(missing)}; there are {names}"))
     chosen = chosen or steps
     effort = effort or Effort()
-    reports = tuple(report_step(s, effort, require, necessity) for s in chosen)
-    return DocumentReport(name, reports, tuple(understood))
+    reports = [report_step(s, effort, require, necessity) for s in chosen]
+    if witness:
+        reports = [_with_witness(step, report) for step, report in zip(chosen, reports, strict=True)]
+    return DocumentReport(name, tuple(reports), tuple(understood))

@@ -46,10 +46,11 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
 @click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
+@click.option("--witness", is_flag=True, help="Ask SymPy about equations between numbers; its answer is shown.")
 @click.option("--scaffold", is_flag=True, help="Write the declarations that the documents miss, and check nothing.")
 def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: tuple[str, ...], require: str | None,
            explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool,
-           scaffold: bool) -> None:  # fmt: skip
+           witness: bool, scaffold: bool) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.check import check_document
     from attention_core.derivation.effort import Effort
@@ -66,6 +67,7 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
                 "only": names,
                 "necessity": necessity,
                 "infer": not strict,
+                "witness": witness,
             }
             reports.append(check_document(Path(file), effort=Effort(seed=seed, seconds=seconds), **options))
         except OSError as error:

@@ -6,6 +6,7 @@ Plain frozen records, without any of the machinery that fills them in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -77,6 +78,17 @@ class StepReport:
     seconds: float = 0.0
     expected: str = ""
     required: str = ""
+    claim: Callable[[], Any] | None = field(default=None, repr=False, compare=False)  # writes it, see `to_sympy`
+
+    def to_sympy(self) -> Any:
+        """Write the step as a SymPy relation, not evaluated.
+
+        Raises:
+            ValueError: it was not read, or a part of it has no counterpart in SymPy.
+        """
+        if self.claim is None:
+            raise ValueError(f"{self.id} was not read: {self.evidence.text}")
+        return self.claim()
 
     @property
     def passed(self) -> bool:

@@ -149,8 +149,9 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "cases",
         "proofs",
         "search",
-        "decision",
+        "decision exchange",
         "check report",
+        "sympy_relations",
         f"{DOOR} cli collection",
     ),
     "attention_core.bench": (
