@@ -14,6 +14,7 @@ from judging import held, judged, refuted
 from attention_core import oracle
 from attention_core.conformance import Implementation
 from attention_core.conformance.budgets import budget
+from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.budgets.error_rows import finite_part, float_format, merge_errors, part_count, rows_at
 from attention_core.conformance.engine.session import Session
 from attention_core.faults.correct import halves_merged_by_lse, parts_at_their_shares
@@ -120,6 +121,20 @@ def test_the_factor_of_a_weight_is_that_of_the_document(dtype: str) -> None:
     wanted = (q * ((1 + np.expm1(merge.share)) / (1 - X) - 1)).sum()
     assert (q * factor).sum() == pytest.approx(wanted, rel=1e-9)
     assert wanted > merge.parts * 4 * f.w and (merge.mismatch(factor) >= 2 * factor).all()
+
+
+def test_a_right_merge_at_low_scores_uses_most_of_its_budget() -> None:
+    """Two keys as two parts: the rounding of a total near -4100 moves both weights alike, by most of the budget."""
+    rng = np.random.default_rng(0)
+    q, k, v = np.zeros((1, 400, 3)), np.zeros((1, 2, 3)), round_to(1 + rng.random((1, 2, 2)), "float32")
+    mask = round_to(rng.standard_normal((1, 400, 2)) - 4100, "float32")
+    truth = oracle.attention(q, k, v, mask)
+    bound = budget.forward_bound(q, k, v, truth, mask=mask, dtype="float32", merges="lse").out
+    lses = mask.astype(np.float32)
+    top = lses.max(-1, keepdims=True)
+    total = top + np.log(np.exp(lses - top).sum(-1, keepdims=True))
+    worst = (np.abs(np.exp(lses - total) @ v.astype(np.float32) - truth.out) / bound).max()
+    assert 0.6 < worst <= 1, worst
 
 
 def test_parts_are_counted_as_the_document_says() -> None:

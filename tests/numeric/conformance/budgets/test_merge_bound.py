@@ -48,6 +48,21 @@ def test_right_merges_stay_within_it(way: str, number: int, spread: float) -> No
     assert 0.005 < worst <= 1, worst
 
 
+def test_a_right_merge_of_large_log_sum_exps_uses_nearly_all_of_it() -> None:
+    """The rounding of a total of 4100 moves all shares alike, up to the budget: no tighter one is right."""
+    worst = [0.0, 0.0]
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        lses = round_to(rng.standard_normal((2, 40)) - 4100, "float32")
+        outs = round_to(1 + rng.random((2, 40, 3)), "float32")
+        truth = oracle.merge(outs, lses)
+        bounds = merge_bound(outs, lses, truth, dtype="float32", accumulate="input")
+        out, lse = in_float32(outs, lses, "by the total")
+        ratios = (np.abs(out - truth[0]) / bounds.out).max(), (np.abs(lse - truth[1]) / bounds.lse).max()
+        worst = [max(pair) for pair in zip(worst, ratios, strict=True)]
+    assert 0.9 < worst[0] <= 1 and 0.4 < worst[1] <= 1, worst
+
+
 def test_an_error_of_half_a_thousandth_of_a_share_leaves_it() -> None:
     outs, lses = parts(0, 3, 3.0)
     truth = oracle.merge(outs, lses)

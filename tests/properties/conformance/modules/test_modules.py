@@ -15,8 +15,9 @@ from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.second_judgement import judge_under_conventions
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.modules.filled_module import ModuleSubject
-from attention_core.conformance.modules.form import Form
+from attention_core.conformance.modules.form import Construction, Form
 from attention_core.conformance.modules.fused_roles import UNSEEN
+from attention_core.conformance.modules.look import CANDIDATES, read_call
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import model_forms
@@ -132,6 +133,20 @@ class Numbered(forms.LlamaStyle):
 def test_parameters_may_be_numbered_by_instance() -> None:
     results = conforming(Numbered, CONTRACT)
     assert results[TRUTH].status == results["lengths_may_change_between_calls"].status == "held"
+
+
+ALIASES = {
+    "pairs": "attn_mask mask attention_mask src_mask attn_bias tgt_mask bias_mask attention_bias",
+    "keys": "key_padding_mask padding_mask src_key_padding_mask key_mask pad_mask kv_mask",
+}
+"""Names of masks in modules of torch, transformers, diffusers, timm, fairseq and textbooks."""
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in ALIASES for name in ALIASES[kind].split()])
+def test_masks_of_modules_are_read_under_their_usual_names(kind: str, name: str) -> None:
+    parameters = [{"name": own, "kind": "POSITIONAL_OR_KEYWORD", "default": own == name} for own in ("x", name)]
+    (mask,) = read_call("f", Construction(), parameters, {}).masks
+    assert (mask.name, mask.shapes) == (name, CANDIDATES[kind])
 
 
 class Asking(forms.CausalSelfAttention):
