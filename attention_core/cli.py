@@ -19,6 +19,7 @@ from attention_core.audit.cli import audit
 from attention_core.bench.cli import bench
 from attention_core.declaration.errors import plain
 from attention_core.derivation.cli import derive
+from attention_core.grading.cli import grade
 from attention_core.terminal import (
     HELP,
     STANDARD_OUTPUT,
@@ -53,6 +54,7 @@ def main() -> None:
 main.add_command(audit)
 main.add_command(derive)
 main.add_command(bench)
+main.add_command(grade)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,93 @@
+"""Grades for the terminal: a line or two each, the smallest case, and a table of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from attention_core.grading.results import Grade
+from attention_core.grading.rules import RULES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+STYLES = {"accepted": "green", "refused": "red", "incomplete": "yellow", "error": "yellow"}
+
+
+def headline(grade: Grade) -> str:
+    """The verdict in a line.
+
+    >>> headline(Grade("a.py", "t", "refused", rule="hung", reason="no answer within 20 s"))
+    'a.py: refused (hung): no answer within 20 s'
+    """
+    rule = f" ({grade.rule})" if grade.rule else ""
+    if grade.verdict == "accepted":
+        ratio = grade.ratio
+        words = "" if ratio is None else f": {speed(ratio)}"
+        laws = f", {grade.laws['held']} laws hold" if grade.laws else ""
+        return f"{grade.submission}: accepted{words}{laws}"
+    return f"{grade.submission}: {grade.verdict}{rule}: {grade.reason}"
+
+
+def speed(ratio: float) -> str:
+    """A ratio of times in words.
+
+    >>> speed(0.5), speed(2.0)
+    ('2.00 times as fast as the reference', '0.50 times as fast as the reference')
+    """
+    return f"{1 / ratio:.2f} times as fast as the reference"
+
+
+def details(grade: Grade) -> Iterator[str]:
+    """What a person should know beside the verdict."""
+    for each in grade.timings:
+        c = each["comparison"]
+        yield (
+            f"{each['shape']}: {each['seconds'] * 1e3:.3g} ms, the reference {each['reference'] * 1e3:.3g} ms; "
+            f"time over the reference's {c['ratio']:.2f}, 95 % interval {c['low']:.2f} to {c['high']:.2f}; "
+            f"{each['calls']} calls judged, largest error {each['worst']:.2g} of what is allowed"
+        )
+    if grade.case:
+        yield f"smallest case ({grade.law.replace('_', ' ')}): {grade.case}"
+    if grade.hint:
+        yield f"what to do: {grade.hint}"
+    yield from grade.notes
+    if grade.rule in RULES and RULES[grade.rule].sources and grade.rule != "law":
+        yield f"known from: {'; '.join(RULES[grade.rule].sources)}"
+
+
+def print_grade(console: Console, grade: Grade, *, quiet: bool = False) -> None:
+    """Print one grade."""
+    console.print(headline(grade), style=STYLES[grade.verdict], highlight=False, markup=False, soft_wrap=True)
+    if quiet:
+        return
+    for line in details(grade):
+        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+    if grade.snippet:
+        console.print(grade.snippet, highlight=False, markup=False, soft_wrap=True)
+
+
+def grade_table(grades: Sequence[Grade]) -> Table:
+    """One row a submission: accepted ones first, the fastest first."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, right in (("submission", False), ("verdict", False), ("speed", True), ("why", False)):
+        table.add_column(name, justify="right" if right else "left")
+    for grade in sorted(grades, key=lambda each: (each.verdict != "accepted", each.ratio or 0.0)):
+        ratio = grade.ratio
+        fast = "" if ratio is None or grade.verdict != "accepted" else f"{1 / ratio:.2f}x"
+        why = f"{grade.rule}: {grade.reason}" if grade.rule else grade.reason
+        table.add_row(grade.submission, grade.verdict, fast, why[:120], style=STYLES[grade.verdict])
+    return table
+
+
+def rules_as_text() -> str:
+    """The table of rules, for `--rules`."""
+    lines = []
+    for rule in RULES.values():
+        lines.append(f"{rule.name}: {rule.sentence} {rule.hint}")
+        if rule.sources:
+            lines.append(f"    {'; '.join(rule.sources)}")
+    return "\n".join(lines)

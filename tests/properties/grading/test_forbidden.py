@@ -1,0 +1,45 @@
+"""Operators are replaced for a whole process: so these run in one of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from attention_core.declaration.implementation import TargetError
+from attention_core.grading.forbidden import check_groups
+
+PROGRAM = """
+import torch
+from attention_core.grading.forbidden import Forbidden
+forbidden = Forbidden(["attention", "softmax"])
+q = torch.randn(1, 2, 3, 4)
+ways = [
+    lambda: torch.nn.functional.scaled_dot_product_attention(q, q, q),
+    lambda: torch._C._nn.scaled_dot_product_attention(q, q, q, is_causal=True),
+    lambda: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, q, q),
+    lambda: torch.ops.aten._scaled_dot_product_attention_math(q, q, q),
+    lambda: torch.nn.MultiheadAttention(4, 2)(q[0], q[0], q[0], need_weights=False),
+    lambda: q.softmax(-1),
+]
+for way in ways:
+    try:
+        way()
+    except RuntimeError as error:
+        assert "the task forbids" in str(error), error
+    else:
+        raise SystemExit("it was let pass")
+assert sum(forbidden.called.values()) == len(ways), forbidden.called
+(q @ q.mT).exp().sum()
+"""
+
+
+def test_operators_are_refused_under_every_name_and_others_are_not() -> None:
+    found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+
+
+def test_an_unknown_group_is_refused() -> None:
+    with pytest.raises(TargetError, match="attention, matmul, softmax"):
+        check_groups(["everything"])

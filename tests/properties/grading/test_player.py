@@ -1,0 +1,85 @@
+"""A process under the grader's hand: it stands between its calls, and nothing of it goes on meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attention_core.grading.arena import Field
+from attention_core.grading.player import Player
+from attention_core.grading.rules import Refused
+
+TEXT = """
+import os, subprocess, threading, time
+state = {"x": 0}
+def count():
+    while True:
+        state["x"] += 1
+        time.sleep(0.001)
+threading.Thread(target=count, daemon=True).start()
+def run(what):
+    number = int(what[0])
+    if number == 1:
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+    if number == 2:
+        os._exit(0)
+    if number == 3:
+        raise ValueError("no such thing")
+    return what * 0 + state["x"]
+"""
+FIELDS = [Field("what", "float32", (2,)), Field("out", "float32", (2,), is_output=True)]
+
+
+@pytest.fixture(scope="module")
+def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
+    path = tmp_path_factory.mktemp("player") / "sub.py"
+    path.write_text(TEXT)
+    problem = {"path": str(path), "name": "run", "scalars": {}, "outputs": ["out"]}
+    made = Player({"kind": "function", "threads": 1, "forbid": [], "problem": problem}, 60, Path(path.parent))
+    try:
+        made.greet()
+        made.bind(FIELDS)
+        yield made
+    finally:
+        made.close()
+
+
+def call(player: Player, number: float) -> float:
+    player.stop()
+    assert player.arena is not None
+    player.arena.write({"what": np.full(2, number, "<f4")})
+    seconds, answer = player.call()
+    assert seconds > 0 and answer["event"] == "done", answer
+    if "raised" in answer:
+        raise ValueError(answer["raised"])
+    return float(player.arena.read()["out"][0])
+
+
+def test_threads_of_a_stopped_process_stand(player: Player) -> None:
+    call(player, 0)
+    player.ask("report")
+    time.sleep(0.3)  # it may run: its thread counts
+    first = call(player, 0)
+    time.sleep(0.3)
+    second = call(player, 0)
+    assert second - first < 0.7 * first
+
+
+def test_what_a_call_raises_is_told(player: Player) -> None:
+    with pytest.raises(ValueError, match="no such thing"):
+        call(player, 3)
+    assert call(player, 0) > 0
+
+
+def test_processes_that_it_starts_are_found_and_ended_with_it(player: Player) -> None:
+    assert player.others() == []
+    call(player, 1)
+    assert len(player.others()) == 1 and "sleep" in player.others()[0]
+    with pytest.raises(Refused) as found:
+        call(player, 2)
+    assert found.value.rule == "died" and "ended with status 0" in found.value.message
+    assert player.closed and player.others() == []
