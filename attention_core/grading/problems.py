@@ -166,22 +166,21 @@ class FunctionProblem:
     Args:
         path: of the file; name: of the function.
         scalars: inputs that are numbers.
-        outputs: names of the outputs, in their order.
-        destination: whether outputs are handed in to be written (destination-passing style).
+        outputs: names of the outputs, in their order; a function with parameters of these names is handed arrays to
+            write (destination-passing style).
     """
 
-    def __init__(
-        self, path: str, name: str, scalars: Mapping[str, Any], outputs: list[str], destination: bool = False
-    ) -> None:
+    def __init__(self, path: str, name: str, scalars: Mapping[str, Any], outputs: list[str]) -> None:
         self.function: Callable[..., Any] = getattr(load_file(path), name)
-        self.scalars, self.outputs, self.destination = dict(scalars), outputs, destination
+        self.scalars, self.outputs = dict(scalars), outputs
+        self.parameters = list(inspect.signature(self.function).parameters)
+        self.destination = set(outputs) <= set(self.parameters)
 
     def bind(self, arena: Arena) -> None:
         """Take the arena's memory as the inputs, and as outputs where these are handed in."""
         inputs = {n: tensor_of(arena, n) for n, field in arena.fields.items() if not field.is_output}
-        parameters = list(inspect.signature(self.function).parameters)
         values = {**inputs, **self.scalars}
-        self.given = {name: values[name] for name in parameters if name in values} or values
+        self.given = {name: values[name] for name in self.parameters if name in values} or values
         self.written = {n: torch.empty_like(tensor_of(arena, n)) for n in self.outputs} if self.destination else {}
 
     def call(self) -> Results:

@@ -6,9 +6,10 @@ The order: what the source shows, the laws, timed calls that are all judged, wha
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,8 +21,10 @@ from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import fields_from_text
 from attention_core.grading.conduct import Files, check_conduct, copy_submission, grader_files
 from attention_core.grading.draws import generator, new_secret
+from attention_core.grading.flashinfer import read_definition, write_solution
 from attention_core.grading.measure import ReferenceFailed, Run
 from attention_core.grading.player import Player
+from attention_core.grading.reference_stages import DefinitionStage, ModuleStage
 from attention_core.grading.results import Grade
 from attention_core.grading.rules import RULES, Refused
 from attention_core.grading.source import look_at_sources
@@ -30,6 +33,7 @@ from attention_core.grading.task import Task
 from attention_core.teaching.submissions import find_submissions
 
 Tell = Callable[[str], None]
+AnyStage = AttentionStage | ModuleStage | DefinitionStage
 FOLDER = "submission"
 """The name of the folder into which a submission is copied."""
 
@@ -50,7 +54,7 @@ def grade(
     """
     secret, started = secret or new_secret(), processor_time()
     found = Grade(submission.name, task.name, "accepted", seed=secret, settings=task.to_json())
-    files = grader_files(task.path)
+    files = grader_files(task.path, *([task.problem] if task.problem.is_file() else []))
     with TemporaryDirectory(prefix="attention-core-grade-") as place:
         try:
             target = prepare(submission, task, Path(place), found)
@@ -77,15 +81,34 @@ def prepare(submission: Path, task: Task, place: Path, found: Grade) -> str:
 
     Raises: Refused: the source shows a cheat.
     """
-    files = copy_submission(submission, place / FOLDER)
-    for finding in look_at_sources(place / FOLDER, files, task.forbid):
+    folder = place / FOLDER
+    if task.format == "flashinfer-bench" and submission.suffix == ".json":
+        files, file, function = write_solution(submission, folder)
+    else:
+        files, file, function = copy_submission(submission, folder), "", task.function
+    for finding in look_at_sources(folder, files, task.forbid):
         if finding.rule not in task.allow:
             raise Refused(finding.rule, str(finding))
-    one = find_submissions(place, task.function)[0]
+    if file:
+        return f"{FOLDER}/{file}:{function}"
+    one = find_submissions(place, function)[0]
     if one.path is None:
         found.verdict, found.reason = "error", one.problem
         return ""
-    return f"{one.path.relative_to(place)}:{task.function}"
+    return f"{one.path.relative_to(place)}:{function}"
+
+
+def make_stages(target: str, task: Task, place: Path, secret: str) -> Iterator[tuple[str, Callable[[], AnyStage]]]:
+    """What is timed, one after another: its name, and how it is set up."""
+    path, function = place / target.rpartition(":")[0], target.rpartition(":")[2]
+    if task.format == "kernelbench":
+        yield task.problem.stem, lambda: ModuleStage(task, path, place, secret)
+    elif task.format == "flashinfer-bench":
+        definition = read_definition(task.problem, task.axes, task.scalars)
+        sizes = " ".join(f"{name}={size}" for name, size in definition.axes.items())
+        yield f"{definition.name} {sizes}", lambda: DefinitionStage(task, definition, path, function, place, secret)
+    for workload in task.workloads:
+        yield workload.name(), partial(AttentionStage, task, workload, target, place, secret)
 
 
 def judge(
@@ -96,21 +119,25 @@ def judge(
 
     Raises: Refused.
     """
-    tell("the laws")
-    check_laws(target, task, place, found)
+    if task.format == "attention":
+        tell("the laws")
+        check_laws(target, task, place, found)
     if found.verdict != "accepted":
         return
     timings = []
-    for workload in task.workloads:
-        tell(workload.name())
-        with alone(), closing(AttentionStage(task, workload, target, place, found.seed)) as stage:
+    for name, make in make_stages(target, task, place, found.seed):
+        tell(name)
+        with alone(), closing(make()) as stage:
             try:
                 stage.open()
-                timings.append(asdict(Run(stage, workload.name(), task.seconds, tell).measure()))
+                timings.append(asdict(Run(stage, name, task.seconds, tell).measure()))
             except Refused as error:
                 raise better_name(error, stage.submission, task) from None
             check_process(stage.submission, task)
             check_conduct(stage.submission, files)
+            if blind := getattr(stage.truth, "blind", 0):
+                found.verdict = "incomplete"
+                found.reason = f"{blind} of the reference's answers cannot be told from zeros, their mean or a shift"
     found.timings = timings
     found.notes = [*found.notes, *speed_notes(timings)]
 
@@ -165,7 +192,8 @@ def check_process(player: Player, task: Task) -> None:
     Raises: Refused.
     """
     report: dict[str, Any] = player.ask("report")
-    inputs = [field for field in (player.arena.fields if player.arena else {}).values() if not field.is_output]
+    own = task.format == "attention"  # elsewhere an answer may be a view of its input, as a reshape is
+    inputs = [f for f in (player.arena.fields if own and player.arena else {}).values() if not f.is_output]
     checks = (
         ("forbidden_operator", [f"aten::{name} was called {n} times" for name, n in report["forbidden"].items()]),
         ("patches_modules", [f"{name} is another function now" for name in report["changes"]]),

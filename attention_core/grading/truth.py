@@ -56,10 +56,11 @@ def compare(name: str, got: Array, want: Array, bound: Array, index: tuple[npt.N
 
     Args: index, for each axis the places of these entries in the whole result.
     """
-    error = np.abs(got - want)
     with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.abs(got - want)
         ratio = np.where(error == 0, 0.0, error / bound)
-    ratio = np.where(np.isnan(got) | np.isnan(error), np.inf, ratio)
+    same = (got == want) | (np.isnan(got) & np.isnan(want))  # infinity is itself, and NaN where it should be
+    ratio = np.where(same, 0.0, np.where(np.isnan(ratio), np.inf, ratio))
     if not ratio.size:
         return Judged(0.0, "", 1.0)
     at = np.unravel_index(int(ratio.argmax()), ratio.shape)
@@ -172,12 +173,13 @@ def allowed_error(exact: Array, moved: Array, dtype: str) -> Array:
         return np.zeros_like(exact)
     axis: Any = {"axis": -1, "keepdims": True} if exact.ndim else {}
     size = np.abs(np.where(np.isfinite(exact), exact, 0.0)).max(**axis, initial=0.0) if exact.size else 0.0
-    largest = moved.max(**axis, initial=0.0) if exact.size else 0.0
+    largest = np.nan_to_num(moved, nan=0.0, posinf=0.0).max(**axis, initial=0.0) if exact.size else 0.0
     return np.array(np.broadcast_to(TIMES_MOVED * largest + ROUNDINGS * UNIT_ROUNDOFF[dtype] * size, exact.shape))
 
 
 def tells_wrong(exact: Array, allowed: Array) -> bool:
     """Whether what is allowed separates the right answer from zeros, from its mean, and from itself turned round."""
+    exact = np.where(np.isfinite(exact), exact, 0.0)
     if exact.size < 2:
         return bool((np.abs(exact) > SEPARATED * allowed).any())
     turned = np.roll(exact.reshape(-1), 1).reshape(exact.shape)

@@ -178,8 +178,8 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
     "attention_core.grading": (
         "arena rules forbidden watch draws truth",
         "source problems player task results",
-        "child conduct measure render_text",
-        "stages",
+        "child conduct flashinfer measure render_text",
+        "stages reference_stages",
         "run",
         "judge",
         "batch",

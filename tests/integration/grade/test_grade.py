@@ -53,14 +53,13 @@ def test_cheats_are_refused_by_what_they_do(tmp_path: Path, name: str) -> None:
     assert not found.timings and found.hint and found.seed
 
 
-def test_an_honest_submission_is_accepted_and_graded_again_by_its_seed(tmp_path: Path) -> None:
+def test_an_honest_submission_is_accepted_by_a_seed_that_is_given(tmp_path: Path) -> None:
     honest = next(each for each in HONEST if each.name == "own_buffers_by_shape")
-    found = graded(tmp_path, honest.name, honest.text)
+    found = graded(tmp_path, honest.name, honest.text, secret="0" * 32)
     assert (found.verdict, found.rule, found.reason) == ("accepted", "", "")
     [timing] = found.timings
     assert timing["calls"] >= 18 and 0 < timing["worst"] <= 1 and timing["seconds"] > 0
-    again = graded(tmp_path, honest.name, honest.text, secret=found.seed)
-    assert (again.seed, again.timings[0]["worst"] > 0) == (found.seed, True)
+    assert found.seed == "0" * 32
 
 
 def test_a_batch_with_a_table_and_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

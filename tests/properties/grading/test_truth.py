@@ -105,3 +105,12 @@ def test_zeros_are_wrong_however_small_the_answer() -> None:
     assert (np.abs(exact) > allowed_error(exact, exact * 1e-7, "float32")).all()
     assert tells_wrong(exact, allowed_error(exact, exact * 1e-7, "float32"))
     assert not tells_wrong(exact, np.full(3, 1e-2))
+
+
+def test_what_is_not_finite_must_be_so_in_both() -> None:
+    exact = {"out": np.array([[-np.inf, 1.0, np.nan]])}
+    moved = {"out": np.array([[np.nan, 1e-7, np.nan]])}
+    judge = ReferenceTruth({"out": "float32"})
+    assert not judge.judge({"out": exact["out"].astype("<f4")}, exact, moved).is_wrong
+    for wrong in ([[np.inf, 1.0, np.nan]], [[0.0, 1.0, np.nan]], [[-np.inf, np.nan, np.nan]], [[-np.inf, 1.0, 2.0]]):
+        assert judge.judge({"out": np.array(wrong, dtype="<f4")}, exact, moved).is_wrong
