@@ -23,10 +23,10 @@ COLUMNS = """| cheat | the whole grader | without a look at the source | and wit
 |---|---|---|---|---|
 """
 ABOUT = """Each cheat is graded three times: by the whole grader; by one that does not read the source, as an author who
-hides words would have it; and by one that asks a single law besides, so that what the timed calls see alone shows. A cell is
-the rule that refused it. *accepted* in a later column says that what is left of the cheat gains nothing there: every
-answer was right, and its time is the true one (a handler that never runs, a question that nobody answers), or that the
-laws alone could see it (sizes and numbers that are not timed).
+hides words would have it; and by one that asks a single law besides, so that what the timed calls see alone shows. A
+cell is the rule that refused it. *accepted* in a later column says that what is left of the cheat gains nothing there:
+every answer was right, and its time is the true one (a handler that never runs, a question that nobody answers), or
+that the laws alone could see it (sizes and numbers that are not timed).
 
 """
 
