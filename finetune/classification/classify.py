@@ -27,6 +27,7 @@ from finetune.classification.multitask import Joint, JointTrainer
 from finetune.classification.pretrained import Pretrained, load_pretrained, masked_lm_of
 from finetune.classification.scores import Tally, scores
 from finetune.data.collate import LabelledTexts, in_order
+from finetune.data.corpus import read_text
 from finetune.data.examples import Examples
 from finetune.data.masked_lm import MaskedTexts, read_unlabelled_texts
 from finetune.data.texts import encode
@@ -300,11 +301,14 @@ class Run:
             raise BadInput(f"{folder} cannot be made: {error.strerror}") from None
         path, text = folder / "run.json", json.dumps(self.identity(), indent=2) + "\n"
         if path.exists() and not self.config.overwrite_output_dir:
-            if path.read_text(encoding="utf-8") == text:
+            if read_text(path) == text:
                 return True
             raise BadInput(f"{folder} holds another run: give --overwrite_output_dir, or another --output_dir")
         for name in KEPT:
-            (folder / name).unlink(missing_ok=True)
+            try:
+                (folder / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise BadInput(f"{folder / name} cannot be removed: {error.strerror}") from None
         checkpoint.replace_file(path, text.encode())
         return False
 

@@ -5,8 +5,10 @@ A corpus has one document a line; a file of questions has `question<TAB>place` l
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from finetune.data.vocabulary import MASK, PAD
 from finetune.errors import BadInput
@@ -30,6 +32,24 @@ def read_text(path: str | Path) -> str:
             f"{path}, line {line}: not UTF-8 (byte 0x{raw[error.start]:02x}); save the file as UTF-8"
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_json_line(line: str, row: str) -> Any:
+    """The value of a line of JSON; `row` says where it stands. Raises: BadInput where it is not JSON, or not text.
+
+    Example:
+        >>> read_json_line('{"text": "fine"}', "a.jsonl, line 1")
+        {'text': 'fine'}
+    """
+    try:
+        value = json.loads(line)
+        if "\\" in line:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{row}: an escape from \\ud800 to \\udfff stands alone, which is half of a character") from None
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{row}: not valid JSON ({error})") from None
+    return value
 
 
 def documents(text: str, name: str = "the corpus") -> list[str]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from finetune.data.corpus import read_text
+from finetune.data.corpus import read_json_line, read_text
 from finetune.data.examples import Examples, together
 from finetune.data.splits import Splits, held_out, split
 from finetune.errors import BadInput
@@ -40,10 +39,7 @@ def read_boolq(path: str | Path) -> Examples:
         if not line.strip():
             continue
         row = f"{path}, line {number}"
-        try:
-            data = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"{row}: no JSON ({error})") from None
+        data = read_json_line(line, row)
         if not isinstance(data, dict):
             raise BadInput(f"{row}: should be an object with question, passage and answer")
         for name in ("question", "passage"):

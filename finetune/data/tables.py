@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.data.corpus import read_text
+from finetune.data.corpus import read_json_line, read_text
 from finetune.data.examples import Examples
 from finetune.data.labelled import SHARES, csv_rows
 from finetune.data.splits import Splits, held_out, split
@@ -97,10 +96,7 @@ def _json_rows(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if not line.strip():
             continue
         row = f"{path}, line {number}"
-        try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"{row}: not valid JSON ({error})") from None
+        fields = read_json_line(line, row)
         if not isinstance(fields, dict):
             raise BadInput(f"{row}: should be an object with a key for each column")
         yield row, fields

@@ -25,7 +25,7 @@ def jsonl(path: str | Path, after_step: int | None = None) -> Callable[[Mapping[
     kept = ""
     try:
         if after_step is not None and path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()  # a damaged line has no step
             kept = "".join(f"{line}\n" for line in lines if _step(line) <= after_step)
         path.write_text(kept, encoding="utf-8")
     except OSError as error:

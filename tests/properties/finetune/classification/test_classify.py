@@ -188,6 +188,18 @@ def test_a_folder_of_another_run_is_refused_and_overwritten_when_asked(world: Pa
         trained(world, tmp_path / "r", method="head", seed=1)
     other = trained(world, tmp_path / "r", method="head", seed=1, overwrite_output_dir=True)
     assert other.records != first.records
+    run = tmp_path / "r" / "run.json"
+    run.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadInput, match=r"run\.json, line 1: not UTF-8"):
+        trained(world, tmp_path / "r", method="head")
+    run.unlink()
+    run.mkdir()
+    with pytest.raises(BadInput, match=r"run\.json is a folder"):
+        trained(world, tmp_path / "r", method="head")
+    (tmp_path / "r" / "curves.png").unlink(missing_ok=True)
+    (tmp_path / "r" / "curves.png").mkdir()
+    with pytest.raises(BadInput, match=r"curves\.png cannot be removed"):
+        trained(world, tmp_path / "r", method="head", overwrite_output_dir=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cannot be made"):
         trained(world, tmp_path / "file" / "r", method="head")

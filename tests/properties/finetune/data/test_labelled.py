@@ -51,13 +51,14 @@ def test_yelp_in_both_of_its_forms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "text", "words"),
     [
-        (read_boolq, "{", "line 1: no JSON"),
+        (read_boolq, "{", "line 1: not valid JSON"),
         (read_boolq, "[1]", "line 1: should be an object"),
         (read_boolq, json.dumps(ROW) + "\n" + json.dumps({**ROW, "passage": 3}), "line 2: passage should be a string, got 3"),
         (read_boolq, json.dumps({**ROW, "answer": "yes"}), "line 1: answer should be true or false, got 'yes'"),
         (read_boolq, json.dumps({**ROW, "answer": 1}), "answer should be true or false, got 1"),
         (read_boolq, json.dumps({**ROW, "passage": " "}), "line 1: an empty text"),
-        (read_boolq, "[" * 100000, "line 1: no JSON"),
+        (read_boolq, json.dumps({**ROW, "passage": "half \ud800"}), "line 1: an escape from"),
+        (read_boolq, "[" * 100000, "line 1: not valid JSON"),
         (read_boolq, "\n", "holds no example"),
         (read_sst2, "1 fine\n2 odd\n", "line 2: label '2' is neither 0 nor 1"),
         (read_sst2, "1\n", "line 1: should be a label and a sentence, got '1'"),

@@ -66,6 +66,7 @@ def test_labels_are_texts_numbers_or_truth_values(tmp_path: Path) -> None:
         ("a.jsonl", '{"review": "a", "stars": 1.5}\n', "line 1: stars should be a text"),
         ("a.jsonl", "[1]\n", "line 1: should be an object"),
         ("a.jsonl", "{\n", "line 1: not valid JSON"),
+        ("a.jsonl", '{"review": "a \\udfff", "stars": 1}\n', "line 1: an escape from"),
     ],
 )  # fmt: skip
 def test_a_malformed_table_is_one_line(tmp_path: Path, name: str, text: str, words: str) -> None:

@@ -30,6 +30,9 @@ def test_records_are_lines_that_go_on_after_an_interruption(tmp_path: Path) -> N
     path.write_text(path.read_text() + '{"step": 3, "lo')  # cut short by a kill
     jsonl(path, after_step=3)({"step": 4})
     assert steps(path) == [1, 2, 3, 4]
+    path.write_bytes(path.read_bytes() + b'\xff\xfe{"step": 2}\n')  # damaged
+    jsonl(path, after_step=3)({"step": 4})
+    assert steps(path) == [1, 2, 3, 4]
     jsonl(path)({"step": 1})
     assert steps(path) == [1]
 
