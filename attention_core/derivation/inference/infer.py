@@ -22,6 +22,7 @@ from attention_core.derivation.inference.constraints import (
     is_capital,
     typographic_hint,
 )
+from attention_core.derivation.inference.described import Described, nearest
 from attention_core.derivation.inference.opaque import (
     Opaque,
     add_missing_index,
@@ -89,8 +90,8 @@ class _Reading:
 class Inference:
     """Infers declarations in one document."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self.blocks = blocks
+    def __init__(self, blocks: Sequence[Block], described: Sequence[Described] = ()) -> None:
+        self.blocks, self.described = blocks, described
         self.domains = written_domains(blocks)
         self.parsed: dict[int, list[DisplayStatement]] = {}
         self.letters: set[str] | None = None
@@ -206,6 +207,7 @@ class Inference:
         """Symbols with what they are read as, sizes first."""
         context = builder.context
         self.write_domains(builder, line)
+        self.take_descriptions(builder, line)
         for base, last in builder.usage.runs.items():
             builder.size(last, rf"{base}_1, \dots, {base}_{last}")
             builder.solver.extents.join(builder.solver.extents.of(Size.symbol(last)), builder.extent(base, 0))
@@ -225,6 +227,18 @@ class Inference:
         for name in sorted(sizes - set(context.symbols) - done):
             yield Symbol(name, "size", line, context.level), rf"{name} \in \mathbb{{N}} (a number of rows or columns)"
         yield from sorted(found, key=lambda one: (one[0].kind != "size", one[0].kind == "index"))
+
+    def take_descriptions(self, builder: Builder, line: int) -> None:
+        """Take over which symbols are matrices, square ones or vectors by the words above a line."""
+        extents = builder.solver.extents
+        for name, one in nearest(self.described, line).items():
+            if name in builder.context.symbols:
+                continue
+            rows = extents.fresh()
+            cols = rows if one.is_square else extents.fresh() if one.is_matrix else extents.of(ONE)
+            extents.plural |= {extents.find(rows), extents.find(cols)} if one.is_matrix else {extents.find(rows)}
+            if builder.solver.set_array(builder.symbol(name), rows, cols):
+                builder.hints.setdefault(name, []).append(Hint(9, "written", f"line {one.line} says so"))
 
     def write_domains(self, builder: Builder, line: int) -> None:
         """Take over what sentences say with `\\in`: the nearest above a line, else the first below."""

@@ -8,8 +8,11 @@ What is read must be understood to the last word that could restrict a symbol; e
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Paragraph, Sentence, sentences_of
+from attention_core.derivation.inference.described import Described
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.properties import PROPERTIES
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
@@ -237,6 +240,21 @@ def _commit(context: Context, text: str, line: int) -> list[Hypothesis] | None:
     context.symbols, context.dropped, context.broadcast = trial.symbols, trial.dropped, trial.broadcast
     context.understood += trial.understood
     return fresh
+
+
+def assume_descriptions(context: Context, described: Mapping[str, Described]) -> None:
+    """Assume what words say of symbols whose shapes were inferred: "Let $A$ be a symmetric matrix".
+
+    Args:
+        context: What is declared and inferred; hypotheses are added to it.
+        described: For each name what is said of it.
+    """
+    for name, one in described.items():
+        symbol = context.symbols.get(name)
+        if symbol is None or name not in context.inferred or context.described.get(name) is symbol:
+            continue
+        context.described[name] = symbol
+        context.hypotheses += _commit(context, replace(one, names=(name,)).text, one.line) or []
 
 
 def unread_declaration(context: Context, paragraph: Paragraph) -> Caveat:

@@ -12,12 +12,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from attention_core.derivation.document.blocks import Block, Paragraph
+from attention_core.derivation.document.blocks import Block, Display, Paragraph
+from attention_core.derivation.inference.described import SQUARE, Described
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
-from attention_core.derivation.words.paragraphs import cut_at_commas, says_domain
+from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration, says_domain
 
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 _F = r"\x00\d+\x00"  # a formula
@@ -52,11 +53,6 @@ _ENTRIES = re.compile(
     r"(?:\\right)?[)\]]\s*(?:\^\s*\{?\s*\\(?:top|intercal)\s*\}?)?\s*$"
 )
 _TO_GIVEN = re.compile(r"^(\s*)(?:Consider|Take|Fix|Pick|Choose)(?:\s+(?:now|again|first|next))?(?=\s)")
-_SQUARE = re.compile(
-    r"\b(?:square|symmetric|skew|antisymmetric|orthogonal|invertible|nonsingular|non-singular|definite|semidefinite|"
-    r"diagonal|triangular|idempotent|permutation|projection|identity)\b",
-    re.IGNORECASE,
-)
 
 
 _MEMBERS = re.compile(
@@ -92,6 +88,72 @@ def spell_out(blocks: Sequence[Block], words: bool = True) -> list[Block]:
         else:
             out.append(replace(block, text=_rewrite(block.text, words=False)))
     return out
+
+
+_UNSIZED = re.compile(
+    rf"{_GROUP}\s+(?:both\s+|each\s+|all\s+)?be\s+(?P<phrase>{_WORDS}{{0,5}}?(?:matrix|matrices|vectors?))"
+    r"(?=\s*(?:[.,;:]|and\b|$))(?:\s*,?\s*and(?=\s))?"
+)
+
+
+def take_descriptions(blocks: Sequence[Block]) -> tuple[list[Block], list[Described]]:
+    r"""Take from declarations what they say of symbols without a size, for where their shapes are inferred.
+
+    Args:
+        blocks: The blocks of a document, their domains spelled out.
+
+    Returns:
+        The blocks without these words, and what they say.
+
+    Example:
+        >>> take_descriptions([Paragraph(1, r"Let $A$ be a symmetric matrix and $x \in \mathbb{R}^n$.")])[1]
+        [Described(line=1, names=('A',), phrase='a symmetric matrix')]
+    """
+    formulas = [one for b in blocks if isinstance(b, Paragraph) for one in _FORMULA.findall(b.text)]
+    displays = [b.text for b in blocks if isinstance(b, Display)]
+    found: list[Described] = []
+    out: list[Block] = []
+    for block in blocks:
+        declares = isinstance(block, Paragraph) and is_declaration(block)
+        out.append(_without_descriptions(block, formulas, displays, found) if declares else block)
+    return out, found
+
+
+def _without_descriptions(
+    block: Block, formulas: Sequence[str], displays: Sequence[str], found: list[Described]
+) -> Block:
+    own: list[str] = []
+
+    def mask(match: re.Match[str]) -> str:
+        own.append(match[1])
+        return f"\0{len(own) - 1}\0"
+
+    def take(match: re.Match[str]) -> str:
+        group = ", ".join(own[int(one)] for one in re.findall(r"\x00(\d+)\x00", match["group"]))
+        names = _plain_names(group)
+        known = any(_is_declared(name, formulas, displays) for name in names)
+        if not names or known or _OTHER.search(match["phrase"]):
+            return match[0]
+        phrase = " ".join(match["phrase"].split())
+        found.append(Described(block.line + masked[: match.start()].count("\n"), names, phrase))
+        return "\n" * match[0].count("\n")
+
+    masked = _FORMULA.sub(mask, block.text)
+    text = re.sub(r"\x00(\d+)\x00", lambda match: f"${own[int(match[1])]}$", _UNSIZED.sub(take, masked))
+    return replace(block, text=text)
+
+
+def _plain_names(group: str) -> tuple[str, ...]:
+    """The names of a list of plain letters, none if anything else stands in it."""
+    names = tuple(one.strip() for one in group.split(","))
+    return names if all(re.fullmatch(r"[A-Za-z]|\\[A-Za-z]+", one) for one in names) else ()
+
+
+def _is_declared(name: str, formulas: Sequence[str], displays: Sequence[str]) -> bool:
+    """Whether a formula says where a symbol lives or what it is; in a display `=` may be a claim."""
+    start = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])\s*(?:,[^=]*?)?"
+    lives = rf"{start}(?:\\in\b|\\sim\b|:=)"
+    return any(re.search(lives, one) for one in displays) or any(re.search(rf"{lives}|{start}=", f) for f in formulas)
 
 
 def _paragraphs(block: Paragraph) -> list[Block]:
@@ -200,7 +262,7 @@ def _space(parts: dict[str, str | None], words: str, formulas: list[str]) -> str
         row = bool(re.search(r"\brow\b", words))
         sides = ["1", *sides] if row and len(sides) == 1 else sides
     elif len(sides) == 1:
-        if not parts.get("of") and not (parts.get("dim") and _SQUARE.search(words)):
+        if not parts.get("of") and not (parts.get("dim") and SQUARE.search(words)):
             return ""
         sides = [*sides, *sides]
     extent = r" \times ".join(sides)

@@ -11,13 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph, sentences_of
+from attention_core.derivation.document.display import DisplayStatement
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
+from attention_core.derivation.inference.described import nearest
 from attention_core.derivation.inference.infer import Inference
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.premises import (
+    assume_descriptions,
     later,
     read_behind,
     read_prose,
@@ -45,12 +48,13 @@ from attention_core.derivation.reading.scope_words import (
     words_of_the_whole,
 )
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current
-from attention_core.derivation.reading.spelled_domains import spell_out
+from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.step import Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
 from attention_core.derivation.words.phrase_patterns import is_title
+from attention_core.derivation.words.vocabulary import PROPERTY
 
 
 def steps_of(
@@ -75,7 +79,8 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
     blocks = spell_out(complete_displays(blocks) if infer else blocks, words=infer)
-    inference = Inference(blocks) if infer else None
+    blocks, described = take_descriptions(blocks) if infer else (blocks, [])
+    inference = Inference(blocks, described) if infer else None
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
     for place in range(len(blocks)):
@@ -139,6 +144,7 @@ class _Walk:
             return
         self.last, self.around_next = [], []
         declaring, rest = split_paragraph(block, leads)
+        self.context.caveats += self.described_in(block)
         if declaring is not None:
             self.out += _declare(self.context, declaring, self.inference is not None)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
@@ -148,6 +154,16 @@ class _Walk:
                 lasting, self.around_next = words_of_paragraph(self.context, part, leads, behind)
                 self.context.caveats += lasting
         self.around_next += self.reasons(block) if leads else []
+
+    def described_in(self, block: Paragraph) -> list[Caveat]:
+        """What a paragraph says of symbols without a size: where these are declared otherwise, it is not assumed."""
+        lines = range(block.line, block.line + block.text.count("\n") + 1)
+        described = () if self.inference is None else self.inference.described
+        return [
+            Caveat(one.line, f"{', '.join(f'${name}$' for name in one.names)} be {one.phrase}", self.context.level,
+                   frozenset(one.names), plain=True)
+            for one in described if one.line in lines and PROPERTY.search(one.phrase)
+        ]  # fmt: skip
 
     def reasons(self, block: Paragraph, only: int | None = None) -> list[Caveat]:
         """What the reasons in a paragraph leave open, of its first sentences."""
@@ -241,7 +257,13 @@ class _Walk:
         inference = self.inference
         if inference is None:
             return None
-        return lambda context, statement, left, alone: inference.supply(context, place, statement, left, alone)
+
+        def supply(context: Context, statement: DisplayStatement, left: bool, alone: bool) -> DisplayStatement:
+            written = inference.supply(context, place, statement, left, alone)
+            assume_descriptions(context, nearest(inference.described, statement.line))
+            return written
+
+        return supply
 
     def find_restricting(self, place: int) -> list[Step]:
         """The steps of the last display that read as hypotheses; they are marked."""

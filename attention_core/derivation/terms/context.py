@@ -118,6 +118,7 @@ class Context:
     applied: int = 0  # how often functions of the document have been applied in the step that is read
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
     inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
+    described: dict[str, Symbol] = field(default_factory=dict)  # of whom what words say of them is assumed
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:
@@ -126,6 +127,7 @@ class Context:
         later = self.same, list(self.caveats), self.readings
         found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
+        found.described = dict(self.described)
         return found
 
     def heading(self, level: int) -> None:

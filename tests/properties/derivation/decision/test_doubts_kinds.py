@@ -16,7 +16,6 @@ def last(words: str, display: str) -> StepReport:
 @pytest.mark.parametrize(
     ("words", "display"),
     [
-        ("Let $a$ and $b$ be matrices.", "a b = b a"),
         ("Let $x \\in \\mathbb{C}$.", "|x|^2 = x^2"),
         ("# Products of matrices a and b", "a b = b a"),
         ("Here a star is convolution with a shift, which does not commute.", "a * b = b * a"),

@@ -124,3 +124,35 @@ def test_the_members_of_a_family_are_declared_by_one_of_them(family: str) -> Non
 def test_a_size_that_differs_from_member_to_member_is_not_read_as_one(said: str) -> None:
     first = check_document(f"# A\n\nLet {said}.\n\n$$ 1 = 1 $$\n", infer=True).steps[0]
     assert str(first.verdict) == "UNREADABLE"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "formula"),
+    [
+        (r"Let $A$ be a symmetric matrix.", r"A = A^\top"),
+        (r"Let $A$ be an orthogonal matrix.", r"A^\top A = I"),
+        (r"Let $A$ be a square matrix.", r"\operatorname{tr}(A) = \operatorname{tr}(A^\top)"),
+        (r"Let $u$ be a unit vector.", r"u^\top u = 1"),
+        (r"Let $p$ be a probability vector.", r"\sum_{i=1}^n p_i = 1"),
+        (r"Let $A$ and $B$ be symmetric matrices.", r"(AB)^\top = BA"),
+        (r"Let $A$ be a symmetric matrix and $x \in \mathbb{R}^n$. Hence", r"x^\top A x = x^\top A^\top x"),
+    ],
+)
+def test_words_without_a_size_hold_where_the_shape_is_inferred(sentence: str, formula: str) -> None:
+    step = last_step(sentence, formula)
+    assert step.verdict in GOOD and "read as: " in step.evidence.text, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "formula"),
+    [
+        (r"Let $A$ be a matrix. Hence", r"A = A^\top"),
+        (r"Let $a$ and $b$ be matrices.", "a b = b a"),
+        (r"Let $A$ be a rotation matrix. Hence", r"\det(A) = 1"),
+        (r"Let $A$ be a complex matrix. Hence", r"(A^\top)^\top = A"),
+        (r"Let $A$ be a diagonal matrix. Let $A = B + C$. Hence", r"A = A^\top"),
+    ],
+)
+def test_an_inferred_shape_refutes_nothing_and_other_words_accept_nothing(sentence: str, formula: str) -> None:
+    step = last_step(sentence, formula)
+    assert str(step.verdict) == "UNDECIDED", step.evidence.text
