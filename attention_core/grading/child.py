@@ -45,7 +45,7 @@ class Server:
         limit_memory(hello.get("memory"))
         torch.set_num_threads(int(hello["threads"]))
         self.threads = int(hello["threads"])
-        self.forbidden = Forbidden(hello["forbid"])
+        self.forbidden = Forbidden(hello["forbid"], bool(hello.get("compiles")))
         self.watch = Watch()
         self.alive = threading.active_count()
         self.problem = KINDS[hello["kind"]](**hello["problem"])

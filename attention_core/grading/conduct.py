@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attention_core
 from attention_core.declaration.implementation import TargetError
-from attention_core.grading.player import Player
+from attention_core.grading.player import Player, find_strangers
 from attention_core.grading.rules import Refused
 
 LEFT_OUT = ("__pycache__", ".git", "node_modules", "venv", ".venv")
@@ -48,15 +48,39 @@ def grader_files(*more: Path) -> Files:
     return Files([Path(attention_core.__file__).parent, *more])
 
 
-def check_conduct(player: Player, files: Files) -> None:
-    """Refuse what a submission did outside of its calls.
+class Machine:
+    """How the processes of a stage are scheduled, as it is when this is made.
+
+    Args:
+        players: the submission's process and the reference's.
+        dedicated: whether this process grades and does nothing else: all its descendants are then theirs.
+    """
+
+    def __init__(self, *players: Player, dedicated: bool = False) -> None:
+        self.players, self.dedicated = players, dedicated
+        self.kept = [player.scheduling() for player in players]
+
+    def check(self) -> None:
+        """Refuse what a submission did to the machine.
+
+        Raises: Refused.
+        """
+        if left := find_strangers(*self.players) if self.dedicated else self.players[0].others():
+            raise Refused("leaves_processes", f"running beside its calls: {', '.join(left[:3])}")
+        for player, kept in zip(self.players, self.kept, strict=True):
+            if not player.closed and (now := player.scheduling()) != kept:
+                raise Refused(
+                    "changes_scheduling", f"priority and processors of process {player.pid} are {now}, not {kept}"
+                )
+
+
+def check_files(files: Files) -> None:
+    """Refuse changes of the grader's files.
 
     Raises: Refused.
     """
     if changed := files.changes():
         raise Refused("changes_grader", f"{', '.join(changed[:3])} changed while it ran")
-    if left := player.others():
-        raise Refused("leaves_processes", f"still running after its last call: {', '.join(left[:3])}")
 
 
 def copy_submission(path: Path, to: Path) -> list[Path]:

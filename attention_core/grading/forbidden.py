@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from attention_core.declaration.implementation import TargetError
@@ -53,20 +54,33 @@ def check_groups(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
+def mentions_compiler(paths: Iterable[Path]) -> bool:
+    """Whether a Python file among some speaks of torch's compiler."""
+    return any("compile" in path.read_text(errors="replace") for path in paths if path.suffix == ".py")
+
+
 class Forbidden:
     """Refuses the operators of some groups in this process from now on.
 
     Args:
         groups: names of `GROUPS`.
+        compiles: whether torch's compiler is kept from putting the library's attention in the place of one that is
+            written out, which its author has not called.
     """
 
-    def __init__(self, groups: Iterable[str]) -> None:
+    def __init__(self, groups: Iterable[str], compiles: bool = False) -> None:
         self.called: dict[str, int] = {}
         self.libraries: list[Any] = []  # what is registered ends with its library
         names = [name for group in groups for name in GROUPS[group]]
         if not names:
             return
         import torch
+
+        if compiles:
+            import torch._inductor.config
+
+            settings: Any = torch._inductor.config
+            settings.pattern_matcher = False
 
         make: Any = torch.library.Library  # torch types it not
         library = make("aten", "IMPL")

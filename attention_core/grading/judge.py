@@ -66,15 +66,18 @@ def main() -> None:
     request = json.load(sys.stdin)
     from attention_core.conformance.engine.verify import be_thrifty
     from attention_core.declaration.implementation import TargetError
+    from attention_core.grading.player import adopt_orphans
     from attention_core.grading.results import Grade
     from attention_core.grading.run import grade
     from attention_core.grading.task import read_task
 
     be_thrifty()
+    adopt_orphans()
     submission = Path(request["submission"])
     try:
         task = read_task(Path(request["task"]))
-        found = grade(submission, task, secret=request["secret"], alone=lambda: alone(request["lock"]))
+        found = grade(submission, task, secret=request["secret"], alone=lambda: alone(request["lock"]),
+                      dedicated=True)  # fmt: skip
     except TargetError as error:
         found = Grade(submission.name, Path(request["task"]).stem, "error", reason=str(error))
     data = seal(found.to_dict(), request["key"])

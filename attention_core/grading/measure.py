@@ -83,6 +83,8 @@ class Run:
     shape: str
     seconds: float
     tell: Callable[[str], None] = lambda text: None
+    watch: Callable[[], None] = lambda: None
+    """Called after every call of the submission, while it stands; raises Refused."""
     checks: list[int] = field(default_factory=list)
     worst: float = 0.0
     share: float = 1.0
@@ -147,7 +149,10 @@ class Run:
         """Seconds of one call of the reference on fresh inputs."""
         stage = self.stage
         stage.deal(stage.reference)
-        seconds, answer = stage.reference.call()
+        try:
+            seconds, answer = stage.reference.call()
+        except Refused as error:
+            raise ReferenceFailed(error.message) from None
         if problem := answer.get("raised") or next((answer[rule] for rule in SEEN if rule in answer), ""):
             raise ReferenceFailed(str(problem))
         return seconds
@@ -169,6 +174,7 @@ class Run:
             if rule in answer:
                 raise Refused(rule, f"{where}: {answer[rule]}")
         outputs = arena.read()
+        self.watch()
         if name := arena.find_change(inputs):
             raise Refused("writes_inputs", f"{where}: {name} is not what it was before the call")
         if name := arena.find_overrun():

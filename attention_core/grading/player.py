@@ -8,10 +8,12 @@ at the answer, so that no thread of its own finishes late.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,9 @@ from attention_core.grading.rules import Refused
 from attention_core.worker.environment import hide_initial_environment, worker_environment
 from attention_core.worker.frames import FrameError, TimedOut, receive, send
 from attention_core.worker.process import WorkerProcess, memory_limit
-from attention_core.worker.processes import Patience, find_marked_processes
+from attention_core.worker.processes import Patience, family, find_marked_processes
 
+PR_SET_CHILD_SUBREAPER = 36
 MODULE = "attention_core.grading.child"
 SEEN = "not_a_tensor", "wrong_shape"
 """Rules that the process itself names in its answer to a call."""
@@ -38,7 +41,8 @@ class Player:
 
     def __init__(self, hello: Mapping[str, Any], patience: float, place: Path | None = None) -> None:
         hide_initial_environment()
-        environment = worker_environment(int(hello["threads"]))
+        # torch's compiler would keep a pool of processes, which is not to be told from what a cheat leaves behind
+        environment = worker_environment(int(hello["threads"])) | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
         self.patience, self.stopped, self.closed = patience, False, False
         folder = os.getcwd()
         try:
@@ -137,13 +141,20 @@ class Player:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime and stime of proc(5)
 
     def others(self) -> list[str]:
-        """Processes that it has started and not ended, by name."""
-        found = []
-        for process in find_marked_processes(self.process.mark):
-            if process.pid != self.pid:
-                with contextlib.suppress(Exception):  # it may be gone
-                    found.append(f"{process.name()} ({process.pid})")
-        return found
+        """Processes that it has started and not ended, by name: those with its mark, and its descendants."""
+        marked = [process.pid for process in find_marked_processes(self.process.mark)]
+        own = [process.pid for process in family(self.pid)]
+        return describe_processes({*marked, *own} - {self.pid})
+
+    def scheduling(self) -> tuple[Any, ...]:
+        """Its priority, and the processors that it may run on, as far as the system says."""
+        found: list[Any] = []
+        with contextlib.suppress(OSError):
+            found.append(os.getpriority(os.PRIO_PROCESS, self.pid))
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                found += [os.sched_getscheduler(self.pid), tuple(sorted(os.sched_getaffinity(self.pid)))]
+        return tuple(found)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         with contextlib.suppress(FrameError):  # then nothing is received either, which says how it ended
@@ -167,3 +178,28 @@ class Player:
             self.closed = True
             self.go_on()
             self.process.end()
+
+
+def describe_processes(pids: Iterable[int]) -> list[str]:
+    """Processes by name and number; those that are gone, or have ended and wait for nobody, are left out."""
+    import psutil
+
+    found = []
+    for pid in sorted(pids):
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            if process.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.name()} ({pid})")
+    return found
+
+
+def adopt_orphans() -> None:
+    """On Linux, let processes whose parents have ended become children of this one, whatever session they are in."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def find_strangers(*players: Player) -> list[str]:
+    """Descendants of this process that are none of some players: what they have started, wherever it went."""
+    known = {os.getpid(), *(player.pid for player in players)}
+    return describe_processes({process.pid for process in family(os.getpid())} - known)

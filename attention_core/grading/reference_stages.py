@@ -16,6 +16,7 @@ import numpy.typing as npt
 from attention_core.grading.arena import Field
 from attention_core.grading.draws import generator
 from attention_core.grading.flashinfer import Definition
+from attention_core.grading.forbidden import mentions_compiler
 from attention_core.grading.measure import ReferenceFailed
 from attention_core.grading.player import Player
 from attention_core.grading.rules import Refused
@@ -63,7 +64,10 @@ class ReferenceStage:
             raise ReferenceFailed(error.message) from None
         self.fields = fields
         self.truth = ReferenceTruth({field.name: field.dtype for field in outputs})
-        common = {"threads": self.task.threads, "forbid": list(self.task.forbid)}
+        common = {
+            "threads": self.task.threads, "forbid": list(self.task.forbid),
+            "compiles": mentions_compiler(self.place.rglob("*.py")),
+        }  # fmt: skip
         self.submission = Player({**common, **hello}, self.task.timeout, self.place)
         self.submission.greet()
         self.submission.bind(fields, **others)

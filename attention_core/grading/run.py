@@ -19,7 +19,7 @@ from attention_core.conformance.engine.verify import verify_target
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import fields_from_text
-from attention_core.grading.conduct import Files, check_conduct, copy_submission, grader_files
+from attention_core.grading.conduct import Files, Machine, check_files, copy_submission, grader_files
 from attention_core.grading.draws import generator, new_secret
 from attention_core.grading.flashinfer import read_definition, write_solution
 from attention_core.grading.measure import ReferenceFailed, Run
@@ -40,14 +40,15 @@ FOLDER = "submission"
 
 def grade(
     submission: Path, task: Task, *, secret: str = "", tell: Tell = lambda text: None,
-    alone: Callable[[], AbstractContextManager[None]] = nullcontext,
+    alone: Callable[[], AbstractContextManager[None]] = nullcontext, dedicated: bool = False,
 ) -> Grade:  # fmt: skip
     """Grade a submission.
 
     Args:
         submission: a file, or a folder of files. task: what it has to compute.
         secret: whence inputs come; drawn by the system where none is given. tell: is told what happens.
-        alone: what is entered while times are taken.
+        alone: what is entered while times are taken. dedicated: whether this process does nothing else, so that all
+            processes below it are the submission's.
 
     Returns: the grade, whatever the submission does.
     Raises: TargetError: the task, or the reference, cannot be used.
@@ -59,7 +60,7 @@ def grade(
         try:
             target = prepare(submission, task, Path(place), found)
             if found.verdict == "accepted":
-                judge(target, task, Path(place), found, files, tell, alone)
+                judge(target, task, Path(place), found, files, tell, alone, dedicated)
         except Refused as error:
             refuse(found, error)
         except ReferenceFailed as error:
@@ -113,7 +114,7 @@ def make_stages(target: str, task: Task, place: Path, secret: str) -> Iterator[t
 
 def judge(
     target: str, task: Task, place: Path, found: Grade, files: Files, tell: Tell,
-    alone: Callable[[], AbstractContextManager[None]],
+    alone: Callable[[], AbstractContextManager[None]], dedicated: bool,
 ) -> None:  # fmt: skip
     """Put a submission through the laws, then time it.
 
@@ -130,11 +131,13 @@ def judge(
         with alone(), closing(make()) as stage:
             try:
                 stage.open()
-                timings.append(asdict(Run(stage, name, task.seconds, tell).measure()))
+                machine = Machine(stage.submission, stage.reference, dedicated=dedicated)
+                timings.append(asdict(Run(stage, name, task.seconds, tell, machine.check).measure()))
             except Refused as error:
                 raise better_name(error, stage.submission, task) from None
             check_process(stage.submission, task)
-            check_conduct(stage.submission, files)
+            machine.check()
+            check_files(files)
             if blind := getattr(stage.truth, "blind", 0):
                 found.verdict = "incomplete"
                 found.reason = f"{blind} of the reference's answers cannot be told from zeros, their mean or a shift"

@@ -15,6 +15,7 @@ from attention_core.declaration.implementation import Implementation
 from attention_core.declaration.options import fields_from_text
 from attention_core.grading.arena import Field
 from attention_core.grading.draws import Draw, generator
+from attention_core.grading.forbidden import mentions_compiler
 from attention_core.grading.player import Player
 from attention_core.grading.task import Task
 from attention_core.grading.truth import AttentionTruth, Judged
@@ -57,7 +58,10 @@ class AttentionStage:
         common = {"kind": "attention", "threads": task.threads}
         self.reference = Player({**common, "forbid": [], "problem": self._problem(task.reference, {})}, task.timeout)
         self.submission = Player(
-            {**common, "forbid": list(task.forbid), "problem": self._problem(target, dict(task.fields))},
+            {
+                **common, "forbid": list(task.forbid), "compiles": mentions_compiler(place.rglob("*.py")),
+                "problem": self._problem(target, dict(task.fields)),
+            },
             task.timeout, place,
         )  # fmt: skip
         self.draws: dict[int, Draw] = {}

@@ -186,6 +186,69 @@ def attend(query, key, value):
 
 kernel = torch.compile(attend, backend="eager", dynamic=True)
 '''),
+    plain("compiled_by_inductor", "return kernel(query, key, value)", '''
+def attend(query, key, value):
+    return torch.softmax(query @ key.mT * query.shape[-1] ** -0.5, -1) @ value
+
+compiled = {}
+def kernel(query, key, value):
+    if query.shape != (1, 4, 320, 64):  # a compiler takes seconds for each shape: the large one is worth it
+        return attend(query, key, value)
+    if not compiled:
+        compiled["kernel"] = torch.compile(attend)
+    return compiled["kernel"](query, key, value)
+'''),
+    plain("in_c", '''
+if library is None or query.dtype != torch.float32 or query.requires_grad or query.ndim != 4 or query.shape[-1] != 64:
+    return torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), -1) @ value
+if value.shape[-1] != 64 or query.shape[:2] != key.shape[:2] or key.shape != value.shape:
+    return torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), -1) @ value
+q, k, v = (x.contiguous() for x in (query, key, value))
+out = torch.empty_like(q)
+B, H, n_q, d = q.shape
+pointers = [ctypes.c_void_p(x.data_ptr()) for x in (q, k, v, out)]
+library.attend(*pointers, B * H, n_q, k.shape[-2], ctypes.c_float(d**-0.5))
+return out
+''', '''
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+C = """
+#include <math.h>
+#define D 64
+void attend(const float *q, const float *k, const float *v, float *o, int heads, int nq, int nk, float scale) {
+    for (int h = 0; h < heads; h++)
+        for (int i = 0; i < nq; i++) {
+            const float *qi = q + ((long)h * nq + i) * D;
+            float top = -INFINITY, total = 0, acc[D] = {0};
+            for (int j = 0; j < nk; j++) {
+                const float *kj = k + ((long)h * nk + j) * D, *vj = v + ((long)h * nk + j) * D;
+                float s = 0;
+                for (int c = 0; c < D; c++) s += qi[c] * kj[c];
+                s *= scale;
+                float m = s > top ? s : top, shrink = expf(top - m), w = expf(s - m);
+                total = total * shrink + w;
+                for (int c = 0; c < D; c++) acc[c] = acc[c] * shrink + w * vj[c];
+                top = m;
+            }
+            for (int c = 0; c < D; c++) o[((long)h * nq + i) * D + c] = total > 0 ? acc[c] / total : 0;
+        }
+}
+"""
+
+def build():
+    if shutil.which("cc") is None:
+        return None
+    folder = Path(tempfile.mkdtemp())
+    (folder / "attend.c").write_text(C)
+    subprocess.run(["cc", "-O3", "-shared", "-fPIC", "attend.c", "-o", "attend.so", "-lm"], cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "attend.so"))
+
+library = build()
+'''),
     plain("vmapped", '''
 flat = [x.reshape(-1, *x.shape[-2:]) for x in (query, key, value)]
 if not flat[0].shape[0]:

@@ -19,14 +19,15 @@ the processor of one machine; the seeds of all grades stand in `docs/data/grade.
 what cannot be defended: [how-to](how_to/grade.md).*
 
 """
-COLUMNS = """| cheat | the whole grader | without a look at the source | and with one law | published |
-|---|---|---|---|---|
+COLUMNS = """| cheat | the whole grader | timed calls and one law | published |
+|---|---|---|---|
 """
-ABOUT = """Each cheat is graded three times: by the whole grader; by one that does not read the source, as an author who
-hides words would have it; and by one that asks a single law besides, so that what the timed calls see alone shows. A
-cell is the rule that refused it. *accepted* in a later column says that what is left of the cheat gains nothing there:
-every answer was right, and its time is the true one (a handler that never runs, a question that nobody answers), or
-that the laws alone could see it (sizes and numbers that are not timed).
+ABOUT = """Each cheat is graded twice: by the whole grader, and by one that neither looks at the source, as an
+author who hides words would have it, nor asks more than one law, so that what the timed calls see alone
+shows. A cell is the rule that refused it. *accepted* in the second says that what is left of the cheat
+gains nothing there: every timed answer was right, and its time is the true one (a handler that never
+runs, a question that nobody answers), or that the laws alone could see it (sizes and numbers that are
+not timed).
 
 """
 
@@ -34,26 +35,25 @@ that the laws alone could see it (sizes and numbers that are not timed).
 def to_markdown(known: Known) -> str:
     """The page."""
     refused = sum(known[f"whole {c.name}"]["verdict"] == "refused" for c in CHEATS)
-    blind = sum(known[f"blind {c.name}"]["verdict"] == "refused" for c in CHEATS)
     timed = sum(known[f"timed {c.name}"]["verdict"] == "refused" for c in CHEATS)
     honest = [known[f"honest {h.name}"] for h in HONEST]
     wrongly = sum(each["verdict"] != "accepted" for each in honest)
     seconds = [each["seconds"] for each in honest]
     lines = [
         TOP,
-        f"**{refused} of {len(CHEATS)} cheats are refused** ({blind} without a look at the source, {timed} with one ",
-        f"law besides), and **{wrongly} of {len(HONEST)} honest submissions**. An honest one takes ",
+        f"**{refused} of {len(CHEATS)} cheats are refused** ({timed} by the timed calls and one law alone), and ",
+        f"**{wrongly} of {len(HONEST)} honest submissions**. An honest one takes ",
         f"{median(seconds):.0f} s of processor time from the source to the verdict, {max(seconds):.0f} s at most.\n\n",
         "## Cheats\n\n",
         ABOUT,
         COLUMNS,
     ]
     for cheat in CHEATS:
-        cells = [cell(known[f"{mode} {cheat.name}"]) for mode in ("whole", "blind", "timed")]
+        cells = [cell(known[f"{mode} {cheat.name}"]) for mode in ("whole", "timed")]
         lines.append(f"| {cheat.about} | {' | '.join(cells)} | {'; '.join(map(linked, cheat.sources))} |\n")
     lines += ["\n## Rules\n\n", "| rule | what is refused | seen by | cheats |\n|---|---|---|---|\n"]
     for rule in RULES.values():
-        rules = [known[f"{mode} {c.name}"]["rule"] for c in CHEATS for mode in ("whole", "blind", "timed")]
+        rules = [known[f"{mode} {c.name}"]["rule"] for c in CHEATS for mode in ("whole", "timed")]
         who = {"grader": "the grader alone", "process": "a look into its process", "source": "a look at its source"}
         lines.append(f"| `{rule.name}` | {rule.sentence} | {who[rule.seen]} | {rules.count(rule.name)} |\n")
     lines += ["\n## Honest submissions\n\n", "| submission | verdict | laws that hold | seconds |\n|---|---|---|---|\n"]

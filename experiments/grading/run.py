@@ -2,8 +2,8 @@
 
     python experiments/grading/run.py --write docs/grade.md --data docs/data/grade.json
 
-Every cheat is graded three times: by the whole grader, by one that does not look at the source, and by one that asks a
-single law besides. What is done is kept in --log, so that a run goes on; deleting that file starts anew.
+Every cheat is graded twice: by the whole grader, and by one that neither looks at the source nor asks more than one
+law. What is done is kept in --log, so that a run goes on; deleting that file starts anew.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from cheats import CHEATS, Cheat  # noqa: E402
+from cheats import CHEATS  # noqa: E402
 from honest import HONEST, text_of  # noqa: E402
 
 import attention_core  # noqa: E402
@@ -28,9 +27,8 @@ from attention_core.grading.batch import Batch, grade_all  # noqa: E402
 from attention_core.grading.results import Grade  # noqa: E402
 from attention_core.grading.rules import RULES  # noqa: E402
 
-MODES = ("whole", "blind", "timed")
+MODES = ("whole", "timed")
 SOURCE = tuple(rule.name for rule in RULES.values() if rule.seen == "source")
-ONE_LAW = "constant_values"
 LEFT = Path(attention_core.__file__).parent / "grading" / "left_by_a_cheat.json"
 
 
@@ -40,7 +38,7 @@ def task_text(stem: str, mode: str) -> str:
     if mode == "whole":
         return text
     text = text.replace("[verify]", f"allow = {json.dumps([*SOURCE])}\n\n[verify]", 1)
-    return text if mode == "blind" else text.replace("[verify]", f"[verify]\nlaws = [{json.dumps(law_name())}]", 1)
+    return text.replace("[verify]", f"[verify]\nlaws = [{json.dumps(law_name())}]", 1)
 
 
 def law_name() -> str:
@@ -104,7 +102,7 @@ def unexpected(known: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if known.get(f"honest {h.name}", {"verdict": "accepted"})["verdict"] != "accepted"
     ]
     for cheat in CHEATS:
-        for mode, rule in zip(MODES, (cheat.rule, cheat.blind, cheat.timed), strict=True):
+        for mode, rule in zip(MODES, (cheat.rule, cheat.timed), strict=True):
             grade = known.get(f"{mode} {cheat.name}")
             if grade is not None and word(grade) != rule:
                 lines.append(f"{mode} {cheat.name}: {word(grade)} in the place of {rule} ({grade['reason']})")
@@ -129,11 +127,6 @@ def main() -> None:
         from page import to_markdown
 
         options.write.write_text(to_markdown(known), encoding="utf-8")
-
-
-def cheat_named(name: str) -> Cheat:
-    """A cheat by its name."""
-    return next(replace(cheat) for cheat in CHEATS if cheat.name == name)
 
 
 if __name__ == "__main__":

@@ -8,23 +8,27 @@ from typing import Any
 import pytest
 
 from attention_core.declaration.implementation import TargetError
-from attention_core.grading.conduct import Files, check_conduct, copy_submission
+from attention_core.grading.conduct import Files, Machine, check_files, copy_submission
 from attention_core.grading.rules import Refused
 
 
 class Quiet:
     left: tuple[str, ...] = ()
+    closed, pid, now = False, 7, (0, (0, 1))
 
     def others(self) -> list[str]:
         return list(self.left)
+
+    def scheduling(self) -> tuple[Any, ...]:
+        return self.now
 
 
 @pytest.mark.parametrize("change", ["another text", "a new file", "one is gone"])
 def test_files_that_change_are_seen(tmp_path: Path, change: str) -> None:
     (tmp_path / "rooms").mkdir()
     (tmp_path / "rooms/a.py").write_text("x = 1")
-    files, player = Files([tmp_path]), Quiet()
-    check_conduct(_as_player(player), files)
+    files = Files([tmp_path])
+    check_files(files)
     if change == "another text":
         (tmp_path / "rooms/a.py").write_text("x = 2")
     elif change == "a new file":
@@ -32,16 +36,31 @@ def test_files_that_change_are_seen(tmp_path: Path, change: str) -> None:
     else:
         (tmp_path / "rooms/a.py").unlink()
     with pytest.raises(Refused, match="changed while it ran") as found:
-        check_conduct(_as_player(player), files)
+        check_files(files)
     assert found.value.rule == "changes_grader"
 
 
-def test_processes_that_are_left_are_seen(tmp_path: Path) -> None:
-    player = Quiet()
+def test_processes_that_are_left_are_seen() -> None:
+    player: Any = Quiet()
+    machine = Machine(player)
+    machine.check()
     player.left = ("sleep (7)",)
     with pytest.raises(Refused, match="sleep") as found:
-        check_conduct(_as_player(player), Files([tmp_path]))
+        machine.check()
     assert found.value.rule == "leaves_processes"
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_priorities_that_change_are_seen_of_the_reference_too(which: int) -> None:
+    players: list[Any] = [Quiet(), Quiet()]
+    machine = Machine(*players)
+    machine.check()
+    players[which].now = (19, (0, 1))
+    with pytest.raises(Refused, match="19") as found:
+        machine.check()
+    assert found.value.rule == "changes_scheduling"
+    players[which].closed = True
+    machine.check()
 
 
 def test_a_submission_is_copied(tmp_path: Path) -> None:
@@ -56,7 +75,3 @@ def test_a_submission_is_copied(tmp_path: Path) -> None:
     assert copy_submission(source / "a.py", tmp_path / "one") == [tmp_path / "one/a.py"]
     with pytest.raises(TargetError, match="no such submission"):
         copy_submission(tmp_path / "nothing", tmp_path / "three")
-
-
-def _as_player(quiet: Quiet) -> Any:
-    return quiet

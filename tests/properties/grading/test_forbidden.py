@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from attention_core.declaration.implementation import TargetError
-from attention_core.grading.forbidden import check_groups
+from attention_core.grading.forbidden import check_groups, mentions_compiler
 
 PROGRAM = """
 import torch
@@ -38,6 +39,14 @@ assert sum(forbidden.called.values()) == len(ways), forbidden.called
 def test_operators_are_refused_under_every_name_and_others_are_not() -> None:
     found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert found.returncode == 0, found.stderr
+
+
+def test_sources_that_speak_of_the_compiler(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1")
+    (tmp_path / "b.txt").write_text("torch.compile")
+    assert not mentions_compiler(tmp_path.iterdir())
+    (tmp_path / "c.py").write_text("import torch\nf = torch.compile(abs)")
+    assert mentions_compiler(tmp_path.iterdir())
 
 
 def test_an_unknown_group_is_refused() -> None:

@@ -158,6 +158,12 @@ def test_more_processors_than_allowed_are_refused() -> None:
     assert found.value.rule == "more_processors"
 
 
+def test_the_machine_is_looked_at_after_every_call() -> None:
+    stage, seen = FakeStage(), []
+    Run(stage, "n=3", 1.0, watch=lambda: seen.append(stage.submission.number)).measure()
+    assert seen == list(range(1, WARM + 2 * LEAST + 1))
+
+
 def test_a_reference_that_fails_is_not_the_submissions_fault() -> None:
     stage = FakeStage()
     stage.reference.answer = lambda *_: {"raised": "no"}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +76,29 @@ def test_what_a_call_raises_is_told(player: Player) -> None:
     with pytest.raises(ValueError, match="no such thing"):
         call(player, 3)
     assert call(player, 0) > 0
+
+
+def test_its_scheduling_is_seen(player: Player) -> None:
+    before = player.scheduling()
+    os.setpriority(os.PRIO_PROCESS, player.pid, os.getpriority(os.PRIO_PROCESS, player.pid) + 1)
+    assert player.scheduling() != before
+
+
+PROGRAM = """
+import subprocess, sys
+from attention_core.grading.player import adopt_orphans, find_strangers
+if len(sys.argv) > 1:
+    adopt_orphans()
+subprocess.run(["sh", "-c", "sleep 9 >/dev/null 2>&1 &"], env={}, start_new_session=True)
+found = find_strangers()
+print(len(found), *found)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux")
+def test_a_process_that_hides_from_its_parent_and_its_mark_is_found() -> None:
+    found = subprocess.run([sys.executable, "-c", PROGRAM, "adopt"], capture_output=True, text=True, timeout=60)
+    assert found.stdout.startswith("1 sleep"), found
 
 
 def test_processes_that_it_starts_are_found_and_ended_with_it(player: Player) -> None:
