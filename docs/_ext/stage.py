@@ -29,10 +29,7 @@ MOVED = {
 KINDS = ("api", "commands", "contracts", "laws")
 GENERATED = ("docs/made/", *(f"docs/reference/{kind}/" for kind in KINDS))
 ELSEWHERE = {"docs/laws.md"}
-CHILDREN = {
-    "derivations/README.md": "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n",
-    "docs/findings.md": "\n```{toctree}\n:hidden:\n:glob:\n\nfindings/*\n```\n",
-}
+CHILDREN = {"derivations/README.md": "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"}
 """What is added to a page on the site: its place in the navigation."""
 COPIED = {".csv", ".png", ".svg"}
 """Pictures, and data that a page offers for download."""

@@ -155,14 +155,13 @@ does not conform, with the options that the first run advises. Made by
     python experiments/foreign/run.py --log runs.jsonl --page docs/foreign.md
 
 from the table in `experiments/foreign/targets.py`; each row is `attention-core verify experiments/foreign/FILE.py:NAME
---contract CONTRACT --effort quick OPTIONS`, or MODULE:NAME of the library. A log belongs to one state of the suite: the
-rows below come from one, but the four of JAX, which come from an earlier one, without a pool of shapes (220 to 516 s of
-processor time each)."""
+--contract CONTRACT --effort quick OPTIONS`, or MODULE:NAME of the library. A log belongs to one state of the suite, and
+so do all rows below: run on 26 November 2026, on two cores with AVX-512."""
 FAULTS = """## True faults
 
 These are refuted by the laws named below the table, and not counted among the right ones. What torch's fused kernel on
 the processor breaks (a NaN query gives 0, lengths of key and value may differ) reaches everything that calls it without
-a mask. Each is argued in plain code in [findings](findings.md): 1, 3, 4 and 20."""
+a mask. Each is argued in plain code in [findings](findings.md): 1, 3, 4, 20 and 25."""
 
 TRITON_HEAD = """# Foreign kernels in Triton
 
