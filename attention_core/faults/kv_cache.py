@@ -325,7 +325,7 @@ class batch_of_the_first_sequence(Cache):  # noqa: N801
 
 
 class last_256_tokens_kept(Cache):  # noqa: N801
-    """The last 256 tokens are kept, though nobody declared a window: a store made for short texts."""
+    """The last 256 tokens are kept, although no window is declared: a store made for short texts."""
 
     def keep(self, key: Tensor, value: Tensor) -> None:
         super().keep(key[..., -256:, :], value[..., -256:, :])
@@ -359,7 +359,7 @@ class later_tokens_lowered_by_ten_thousand(Cache):  # noqa: N801
 
 
 class last_1024_tokens_kept(Cache):  # noqa: N801
-    """The last 1,024 tokens are kept, though nobody declared a window."""
+    """The last 1,024 tokens are kept, although no window is declared."""
 
     def keep(self, key: Tensor, value: Tensor) -> None:
         super().keep(key[..., -1024:, :], value[..., -1024:, :])
