@@ -22,7 +22,7 @@ def sign(text: str, key: str) -> str:
     """The signature of a text.
 
     >>> sign("text", "00")[:8]
-    'd3c11f1f'
+    '0611b704'
     """
     return hmac.new(bytes.fromhex(key), text.encode(), hashlib.sha256).hexdigest()
 
