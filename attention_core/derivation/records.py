@@ -21,6 +21,7 @@ class Verdict(StrEnum):
     STATISTICAL = "STATISTICAL"
     REFUTED = "REFUTED"
     VACUOUS = "VACUOUS"
+    AMBIGUOUS = "AMBIGUOUS"
     UNDECIDED = "UNDECIDED"
     UNREADABLE = "UNREADABLE"
 
@@ -48,7 +49,8 @@ class Evidence:
     """What a verdict rests on, in words and in numbers.
 
     `figures` holds what the verdict's kind asks for: `rule`; `sizes`; `cases`, `bits`, `margin`; `alpha`, `beta`,
-    `delta`, `samples`; `undefined` counts the cases where a side is not defined.
+    `delta`, `samples`; `undefined` counts the cases where a side is not defined; `reading` is another one, with another
+    verdict.
     """
 
     text: str
@@ -104,7 +106,7 @@ class StepReport:
         """0 passed; 1 refuted, vacuous, or not refuted where that is expected; else 2."""
         if self.passed:
             return 0
-        if self.verdict in (Verdict.UNREADABLE, Verdict.UNDECIDED):
+        if self.verdict in (Verdict.UNREADABLE, Verdict.UNDECIDED, Verdict.AMBIGUOUS):
             return 2
         refuted = self.verdict in (Verdict.REFUTED, Verdict.VACUOUS) or self.expected == "refuted"
         return 1 if refuted else 2

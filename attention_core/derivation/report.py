@@ -256,7 +256,7 @@ tr.step > td:first-child, tr.found > td { border-left: .3rem solid var(--c); }
 tr.step, tr.found { background: color-mix(in srgb, var(--c) 9%, transparent); }
 .verdict { color: var(--c); font-weight: 700; }
 .PROVED { --c: #0a6b2d; } .EXACT { --c: #0a6b2d; } .AGREES { --c: #3a9a4b; } .STATISTICAL { --c: #2a86a8; }
-.REFUTED { --c: #c22; } .VACUOUS { --c: #b40; } .UNDECIDED { --c: #b80; } .UNREADABLE { --c: #b80; }
+.REFUTED { --c: #c22; } .VACUOUS { --c: #b40; } .AMBIGUOUS, .UNDECIDED { --c: #b80; } .UNREADABLE { --c: #b80; }
 .expected { --c: #968; } .failed { --c: #c22; } .less { --c: #b80; }
 tr.found td { font-size: 85%; } .values { margin: .2rem 0; } .values math, .option { margin-right: 1.2em; }
 details { display: inline; } pre { background: #8881; padding: .6rem; overflow-x: auto; white-space: pre-wrap; }

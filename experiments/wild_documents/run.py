@@ -80,7 +80,18 @@ def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool
 
 def verdict_of(display: dict[str, Any]) -> str:
     """Return the verdict of a display: the worst of its steps."""
-    order = ("UNREADABLE", "REFUTED", "UNDECIDED", "VACUOUS", "READ", "STATISTICAL", "AGREES", "EXACT", "PROVED")
+    order = (
+        "UNREADABLE",
+        "REFUTED",
+        "AMBIGUOUS",
+        "UNDECIDED",
+        "VACUOUS",
+        "READ",
+        "STATISTICAL",
+        "AGREES",
+        "EXACT",
+        "PROVED",
+    )
     found = {one[2] for one in display["steps"]}
     return next((v for v in order if v in found), "DEFINITION" if display["defined"] else "SKIPPED")
 

@@ -21,17 +21,20 @@ from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
-from attention_core.derivation.decision.usual import meant_by_words, words_of
+from attention_core.derivation.decision.groupings import regroup, usual_reading
+from attention_core.derivation.decision.usual import conditions_of, meant_by_words, words_of
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Name, Sub, Unreadable
 from attention_core.derivation.reading.step import FarWords, Step
+from attention_core.derivation.reading.withdrawals import without_ended, without_older
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of, shorten_quote
 from attention_core.derivation.words.inert import OF_DIGITS, OF_NUMBERS, OF_UPDATES
+from attention_core.derivation.words.paragraphs import says_domain
 from attention_core.derivation.words.roles import is_weights
 from attention_core.derivation.words.vocabulary import advice_for
 
@@ -110,27 +113,105 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
         decide: Decides a step under some more hypotheses.
     """
     if found.verdict in GOOD:
-        return _without_law(step, found)
+        return _without_law(step, _unless_ended(step, _otherwise_usual(step, found, decide), decide))
+    if found.verdict is Verdict.VACUOUS:
+        return _unless_cases(step, found, decide)
     if found.verdict is not Verdict.REFUTED:
         return found
     expected = step.option("expect") == "refuted"
-    message = "" if expected else _other_convention(step, found, decide)
+    message = "" if expected else _one_entry(step, found)
     if message:
         return _withhold_verdict(found, message)
+    other = None if expected else _other_reading(step, found, decide)
+    if other is not None:
+        return other
     message = "" if expected else _restriction(step, found)
     if message:
         return _withhold_verdict(found, message)
     left = _under_caveats(step, found, decide, expected)
-    if left.verdict is not Verdict.REFUTED or expected or step.context.formal is not None:
+    if left.verdict is not Verdict.REFUTED or expected:
         return left
+    if step.context.formal is not None and (claim := conditions_of(step, decide)):
+        return _withhold_verdict(found, f"it may be a condition of ${claim}$, which stands beside it")
     meant = None if found.counterexample is None else meant_by_words(step, decide)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
+
+
+def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
+    """The finding that a step holds, or UNDECIDED where it is false as everybody else reads it."""
+    usual = usual_reading(step)
+    if usual is None:
+        return found
+    words, other = usual
+    try:
+        verdict = decide(other, ()).verdict
+    except (Unreadable, ShapeMismatch, Unsettled):
+        verdict = Verdict.UNDECIDED
+    if verdict in GOOD:
+        return found
+    if verdict is Verdict.REFUTED:
+        return _name_reading(found, "it is false", words)
+    return _withhold_verdict(found, f"it may be false {words}")
+
+
+def _unless_ended(step: Step, found: Finding, decide: Decide) -> Finding:
+    """The finding that a step holds, or UNDECIDED where it rests on what a sentence above may have taken back."""
+    ended = without_ended(step.context, collect_symbols(step))
+    if ended is None or found.verdict not in GOOD:
+        return found
+    context, one = ended
+    try:
+        if decide(replace(step, context=context), ()).verdict in GOOD:
+            return found
+    except (Unreadable, ShapeMismatch, Unsettled):
+        pass
+    return _withhold_verdict(
+        found,
+        f"line {one.line} may take back what is assumed above it ('{one.quote}'), and the step was not found to hold "
+        "without: give each case a heading of its own, or declare the symbol again, as in 'Let $x \\in \\mathbb{R}$.'",
+    )
+
+
+def _unless_cases(step: Step, found: Finding, decide: Decide) -> Finding:
+    """The finding that nothing satisfies the hypotheses, or UNDECIDED where a display stands between them."""
+    names = collect_symbols(step)
+    newest = max((one.line for one in step.context.hypotheses if one.mentions & names), default=0)
+    newest = step.line if step.assumed or step.conditions else newest
+    between = max((one.line for one in step.peers if one.line < min(newest, step.line)), default=0)
+    context = without_older(step.context, between, names)
+    if context is None:
+        return found
+    try:
+        other = decide(replace(step, context=context), ())
+    except (Unreadable, ShapeMismatch, Unsettled):
+        return found
+    if other.verdict is Verdict.VACUOUS:
+        return found
+    return _withhold_verdict(
+        found,
+        f"what is assumed above line {between} cannot hold beside what is assumed below: if another case begins there, "
+        "give each case a heading of its own",
+    )
 
 
 def _restriction(step: Step, found: Finding) -> str:
     """What a step reads as that is not a claim; shapes that do not fit are wrong in any reading."""
     ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
     return "" if ill or step.context.formal is not None else restriction(step)
+
+
+def _one_entry(step: Step, found: Finding) -> str:
+    """What to say of shapes that do not fit where a size is 1, so that an array may have one entry; '' elsewhere."""
+    if found.counterexample is not None or "shapes do not fit" not in found.evidence.text:
+        return ""
+    chains = [*(chain for chain, _ in step.assumed), *step.conditions]
+    said = [to_latex(one) for one in chains] + [one.text for one in step.context.hypotheses]
+    names = {match[1] or match[2] for one in said if (match := _IS_ONE.match(one))}
+    name = next((n for n in sorted(names) if n in step.context.symbols and step.context.symbols[n].kind == "size"), "")
+    return name and f"at {name} = 1 an array of {name} entries may be meant as a number: write that entry, as in $x_1$"
+
+
+_IS_ONE = re.compile(r"^\s*(?:(\S+)\s*=\s*1|1\s*=\s*(\S+))\s*$")
 
 
 def _withhold_verdict(found: Finding, said: str) -> Finding:
@@ -146,31 +227,41 @@ def _claim(step: Step) -> Relation | None:
         return None
 
 
-def _other_convention(step: Step, found: Finding, decide: Decide) -> str:
-    """The convention under which a refuted step holds or may hold, '' if there is none."""
+def _other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None:
+    """AMBIGUOUS where a refuted step holds in another reading, UNDECIDED where it may; None if it is false in all."""
     claim = _claim(step)
     doubt = doubtful(step, claim, found.counterexample)
     if doubt:
-        return f"it may hold {doubt}"
-    for words, context in readings(step, claim):
+        return _withhold_verdict(found, f"it may hold {doubt}")
+    conventions = ((words, replace(step, context=context)) for words, context in readings(step, claim))
+    for words, one in (*conventions, *regroup(step)):
         try:
-            other = decide(replace(step, context=context), ())
+            verdict = decide(one, ()).verdict
         except (Unreadable, ShapeMismatch):
             continue
         except Unsettled:
-            return f"it may hold {words}"
-        if other.verdict in GOOD:
-            return f"it holds {words}"
-        if other.verdict is Verdict.UNDECIDED:
-            return f"it may hold {words}"
-    return ""
+            verdict = Verdict.UNDECIDED
+        if verdict in GOOD:
+            return _name_reading(found, "it holds", words)
+        if verdict is Verdict.UNDECIDED:
+            return _withhold_verdict(found, f"it may hold {words}")
+    return None
+
+
+def _name_reading(found: Finding, verdict: str, words: str) -> Finding:
+    """AMBIGUOUS: the verdict is another one in another reading."""
+    withheld = _withhold_verdict(found, f"{verdict} {words}")
+    figures = {**withheld.evidence.figures, "reading": words}
+    return replace(withheld, verdict=Verdict.AMBIGUOUS, evidence=replace(withheld.evidence, figures=figures))
 
 
 def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
     names = collect_symbols(step)
-    about = [c for c in step.context.caveats if c.names is None or c.names & names]
-    if expected or step.context.formal is not None:
+    about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
+    if expected:
         about = [c for c in about if c.plain]
+    elif step.context.formal is not None:  # a promise about words
+        about = [c for c in about if c.plain or (c.formula and not says_domain(c.formula, c.line, False))]
     if found.counterexample is None and "shapes do not fit" in found.evidence.text:
         alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
         about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
@@ -196,6 +287,9 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
             other = decide(step, relations)
         except (Unreadable, ShapeMismatch, Unsettled):
             return _withhold_verdict(found, _unread(one))
+        if other.verdict is Verdict.VACUOUS and one.formula:  # it may begin another case
+            context = without_older(step.context, one.line, one.names or frozenset())
+            other = other if context is None else decide(replace(step, context=context), relations)
         if other.verdict in GOOD or other.verdict is Verdict.UNDECIDED:
             holds = "holds" if other.verdict in GOOD else "may hold"
             return _withhold_verdict(
@@ -288,7 +382,8 @@ def _says_the_same(step: Step, caveat: Caveat) -> bool:
     except (Unreadable, RecursionError, ValueError):
         return False
     sides = [to_latex(side) for side in chain.exprs]
-    return caveat.line != step.line and chain.ops == (step.op,) and sides == [to_latex(step.left), to_latex(step.right)]
+    apart = caveat.line != step.line or step.context.formal is not None
+    return apart and chain.ops == (step.op,) and sides == [to_latex(step.left), to_latex(step.right)]
 
 
 def _without_law(step: Step, found: Finding) -> Finding:

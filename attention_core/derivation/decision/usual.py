@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, zip_longest
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.step import FarWords, Step
+from attention_core.derivation.latex.printer import all_names, to_latex
+from attention_core.derivation.latex.syntax import Chain, Minus, Name, Sub, Unreadable
+from attention_core.derivation.reading.step import FarRelation, FarWords, Step, bounds_of, is_interval
 from attention_core.derivation.records import GOOD, Finding
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Type
@@ -250,40 +250,111 @@ USUAL = (
 
 @dataclass(frozen=True)
 class Meant:
-    """A hypothesis under which a step holds, and the words that may mean it."""
+    """A hypothesis under which a step holds, and the words that may mean it, or the relation that says it."""
 
     formula: str
     phrase: FarWords
+    stated: bool = False
 
 
 def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Meant | None:
-    """The usual hypothesis under which a false step holds and that its document mentions; None if there is none.
+    """What a false step holds under and its document mentions: a relation, or a usual hypothesis; None if nothing.
+
+    Where all hypotheses are promised to be declared as formulas, only relations are looked at: one that no declaration
+    holds stands in a table, a heading, a reason or the like.
 
     Args:
         step: A step that was found false.
         decide: Decides a step under some more hypotheses.
     """
     stated = islice(_list_relations(step), MAX_STATED)
-    guesses = islice(_guesses(step), MAX_TRIED)
+    guesses = islice(_guesses(step), MAX_TRIED) if step.context.formal is None else iter(())
     return next((one for one in chain(stated, guesses) if _holds(step, one.formula, decide)), None)
 
 
+def conditions_of(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> str:
+    """The claim beside a step that is false and holds under it, as `x \\ge 0` may be its condition; '' if none is.
+
+    Args:
+        step: A step that was found false.
+        decide: Decides a step under some more hypotheses.
+    """
+    if step.chained or step.assumed or not _is_like_condition(step):
+        return ""
+    for one in step.companions:
+        try:
+            if decide(one, ()).verdict not in GOOD and _holds(one, _relation_of(step), decide):
+                return one.text
+        except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
+            continue
+    return ""
+
+
+def _relation_of(step: Step) -> str:
+    return to_latex(Chain((step.left, step.right), (step.op,)))
+
+
+def _is_like_condition(step: Step) -> bool:
+    """Whether a relation looks like a condition: a side is constant, or both are symbols."""
+    known = step.context.symbols
+    names = [all_names(side) & set(known) for side in (step.left, step.right)]
+    constant = any(all(known[name].kind == "size" for name in some) for some in names)
+    return constant or all(isinstance(side, Name | Sub | Minus) for side in (step.left, step.right))
+
+
 def _list_relations(step: Step) -> Iterator[Meant]:
-    """The relations that the document states in prose: each alone, then all."""
+    """The relations that stand beside a step or in the prose of its document: each alone, then all."""
     names = collect_symbols(step)
     said = (f"{to_latex(step.left)}", f"{to_latex(step.right)}")
+    claims = [
+        FarRelation(one.line, one.text, _relation_of(one))
+        for one in step.companions
+        if not one.chained and _is_like_condition(one)
+    ]
+    known = {(one.line, one.text) for one in step.context.hypotheses}
     found: list[Meant] = []
-    for one in step.far_relations:
-        about = declared_names(step.context, one.formula, one.line)
-        try:
-            sides = {to_latex(expr) for c in chains_of(one.formula, one.line) for expr in c.exprs}
-        except (Unreadable, RecursionError):
-            continue
-        if about & names and not sides >= set(said):
-            found.append(Meant(one.formula, FarWords(one.line, one.quote, "")))
+    for one in [*step.beside, *claims, *step.far_relations]:
+        stated = step.context.formal is not None or not any(one is far for far in step.far_relations)
+        for formula in () if _was_assumed(step, one) else _ways_to_mean(step, one):
+            about = declared_names(step.context, formula, one.line)
+            try:
+                sides = {to_latex(expr) for c in chains_of(formula, one.line) for expr in c.exprs}
+            except (Unreadable, RecursionError):
+                continue
+            if about & names and not sides >= set(said) and (one.line, formula) not in known:
+                found.append(Meant(formula, FarWords(one.line, one.quote, ""), stated))
     yield from found
     if 1 < len(found) <= MAX_STATED:
-        yield Meant(", ".join(one.formula for one in found), found[0].phrase)
+        yield Meant(", ".join(one.formula for one in found), found[0].phrase, found[0].stated)
+
+
+def _was_assumed(step: Step, one: FarRelation) -> bool:
+    """Whether a relation of the prose was read as an assumption; where it holds no longer, it was taken back."""
+    said = [text for line, text in step.context.understood if 0 <= line - one.line <= 3 and text.startswith("assumed")]
+    return any(one.formula in text for text in said)
+
+
+_TURNED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
+
+
+def _ways_to_mean(step: Step, one: FarRelation) -> Iterator[str]:
+    """The relations that one may mean: itself, its contrary where words deny it, and of an interval its bounds."""
+    if is_interval(one.formula):
+        numbers = [s.name for s in _subject(step.context, sorted(collect_symbols(step))).symbols if _is_number(s)]
+        yield from (formula for name in numbers if (formula := bounds_of(one.formula, name)))
+        return
+    yield one.formula
+    if one.denied:
+        try:
+            (found,) = chains_of(one.formula, one.line)
+        except (Unreadable, RecursionError, ValueError):
+            return
+        if len(found.ops) == 1 and found.ops[0] in _TURNED:
+            yield to_latex(replace(found, ops=(_TURNED[found.ops[0]],)))
+
+
+def _is_number(symbol: Symbol) -> bool:
+    return symbol.kind == "array" and symbol.type is not None and symbol.type.scalar
 
 
 def _guesses(step: Step) -> Iterator[Meant]:
@@ -315,6 +386,11 @@ def _holds(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]]
 def words_of(meant: Meant) -> str:
     """What to say of a step that holds under what may be meant."""
     place = f"line {meant.phrase.line}: '{shorten_quote(meant.phrase.quote)}'"
+    if meant.stated:
+        return (
+            f"it holds under ${meant.formula}$ ({place}), which was not assumed here: write 'Assume ${meant.formula}$' "
+            f"above the display, or '% assume: {meant.formula}' above the step"
+        )
     return (
         f"it holds if ${meant.formula}$, and words of the document may mean that ({place}): write 'Assume "
         f"${meant.formula}$' above the display, or 'All hypotheses are declared as formulas.' if they do not"

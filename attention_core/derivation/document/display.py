@@ -332,6 +332,7 @@ class DisplayStatement:
     offered: tuple[Chain, ...] = ()  # behind a comma: conditions, or claims
     beside: tuple[Chain, ...] = ()  # behind a gap: conditions if they are about indices, else claims
     quoted: tuple[str, ...] = ()  # reasons that hold a formula, which is not checked
+    reasons: tuple[str, ...] = ()  # these formulas without their words
     defines: bool = False
     source: str = ""
     parts: tuple[str, ...] = ()
@@ -426,7 +427,10 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
     source = _source(piece.tokens, text, starts)
     tags = {line: word for line, word, _ in piece.tags}
     whole = DisplayStatement(statement, piece.tokens[0].line, tuple(conditions), tag, tags, _tags_in_one_line(piece))
-    whole.quoted = tuple(f"{words} {_source(run, text, starts)}".strip() for words, run in piece.quoted)
+    whole.reasons = tuple(_source(run, text, starts) for _, run in piece.quoted)
+    whole.quoted = tuple(
+        f"{words} {said}".strip() for (words, _), said in zip(piece.quoted, whole.reasons, strict=True)
+    )
     whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
     if piece.moves or piece.arrow:  # "as S \\to \\infty" says the same as the option

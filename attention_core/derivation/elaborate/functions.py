@@ -21,7 +21,9 @@ from attention_core.derivation.latex.syntax import (
     Chain,
     Expr,
     Group,
+    Minus,
     Name,
+    Plus,
     Sub,
     Sup,
     Times,
@@ -104,7 +106,42 @@ def with_calls(elab: Elaborator, expr: Times) -> Times | Expr:
             factors[place : place + 2] = [called]
             del ops[place]
         place += 1
+    for before, op, after in zip(factors, ops, factors[1:], strict=False):
+        _require_no_composition(elab, before, op, after)
     return Times(tuple(factors), tuple(ops)) if ops else factors[0]
+
+
+def _require_no_composition(elab: Elaborator, before: Expr, op: str, after: Expr) -> None:
+    r"""Functions beside brackets: `(f \circ g)(x)`, `f^{-1}(x)`, `f g(x)` and `f \circ g` are refused as products."""
+    name = _bare_function(elab, before)
+    base = after
+    while isinstance(base, Sup | Sub | Transpose):
+        base = base.base
+    applied = (isinstance(base, Group) and base.bracket == "(") or (isinstance(base, Call) and MARK in base.function)
+    if name and ((op == "" and applied) or (op == "o" and _bare_function(elab, after))):
+        raise elab.fail(
+            f"'{to_latex(before)}' holds the function {name} without its argument, and what follows may be that: write "
+            f"{name}(...), as in {name}(g(x)) for a composition and {name}(x)^2 for a power"
+        )
+
+
+def _bare_function(elab: Elaborator, node: object) -> str:
+    """A function of the document that stands without an argument in a power, in brackets or alone; '' if none does."""
+    match node:
+        case Name() | Sub():
+            name = symbol_name(node)
+            symbol = elab.lookup(name) if name is not None else None
+            return name or "" if symbol is not None and symbol.kind == "function" else ""
+        case Sup(base, _):
+            return _bare_function(elab, base)
+        case Group("(", (one,)) if one.alone:
+            return _bare_function(elab, one.exprs[0])
+        case Plus(parts) | Times(parts, _):
+            last = isinstance(node, Times) and isinstance(parts[-1], Group)
+            return "" if last else next((name for part in parts if (name := _bare_function(elab, part))), "")
+        case Minus(body):
+            return _bare_function(elab, body)
+    return ""
 
 
 def _read_call(name: str | None, arguments: Expr) -> Expr | None:

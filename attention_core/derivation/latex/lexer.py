@@ -304,6 +304,10 @@ def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
     opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]
     if lexer.stack[-1:] == ["LBRACE"] and opened and opened[-1] and lexer.out[opened[-1] - 1].kind == "UNDER":
         return value, end  # A_{1 1} has two indices
+    if "." in value and re.match(r"\.\d", lexer.text[end : end + 2]):
+        raise Unreadable(
+            f"'{value}.' has a point too many: write 1000000, or 1{{,}}000{{,}}000, for a million", lexer.line
+        )
     groups = _GROUPS.match(lexer.text, end)
     if groups and re.fullmatch(r"\d{1,3}", value):
         return re.sub(r"\\[a-z]+|[^\d.]", "", value + groups.group()), groups.end()

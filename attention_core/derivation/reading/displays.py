@@ -7,20 +7,22 @@ the symbols is read by itself.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Display, Paragraph
 from attention_core.derivation.document.display import DisplayStatement, statements_of
+from attention_core.derivation.document.segments import WRITTEN_RELATION
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.infer import definable
 from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Dots, Name, Statement, Unreadable
+from attention_core.derivation.latex.syntax import Chain, Dots, Group, Name, Statement, Unreadable
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
-from attention_core.derivation.reading.step import Step, Unread
+from attention_core.derivation.reading.step import FarRelation, Step, Unread
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import shorten_quote
@@ -58,7 +60,7 @@ def steps_of_display(
     asides: list[Caveat] = []
     for written_one in statements:
         if supply is not None:
-            if _is_bare(written_one):
+            if _is_bare(written_one) and not _relations_in_brackets(written_one):
                 context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
                 asides.append(_beside(context, written_one.line, written_one.source))
                 continue
@@ -84,6 +86,7 @@ def steps_of_display(
                     if isinstance(one, Step):
                         one.strange = why
         out += found
+    _look_around(block, [one for one in out if isinstance(one, Step)], statements)
     unread = [one for one in out if isinstance(one, Unread)]
     for step in out:
         if isinstance(step, Step):
@@ -91,6 +94,26 @@ def steps_of_display(
             near = [one for one in unread if one.remark or one.line == step.line]
             step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
     return out
+
+
+_IN_WORDS = re.compile(r"(?<!\\)\$([^$]*)\$")
+_TAG = re.compile(r"\\tag\*?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+def _look_around(block: Display, steps: list[Step], statements: list[DisplayStatement]) -> None:
+    """Give the steps of a display what else it says: its other claims, and relations in its words, reasons and tags."""
+    said = {one: None for step in steps for one in step.beside}
+    for found in _IN_WORDS.finditer(block.text):
+        line = block.line + block.text.count("\n", 0, found.start())
+        said[FarRelation(line, found.group(), found.group(1))] = None
+    for written in statements:
+        for item in _relations_in_brackets(written):
+            said[FarRelation(written.line, written.source, to_latex(item))] = None
+    tags = tuple(tag for tag in _TAG.findall(block.text) if WRITTEN_RELATION.search(tag))
+    for step in steps:
+        step.beside = list(said)
+        step.quoted = (*step.quoted, *(f"tag {tag}" for tag in tags))
+        step.companions = [one for one in steps if one.of is not step.of and not one.assumed]
 
 
 def _read_statement(
@@ -151,6 +174,13 @@ def _is_bare(one: DisplayStatement) -> bool:
     """Whether a statement is an expression without a relation."""
     statement = one.statement
     return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].alone
+
+
+def _relations_in_brackets(one: DisplayStatement) -> list[Chain]:
+    """The relations of an expression that is nothing but these in brackets: `[x = 1]`."""
+    chains = one.statement.chains
+    body = chains[0].exprs[0] if len(chains) == 1 and chains[0].alone else None
+    return [item for item in body.items if not item.alone] if isinstance(body, Group) else []
 
 
 def _is_declaration(context: Context, one: DisplayStatement) -> bool:
@@ -265,6 +295,8 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
     chain = statement.chains[0]
     if chain.alone:
         message = "the display has no relation: there is nothing to check"
+        if _relations_in_brackets(one):
+            message = "a relation in brackets is not read: write \\text{for} before a condition, a claim without"
         yield Unread(one.tag, one.line, one.source, message, remark=True)
         return
     yield from _chain_steps(context, one, chain, [])
@@ -301,7 +333,10 @@ def _chain_steps(
             tag = one.own_tags.get(k, tag)
         options = one.options.get(line, [])
         many = len(chain.ops) > 1
-        yield Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
+        step = Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
+        step.of = chain
+        step.beside = [FarRelation(line, said, formula) for said, formula in zip(one.quoted, one.reasons, strict=True)]
+        yield step
 
 
 def _implications(context: Context, one: DisplayStatement) -> Iterator[Step | Unread]:

@@ -79,6 +79,17 @@ _USES = re.compile(
 )
 
 
+# What goes on beyond a condition, in front of it, behind it, or in the sentence after that.
+_BEYOND_BEFORE = re.compile(
+    r"\b(?:not|never|even|also|without|regardless|irrespective|whether|beyond|nor|neither)\b(?:\W+\w+){0,2}\W*$",
+    re.IGNORECASE,
+)
+_BEYOND = re.compile(
+    r"\b(?:otherwise|else|in general|also (?:if|when|for|in|without|not)|and beyond|or not|as well|likewise|too|"
+    r"(?:all|any|every|the|most) other (?:cases?|values?)|everywhere|anyway|anyhow|in (?:any|either|both|every|"
+    r"all) (?:cases?|events?)|the (?:same|converse) (?:is|holds|goes|applies))\b",
+    re.IGNORECASE,
+)
 _FORMULAS = re.compile(r"(?<!\\)\$")
 
 
@@ -152,7 +163,8 @@ def read_behind(context: Context, paragraph: Paragraph, leads: bool) -> tuple[li
         if leads and place and place == len(sentences) - 1 and not one.end:
             continue  # belongs to the next display
         if not place and _TRAILS.match(one.prose):
-            found = _condition(context, one)
+            goes_on = any(_BEYOND.search(more.prose) for more in sentences[1:])
+            found = None if goes_on else _condition(context, one)
             local += found or []
             caveats += caveats_of(context, one, True) if found is None else []
         elif _USES.search(one.prose):
@@ -214,6 +226,8 @@ def _condition(context: Context, sentence: Sentence) -> list[Hypothesis] | None:
         ):
             continue
         others = [raw[: found.start()], raw[end:]]
+        if _BEYOND_BEFORE.search(masked[: found.start()]) or _BEYOND.search(masked):
+            return None
         if any(caveats_of(context, one) for text in others for one in sentences_of(Paragraph(sentence.line, text))):
             return None
         return _commit(context, f"Assume {condition}.", sentence.line)

@@ -17,8 +17,9 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
+from attention_core.derivation.reading.withdrawals import find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
-from attention_core.derivation.words.caveats import SIGNS, caveats_of, shorten_quote
+from attention_core.derivation.words.caveats import SIGNS, caveats_of, declared_names, relation_in, shorten_quote
 from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration
@@ -113,12 +114,32 @@ def words_of_paragraph(
             context.formal = context.level
             continue
         last = leads and place == len(sentences) - 1
+        ended = find_withdrawal(context, one)
+        lasting += ([] if ended is None else [ended]) + _equated(context, one)
         found = _caveat(context, one, named, was_read(context, one, declares), _is_bold(one), last)
         if found is None or (behind and place == 0 and not named and _COMMENT.match(one.prose)):
             continue
         alone = last and not (declares or named or universal or _CONDITIONAL.match(one.prose) or _is_closed(one))
         (passing if alone or found.value else lasting).append(found)
     return lasting, passing
+
+
+_EQUATES = re.compile(
+    r"^\s*(?:now |then |again )?(?:be|is|are|equals?|becomes?)(?: now| then)?(?: equal to)?\s*$", re.I
+)
+
+
+def _equated(context: Context, sentence: Sentence) -> list[Caveat]:
+    """The equations that a sentence writes with a word between two formulas: "Let $a$ be $1$."."""
+    out: list[Caveat] = []
+    for place in range(1, len(sentence.parts) - 2, 2):
+        left, words, right = sentence.parts[place : place + 3]
+        about = declared_names(context, left, sentence.line)
+        plain = not any(relation_in(one, sentence.line) for one in (left, right))
+        if plain and about and _EQUATES.match(words):
+            quote = shorten_quote(sentence.text)
+            out.append(Caveat(sentence.line, quote, context.level, about, f"{left} = {right}"))
+    return out
 
 
 # Words behind a display that say of it that it is a special case.

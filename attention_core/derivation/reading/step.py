@@ -49,11 +49,48 @@ class FarWords:
 
 @dataclass(frozen=True)
 class FarRelation:
-    """A relation that a document states in its prose, and its sentence."""
+    """A relation that a document states in its prose, and its sentence; `denied` if words there may deny it."""
 
     line: int
     quote: str
     formula: str
+    denied: bool = False
+
+
+_DENIES = re.compile(
+    r"\b(?:unless|except|excluding|not|never|no|fails?|false|without|otherwise|else|outside|but|only|beyond|trivial|"
+    r"nothing)\b",
+    re.IGNORECASE,
+)
+_INTERVAL = re.compile(r"^\s*\\?(?:left)?\s*([(\[])(.+),([^,]+?)\\?(?:right)?([)\]])\s*$")
+
+
+def is_interval(formula: str) -> bool:
+    """Whether a formula is an interval, or looks like one: `[0, \\infty)`."""
+    return bool(_INTERVAL.match(formula))
+
+
+def bounds_of(interval: str, name: str) -> str:
+    r"""What an interval says of a number, '' if it says nothing.
+
+    Args:
+        interval: The interval.
+        name: The number.
+
+    Example:
+        >>> bounds_of(r"[0, \infty)", "x")
+        '0 \\le x'
+    """
+    found = _INTERVAL.match(interval)
+    if found is None:
+        return ""
+    opening, low, high, closing = found.groups()
+    parts = []
+    if r"\infty" not in low:
+        parts.append(f"{low.strip()} {'<' if opening == '(' else chr(92) + 'le'} {name}")
+    if r"\infty" not in high:
+        parts.append(f"{name} {'<' if closing == ')' else chr(92) + 'le'} {high.strip()}")
+    return ", ".join(parts)
 
 
 def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
@@ -71,8 +108,8 @@ def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
             for place, part in enumerate(one.parts):
                 if place % 2 == 0:
                     before += " " + part
-                elif relation_in(part, one.line) and not is_goal(before):
-                    out.append(FarRelation(one.line, one.text, part))
+                elif is_interval(part) or (relation_in(part, one.line) and not is_goal(before)):
+                    out.append(FarRelation(one.line, one.text, part, bool(_DENIES.search(block.text))))
     return out
 
 
@@ -142,6 +179,9 @@ class Step:
     peers: list[Step | Unread] = field(default_factory=list, repr=False)  # all steps of the document
     far_words: Sequence[FarWords] = field(default_factory=list, repr=False)  # all words of the document
     far_relations: Sequence[FarRelation] = field(default_factory=list, repr=False)  # those that its prose states
+    of: Chain | None = None  # the chain that it is a relation of
+    beside: list[FarRelation] = field(default_factory=list, repr=False)  # in reasons and tags of its display
+    companions: list[Step] = field(default_factory=list, repr=False)  # the other claims of its display
     strange: str = ""  # why its section's readings do not fit it, if it is read by itself
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 

@@ -35,6 +35,7 @@ class Caveat:
     maybe: tuple[str, ...] = ()  # words that matter to assignments, or to steps without symbols
     whole: bool = False  # a sentence that matches no pattern, whatever its words are
     value: bool = False  # words that lead to a value: a condition, where the display has a constant side
+    ends: int = 0  # the last line of what it may take back, 0 if it takes nothing back
     made_by: frozenset[str] = frozenset()  # operations: a step that holds one needs the words for nothing
 
 

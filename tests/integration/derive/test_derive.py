@@ -85,7 +85,7 @@ def test_a_broken_example_is_refuted_at_a_small_case(text: str, old: str, new: s
 def test_shapes_that_do_not_fit_are_refuted_even_where_one_dimension_would_fit() -> None:
     text = "Let $d \\in \\mathbb{N}$, $q, k \\in \\mathbb{R}^{d}$.\n\n$$ q k^\\top = \\sum_{i=1}^{d} q_i k_i $$\n"
     (alone,) = check_document(text).steps
-    assert alone.verdict == "UNDECIDED" and "vectors as rows" in alone.evidence.text
+    assert alone.verdict == "AMBIGUOUS" and "vectors as rows" in alone.evidence.text
     step, _ = check_document(text + "\n$$ q^\\top k = \\sum_{i=1}^{d} q_i k_i $$\n").steps  # here vectors are columns
     assert step.verdict == "REFUTED"
     assert "a d x d matrix and a number cannot be compared" in step.evidence.text

@@ -91,3 +91,17 @@ def test_a_square_that_is_defined_defines_its_root() -> None:
     assert verdict(r"\sigma^2 = x^2 + \epsilon", head)[0] == "PROVED"
     assert verdict(r"\sigma = \sqrt{x^2 + \epsilon}", head)[0] == "PROVED"
     assert verdict(r"\sigma = x^2 + \epsilon", head)[0] == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"(f \circ g)(x) = 2 x^2 (x + 1)", r"f^{-1}(x) = \frac{x}{x + 1}", r"f^2(x) = x (x + 1)^2",
+        r"(f + f)(x) = 2 x (x + 1)", r"f g(x) = 2 x (x + 1)", r"f \circ g = 2 x (x + 1)",
+    ],
+)  # fmt: skip
+def test_a_function_beside_brackets_is_not_a_factor(formula: str) -> None:
+    head = "Let $f(x) := x + 1$, $g(x) := 2 x$ and $x \\in \\mathbb{R}$.\n\n"
+    found, words = verdict(formula, head)
+    assert found == "UNREADABLE" and "without its argument" in words, words
+    assert verdict("2 f (x + 1) = 2 (x + 2)", head)[0] == "PROVED"

@@ -1,0 +1,118 @@
+r"""Sentences that take back what was assumed: "We drop this assumption.", "Now let $x \in \mathbb{R}$ be arbitrary."
+
+A hypothesis holds until its section ends, and a document may end it earlier. Nobody can say for sure that it does. So
+behind such a sentence no step is accepted that holds under the hypothesis alone: see `doubts`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from attention_core.derivation.document.blocks import Sentence
+from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.words.caveats import declared_names, shorten_quote
+from attention_core.derivation.words.paragraphs import says_domain
+
+_ASSUMPTION = r"(?:assum\w+|conditions?|hypothes[ie]s|restrictions?|constraints?|requirements?)"
+_TAKES_BACK = re.compile(
+    r"\b(?:drop(?:s|ped|ping)?|remov(?:e[sd]?|ing)|lift(?:s|ed|ing)?|relax(?:es|ed|ing)?|discard(?:s|ed|ing)?|"
+    r"abandon(?:s|ed|ing)?|waiv(?:e[sd]?|ing)|withdraw\w*|give(?:s|n)? up|forget|do(?:es)? without|dispens\w+)\b"
+    rf"[^.;]*?\b(?:{_ASSUMPTION}|it|this|that)\b|\b{_ASSUMPTION}\b[^.;]*?\b(?:is|are|can be|may be|will be) "
+    r"(?:now |then |no longer |not )?(?:dropped|removed|lifted|relaxed|discarded|needed|superfluous|assumed)\b|"
+    r"\bno longer (?:assume|require|need|suppose|restrict|insist)\w*|\b(?:need|does|do) not (?:necessarily )?be\b|"
+    rf"\bwithout (?:this|that|the|these|any|our) (?:\w+ )?{_ASSUMPTION}\b|\bmay (?:now |also )+be\b|"
+    r"\bnow[^.;]{0,20}\bmay be\b|"
+    r"\b(?:in|with) (?:full |complete )?generality\b|\b(?:now|next)[^.;]*\b(?:any|every|all)\b|"
+    r"^\W*(?:but |and )?in general\W*(?:we (?:have|get)\W*)?$",
+    re.IGNORECASE,
+)
+_GENERAL = re.compile(r"\b(?:arbitrary|general|any|every|each|all)\b", re.IGNORECASE)
+_REAL = re.compile(r"\b(?:real|number|vector|matrix|arbitrary|general)\b", re.IGNORECASE)
+_INTRODUCES = re.compile(
+    r"^\W*(?:(?:now|next|then|so|finally|again)\W+)*(?:(?:we|let us|one) )?(?:can |may |now )*"
+    r"(?:let|fix|take|consider|pick|choose|for|given)\b",
+    re.IGNORECASE,
+)
+_SUBSCRIPT = re.compile(r"_\s*(?:\{[^{}]*\}|\\?[a-zA-Z0-9]+)")
+_DOMAIN_OF = re.compile(r"^(.*?)\\in\b")
+
+
+def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
+    """What a sentence takes back of what is assumed above it, None if it takes nothing back.
+
+    Args:
+        context: What is declared there.
+        sentence: The sentence.
+    """
+    if not context.hypotheses and not any(_is_narrow(context, name) for name in context.symbols):
+        return None
+    formulas = sentence.formulas
+    names = frozenset().union(*(declared_names(context, one, sentence.line) for one in formulas))
+    if _TAKES_BACK.search(sentence.prose):
+        return Caveat(sentence.line, shorten_quote(sentence.text), context.level, names or None, ends=sentence.line)
+    names = frozenset(name for name in names if context.symbols[name].line < sentence.line)  # not declared anew
+    if not names or not _INTRODUCES.match(sentence.prose):
+        return None
+    domains = [one for one in formulas if says_domain(one, sentence.line, False)]
+    anew = frozenset().union(*(declared_names(context, _variables(one), sentence.line) for one in domains))
+    if _GENERAL.search(sentence.prose) and _REAL.search(sentence.prose):
+        anew |= {
+            name
+            for one in formulas
+            if "\\in" not in one
+            for name in declared_names(context, _variables(one), sentence.line)
+        }
+    anew &= names
+    if not anew:
+        return None
+    return Caveat(sentence.line, shorten_quote(sentence.text), context.level, anew, ends=sentence.line - 1)
+
+
+def _variables(domain: str) -> str:
+    """What a domain is given for; a subscript is not."""
+    found = _DOMAIN_OF.match(domain)
+    return _SUBSCRIPT.sub("", domain if found is None else found.group(1))
+
+
+def _is_narrow(context: Context, name: str) -> bool:
+    symbol = context.symbols[name]
+    return symbol.lower is not None or symbol.upper is not None or bool(symbol.values)
+
+
+def without_ended(context: Context, names: frozenset[str]) -> tuple[Context, Caveat] | None:
+    """A context without the assumptions that may have ended, and what may end them; None if nothing does.
+
+    Args:
+        context: What is declared and assumed.
+        names: The symbols of a step.
+    """
+    out, last = context.copy(), None
+    for one in (c for c in context.caveats if c.ends):
+        about = names if one.names is None else names & one.names
+        for kept in [h for h in out.hypotheses if h.line <= one.ends and h.mentions & about]:
+            if one.names is None or kept.mentions & one.names:
+                out.hypotheses = [h for h in out.hypotheses if h is not kept]
+                last = one
+        for name in about & set(out.symbols):
+            symbol = out.symbols[name]
+            if symbol.line <= one.ends and _is_narrow(out, name):
+                out.symbols[name] = replace(symbol, lower=None, upper=None, values=())
+                last = one
+    return None if last is None else (out, last)
+
+
+def without_older(context: Context, line: int, names: frozenset[str]) -> Context | None:
+    """A context without the hypotheses above a line about some symbols, None if there is none.
+
+    Args:
+        context: What is declared and assumed.
+        line: The line.
+        names: The symbols.
+    """
+    older = [one for one in context.hypotheses if one.line < line and one.mentions & names]
+    if not older:
+        return None
+    out = context.copy()
+    out.hypotheses = [one for one in out.hypotheses if not any(one is old for old in older)]
+    return out

@@ -1,0 +1,69 @@
+"""A relation that stands anywhere near a step and is no hypothesis: the step is not REFUTED if it holds under it."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import StepReport
+
+HEAD = "Let $x \\in \\mathbb{R}$."
+PROMISE = "All hypotheses are declared as formulas."
+
+
+def decide(*paragraphs: str) -> list[StepReport]:
+    return list(check_document("\n\n".join(paragraphs) + "\n").steps)
+
+
+BESIDE = (
+    r"{} \text{{, since }} x \ge 0", r"\text{{Since }} x \ge 0, \quad {}", r"\begin{{aligned}} &{} && x \ge 0 \end{{aligned}}",
+    r"\begin{{aligned}} {} \\ x \ge 0 \end{{aligned}}", r"x \ge 0, \qquad {}", r"{} \tag{{$x \ge 0$}}", r"{} \quad [x \ge 0]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", BESIDE)
+def test_what_stands_in_the_display_is_tried(inside: str) -> None:
+    for paragraphs in ([HEAD], [PROMISE, HEAD]):
+        found = decide(*paragraphs, f"$$ {inside.format(chr(92) + 'sqrt{x^2} = x')} $$")
+        assert "REFUTED" not in [str(one.verdict) for one in found], inside
+    false = decide(PROMISE, HEAD, f"$$ {inside.format(chr(92) + 'sqrt{x^2} = 2 x')} $$")
+    assert "REFUTED" in [str(one.verdict) for one in false], inside
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Here $x \\ge 0$.", "Suppose first that $x \\ge 0$.", "**Assumption 1.** $x \\ge 0$.", "(A1) $x \\ge 0$.",
+        "| symbol | range |\n|---|---|\n| $x$ | $x \\ge 0$ |", "[^1]: $x \\ge 0$.", "## The case $x \\ge 0$", "- $x \\ge 0$:",
+        "Unless $x < 0$,", "If $x < 0$ there is nothing to show. Otherwise", "<small>$x \\ge 0$</small>",
+    ],
+)  # fmt: skip
+def test_a_promise_covers_words_and_no_relation(words: str) -> None:
+    (step,) = decide(PROMISE, HEAD, words, "$$ \\sqrt{x^2} = x $$")
+    assert str(step.verdict) == "UNDECIDED" and "x \\ge 0" in step.evidence.text, step.evidence.text
+    (step,) = decide(PROMISE, HEAD, words, "$$ \\sqrt{x^2} = 2 x $$")
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words", ["on $[0, \\infty)$.", "It fails for $x < 0$.", "($x \\ge 0$).", "We used $x \\ge 0$."]
+)
+def test_a_promise_covers_no_relation_behind_the_display(words: str) -> None:
+    (step,) = decide(PROMISE, HEAD, "$$ \\sqrt{x^2} = x $$", words)
+    assert str(step.verdict) == "UNDECIDED", step.evidence.text
+
+
+def test_a_claim_of_a_promising_section_is_refuted_if_nothing_rests_on_it() -> None:
+    found = decide(PROMISE, HEAD, "$$ x + 1 = x + 1 \\qquad x \\ge 0 $$")
+    assert [str(one.verdict) for one in found] == ["PROVED", "REFUTED"]
+
+
+@pytest.mark.parametrize("display", ["1 = 1 \\tag{$1 + 1 = 3$}", "1 = 1 \\tag{so $x = x + 1$}"])
+def test_a_relation_in_a_tag_is_named_as_not_checked(display: str) -> None:
+    (step,) = decide(HEAD, f"$$ {display} $$")
+    assert "not checked: the reason 'tag" in step.evidence.text
+
+
+def test_a_relation_in_brackets_is_not_skipped() -> None:
+    text = f"{HEAD}\n\n$$ x = x \\quad [x = x + 1] $$\n"
+    assert [str(one.verdict) for one in check_document(text, infer=True).steps] == ["PROVED", "UNREADABLE"]

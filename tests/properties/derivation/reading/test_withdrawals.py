@@ -1,0 +1,82 @@
+"""What takes a condition back: no step is accepted that holds under it alone, and cases are no contradiction."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+STEP = "$$ \\sqrt{x^2} = x $$"
+GIVEN = "Let $x \\in \\mathbb{R}$ with $x \\ge 0$."
+
+
+def last(*paragraphs: str, infer: bool = False) -> tuple[str, str]:
+    step = check_document("\n\n".join(paragraphs) + "\n", infer=infer).steps[-1]
+    return str(step.verdict), step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words", ["Not only for $x \\ge 0$:", "Not just when $x \\ge 0$, we have", "Even without $x \\ge 0$:"]
+)
+def test_a_condition_that_is_denied_is_not_assumed(words: str) -> None:
+    assert last("Let $x \\in \\mathbb{R}$.", words, STEP)[0] == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "if $x \\ge 0$, and also otherwise.", "for $x \\ge 0$, and in general.", "if $x \\ge 0$, and in all other cases too.",
+        "for $x \\ge 0$. The same is true for $x < 0$.",
+    ],
+)  # fmt: skip
+def test_a_condition_with_more_behind_it_is_not_assumed(words: str) -> None:
+    assert last("Let $x \\in \\mathbb{R}$.", STEP, words)[0] == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "We drop this assumption.", "We drop the assumption $x \\ge 0$.", "Without this assumption,", "In general,",
+        "Now let $x \\in \\mathbb{R}$ be arbitrary.", "For all $x \\in \\mathbb{R}$:", "Fix $x \\in \\mathbb{R}$.",
+        "Now $x$ may be negative.", "We no longer assume $x \\ge 0$.", "From now on, $x$ need not be positive.",
+        "Let now $x \\in \\mathbb{R}$ be arbitrary.", "For every real $x$ we have",
+    ],
+)  # fmt: skip
+def test_behind_words_that_take_back_nothing_rests_on_what_was_assumed(words: str) -> None:
+    verdict, text = last(GIVEN, "$$ x + 1 \\ge 1 $$", words, STEP)
+    assert verdict == "UNDECIDED" and "take back" in text, text
+    assert last(GIVEN, "$$ x + 1 \\ge 1 $$", words, "$$ \\sqrt{x^2} = |x| $$")[0] == "PROVED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Hence", "For all $x$ we have", "In general position this is", "Now we have", "Without further words, we get"],
+)
+def test_other_words_take_nothing_back(words: str) -> None:
+    assert last(GIVEN, "$$ x + 1 \\ge 1 $$", words, STEP)[0] == "PROVED"
+
+
+def test_a_subscript_is_not_declared_anew() -> None:
+    head = "Let $n \\in \\mathbb{N}$ with $n \\ge 2$."
+    family = "Let $v_1, \\dots, v_n \\in \\mathbb{R}$."
+    assert last(head, "$$ n + 1 \\ge 3 $$", family, "$$ n \\ge 2 $$")[0] == "PROVED"
+
+
+def test_what_the_same_sentence_assumes_is_not_taken_back() -> None:
+    assert last("Let $x \\in \\mathbb{R}$.", "$$ x = x $$", "Now let $x \\ge 0$ be arbitrary.", STEP)[0] == "PROVED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Let $a = 1$.", "Now assume $a = 1$.", "For $a = 1$ we get", "Assume now that $a = 1$.", "Let $a$ now be $1$.",
+        "Let now $a = 1$.",
+    ],
+)  # fmt: skip
+def test_another_case_contradicts_nothing(words: str) -> None:
+    verdict, text = last("Let $a \\in \\mathbb{R}$. Assume $a = 0$.", "$$ a^2 = 0 $$", words, "$$ a^2 = 1 $$")
+    assert verdict == "UNDECIDED", text
+
+
+def test_one_paragraph_that_contradicts_itself_is_vacuous() -> None:
+    assert last("Let $a \\in \\mathbb{R}$. Assume $a = 0$ and $a = 1$.", "$$ a^2 = 1 $$")[0] == "VACUOUS"
