@@ -25,6 +25,8 @@ from attention_core.worker.process import WorkerProcess, memory_limit
 from attention_core.worker.processes import Patience, family, find_marked_processes
 
 PR_SET_CHILD_SUBREAPER = 36
+STARTING = 120.0
+"""Seconds of its own time that a process has to load what it is called on."""
 MODULE = "attention_core.grading.child"
 SEEN = "not_a_tensor", "wrong_shape"
 """Rules that the process itself names in its answer to a call."""
@@ -67,7 +69,7 @@ class Player:
 
         Raises: Refused.
         """
-        greeting = self._receive()
+        greeting = self._receive(max(self.patience, STARTING))
         if greeting.get("event") != "ready":
             raise Refused("raises", str(greeting.get("message", "it did not start")))
 
@@ -147,21 +149,15 @@ class Player:
         return describe_processes({*marked, *own} - {self.pid})
 
     def scheduling(self) -> tuple[Any, ...]:
-        """Its priority, and the processors that it may run on, as far as the system says."""
-        found: list[Any] = []
-        with contextlib.suppress(OSError):
-            found.append(os.getpriority(os.PRIO_PROCESS, self.pid))
-        if sys.platform == "linux":
-            with contextlib.suppress(OSError):
-                found += [os.sched_getscheduler(self.pid), tuple(sorted(os.sched_getaffinity(self.pid)))]
-        return tuple(found)
+        """Its priority, and the processors that it may run on."""
+        return scheduling(self.pid)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         with contextlib.suppress(FrameError):  # then nothing is received either, which says how it ended
             send(self.process.write, dict(message))
 
-    def _receive(self) -> dict[str, Any]:
-        patience = Patience(self.pid, self.patience)
+    def _receive(self, limit: float = 0.0) -> dict[str, Any]:
+        patience = Patience(self.pid, limit or self.patience)
         try:
             return receive(self.process.read, self.process.watch(patience.is_expired))
         except TimedOut:
@@ -178,6 +174,17 @@ class Player:
             self.closed = True
             self.go_on()
             self.process.end()
+
+
+def scheduling(pid: int) -> tuple[Any, ...]:
+    """The priority of a process, and the processors that it may run on, as far as the system says."""
+    found: list[Any] = []
+    with contextlib.suppress(OSError):
+        found.append(os.getpriority(os.PRIO_PROCESS, pid))
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            found += [os.sched_getscheduler(pid), tuple(sorted(os.sched_getaffinity(pid)))]
+    return tuple(found)
 
 
 def describe_processes(pids: Iterable[int]) -> list[str]:

@@ -1,7 +1,7 @@
 """Cheats that graders of generated kernels met, as submissions: each computes less than it is asked for, or tries to.
 
-Each is a whole file as a submission; `HEAD` stands before it. `rule` is what refuses it, and `timed` what does if nobody
-looks at its source and a single law is asked.
+Each is a whole file as a submission; `HEAD` stands before it. `rule` names what should refuse it, and `timed` what
+should if nobody looks at its source and a single law is asked.
 """
 
 from __future__ import annotations

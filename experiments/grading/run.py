@@ -2,8 +2,8 @@
 
     python experiments/grading/run.py --write docs/grade.md --data docs/data/grade.json
 
-Every cheat is graded twice: by the whole grader, and by one that neither looks at the source nor asks more than one
-law. What is done is kept in --log, so that a run goes on; deleting that file starts anew.
+Every cheat is graded twice: by the whole grader, and by one that does not look at the source. What is done is kept in
+--log, so that a run goes on; deleting that file starts anew.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from attention_core.grading.batch import Batch, grade_all  # noqa: E402
 from attention_core.grading.results import Grade  # noqa: E402
 from attention_core.grading.rules import RULES  # noqa: E402
 
-MODES = ("whole", "timed")
+MODES = ("whole", "blind")
 SOURCE = tuple(rule.name for rule in RULES.values() if rule.seen == "source")
 LEFT = Path(attention_core.__file__).parent / "grading" / "left_by_a_cheat.json"
 
@@ -37,16 +37,7 @@ def task_text(stem: str, mode: str) -> str:
     text = (HERE / f"{stem}.toml").read_text(encoding="utf-8")
     if mode == "whole":
         return text
-    text = text.replace("[verify]", f"allow = {json.dumps([*SOURCE])}\n\n[verify]", 1)
-    return text.replace("[verify]", f"[verify]\nlaws = [{json.dumps(law_name())}]", 1)
-
-
-def law_name() -> str:
-    """The one law that is asked where the timed calls alone should tell."""
-    from attention_core.conformance.contracts import find_contract
-
-    names = [law.name for law in find_contract("attention").laws]
-    return next(name for name in names if "constant" in name or "distribution" in name)
+    return text.replace("[verify]", f"allow = {json.dumps([*SOURCE])}\n\n[verify]", 1)
 
 
 def grade_text(text: str, name: str, stem: str, mode: str) -> Grade:
@@ -101,11 +92,12 @@ def unexpected(known: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for h in HONEST
         if known.get(f"honest {h.name}", {"verdict": "accepted"})["verdict"] != "accepted"
     ]
-    for cheat in CHEATS:
-        for mode, rule in zip(MODES, (cheat.rule, cheat.timed), strict=True):
-            grade = known.get(f"{mode} {cheat.name}")
-            if grade is not None and word(grade) != rule:
-                lines.append(f"{mode} {cheat.name}: {word(grade)} in the place of {rule} ({grade['reason']})")
+    lines += [
+        f"{mode} {cheat.name}: accepted"
+        for cheat in CHEATS
+        for mode in MODES
+        if known.get(f"{mode} {cheat.name}", {"verdict": "refused"})["verdict"] != "refused"
+    ]
     return lines
 
 

@@ -25,7 +25,7 @@ allow = ["ends_process", "imports_grader", "frames", "searches_memory", "tensor_
 
 [verify]
 laws = ["{law}"]
-timeout = 10
+timeout = 60
 
 [time]
 shapes = ["B=1,H=4,n=320,d=64"]

@@ -63,6 +63,15 @@ def test_priorities_that_change_are_seen_of_the_reference_too(which: int) -> Non
     machine.check()
 
 
+def test_somebody_who_changes_the_grader_too_is_not_taken_for_the_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+    player: Any = Quiet()
+    machine = Machine(player)
+    player.now = (10, (0, 1))
+    monkeypatch.setattr("attention_core.grading.conduct.scheduling", lambda pid: (10, 0, (0, 1)))
+    with pytest.raises(TargetError, match="grade it again"):
+        machine.check()
+
+
 def test_a_submission_is_copied(tmp_path: Path) -> None:
     source = tmp_path / "in"
     (source / "__pycache__").mkdir(parents=True)
