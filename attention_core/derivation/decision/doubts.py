@@ -22,7 +22,7 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
-from attention_core.derivation.decision.usual import conditions_of, meant_by_words, words_of
+from attention_core.derivation.decision.usual import meant_by_words, words_of
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -34,7 +34,6 @@ from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of, shorten_quote
 from attention_core.derivation.words.inert import OF_DIGITS, OF_NUMBERS, OF_UPDATES
-from attention_core.derivation.words.paragraphs import says_domain
 from attention_core.derivation.words.roles import is_weights
 from attention_core.derivation.words.vocabulary import advice_for
 
@@ -129,10 +128,8 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     if message:
         return _withhold_verdict(found, message)
     left = _under_caveats(step, found, decide, expected)
-    if left.verdict is not Verdict.REFUTED or expected:
+    if left.verdict is not Verdict.REFUTED or expected or step.context.formal is not None:
         return left
-    if step.context.formal is not None and (claim := conditions_of(step, decide)):
-        return _withhold_verdict(found, f"it may be a condition of ${claim}$, which stands beside it")
     meant = None if found.counterexample is None else meant_by_words(step, decide)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
 
@@ -258,10 +255,8 @@ def _name_reading(found: Finding, verdict: str, words: str) -> Finding:
 def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
     names = collect_symbols(step)
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
-    if expected:
+    if expected or step.context.formal is not None:
         about = [c for c in about if c.plain]
-    elif step.context.formal is not None:  # a promise about words
-        about = [c for c in about if c.plain or (c.formula and not says_domain(c.formula, c.line, False))]
     if found.counterexample is None and "shapes do not fit" in found.evidence.text:
         alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
         about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]

@@ -40,7 +40,7 @@ from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import Type
 
 MAX_TRIED = 8  # variants of one kind
-_SUMS = ("sum", "prod")
+_SUMS = ("sum",)
 _SCRIPTS = ("UNDER", "CARET", "NUM", "NAME", "GAP")  # what may stand between a function and its argument
 _BODIES = "here it reaches no further than to the next + or -, or to the end of its brackets: write the brackets"
 _POWERS = "here the power is that of the whole: write the brackets"
@@ -185,8 +185,6 @@ def _widen(term: Expr, more: tuple[Expr, ...], bare: set[str]) -> Expr | None:
             return Big(op, below, above, _add(body, more))
         case Derivative(body):
             return replace(term, body=_add(body, more))
-        case Call(function, (one,)) if function in bare and one.alone:
-            return replace(term, args=(Chain((_add(one.exprs[0], more),)),))
         case Minus(body):
             wider = _widen(body, more, bare)
             return None if wider is None else Minus(wider)
@@ -220,7 +218,9 @@ def _add(body: Expr, more: tuple[Expr, ...]) -> Expr:
 def _power_inside(node: Any) -> Any:
     r"""`\mathbb{E}[(x)^2]` of `\mathbb{E}(x)^2`, and so of any function; any other node as it is."""
     match node:
-        case Sup(Call(_, (one,), _, None) as call, power) if one.alone:
+        case Sup(Call(_, (one,), _, None) as call, power) if one.alone and isinstance(
+            one.exprs[0], Plus | Times | Minus
+        ):
             return replace(call, args=(Chain((Sup(_in_brackets(one.exprs[0]), power),)),))
     return node
 
@@ -293,4 +293,4 @@ def _with_thousands(text: str, node: Any) -> Any:
     return next((Num(Fraction(digits)) for digits in found), node)
 
 
-_GROUP = re.compile(r"(?<![\d.])([1-9]\d{0,2})\.(\d{3})(?![\d.])")
+_GROUP = re.compile(r"(?<![\d.])([1-9]\d{0,2})\.(000)(?![\d.])")

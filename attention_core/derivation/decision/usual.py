@@ -272,24 +272,6 @@ def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Find
     return next((one for one in chain(stated, guesses) if _holds(step, one.formula, decide)), None)
 
 
-def conditions_of(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> str:
-    """The claim beside a step that is false and holds under it, as `x \\ge 0` may be its condition; '' if none is.
-
-    Args:
-        step: A step that was found false.
-        decide: Decides a step under some more hypotheses.
-    """
-    if step.chained or step.assumed or not _is_like_condition(step):
-        return ""
-    for one in step.companions:
-        try:
-            if decide(one, ()).verdict not in GOOD and _holds(one, _relation_of(step), decide):
-                return one.text
-        except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
-            continue
-    return ""
-
-
 def _relation_of(step: Step) -> str:
     return to_latex(Chain((step.left, step.right), (step.op,)))
 

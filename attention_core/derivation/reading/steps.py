@@ -49,7 +49,7 @@ from attention_core.derivation.reading.scope_words import (
 )
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
-from attention_core.derivation.reading.step import Step, Unread, far_relations_in, far_words_in
+from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
@@ -89,7 +89,19 @@ def steps_of(
     for step in walk.out:
         if isinstance(step, Step):
             step.far_words, step.far_relations = far_words, far_relations
+            if step.context.formal is not None:
+                step.far_relations = _select_near(step, far_relations, blocks)
     return _name_steps(walk.out), context.understood
+
+
+def _select_near(step: Step, relations: list[FarRelation], blocks: list[Block]) -> list[FarRelation]:
+    """The relations of the prose of the section of a step, down to the next display."""
+    headings = [one.line for one in blocks if isinstance(one, Heading)]
+    start = max((line for line in headings if line <= step.line), default=0)
+    ends = [one.line for one in blocks if isinstance(one, Heading | Display) and one.line > step.line]
+    shown = [one.line for one in blocks if isinstance(one, Display) and one.line < step.line]
+    lead = {one.line for one in relations if one.quote.endswith(":") and sum(line > one.line for line in shown) > 0}
+    return [one for one in relations if start <= one.line < min(ends, default=one.line + 1) and one.line not in lead]
 
 
 @dataclass
