@@ -57,6 +57,11 @@ if TYPE_CHECKING:
 
 
 MAX_FORMULAS = 1000  # of one paragraph that declares
+_FOR_SOME = re.compile(
+    r"\s*for (?:at (?:least|most)|exactly|precisely|only|just|(?:all|every|each) but|almost (?:all|every)|some|most|"
+    r"many|few|a few|one|two|three|infinitely many)\b",
+    re.IGNORECASE,
+)
 _DECLARING = ("in", "sim", ":=")
 _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 
@@ -111,6 +116,8 @@ class Reader(ReaderState):
             if place in done:
                 binding = False
             elif place % 2 == 0:
+                if place and (partial := _FOR_SOME.match(part)):
+                    raise Unreadable(f"'{' '.join(partial[0].split())}' says of which entries: write them out", line)
                 words(self, describe(self, parts, place, line), line)
                 binding = bool(BINDING.search(part.rstrip()))
             elif part.strip():

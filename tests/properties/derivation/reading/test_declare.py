@@ -142,3 +142,10 @@ def test_let_with_one_entry_may_mean_one_or_all() -> None:
     first, second = outcomes(text)
     assert first[0] == "UNREADABLE" and "for all $k$" in first[1]
     assert second[0] == "UNDECIDED"
+
+
+@pytest.mark.parametrize("some", ["at least one", "all but one", "some", "exactly one", "almost all"])
+def test_what_is_said_of_some_entries_is_not_assumed_of_all(some: str) -> None:
+    text = f"Let $n \\in \\mathbb{{N}}$ and $p \\in \\mathbb{{R}}^n$ with $p_i = 0$ for {some} $i \\in [n]$."
+    found = outcomes(f"{text}\n\n$$ \\|p\\| = 0 $$\n")
+    assert [verdict for verdict, _ in found] == ["UNREADABLE", "UNDECIDED"], found
