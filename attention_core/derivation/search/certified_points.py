@@ -67,9 +67,8 @@ def certify(problem: Problem, system: System, point: Array) -> Finding | None:
         if made is None:
             continue
         case = _enclose(system, rows, *made)
-        for one in () if case is None else (_shorten(case), case):
-            if (found := _refute(problem, system, one)) is not None:
-                return found
+        if case is not None and (proved := _refute(problem, system, case)) is not None:
+            return _refute(problem, system, _shorten(case)) or proved  # the proof is that of the balls
     return None
 
 

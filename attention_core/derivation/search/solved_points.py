@@ -147,7 +147,7 @@ def _first_failure(problem: Problem, system: System, end: float) -> Finding | No
 
 
 def _starts(system: System, rng: np.random.Generator) -> Array:
-    """Random points, whole ones among them, positive where an interval starts at 0."""
+    """Random points at three scales, positive where an interval has a lower end."""
     import numpy as np
 
     count = len(system.leaves)
