@@ -114,7 +114,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "dispatch conformance",
         f"{DOOR} interfaces terminal",
         "bench teaching faults",
-        "audit grading",
+        "audit grading matrix",
         "cli plugin",
         "__main__",
     ),

@@ -24,9 +24,7 @@ IRREGULAR = re.compile(
     "thought|told|understood|won|worn|written"
 )
 REGULAR = re.compile("(?!(?:bleed|embed|exceed|feed|need|proceed|seed|shed|speed|succeed)$)[a-z]{2,}ed")
-GENERATED = frozenset(
-    {"laws.md", "kernels.md", "power.md", "mutation.md", "foreign.md", "foreign_triton.md", "birthplaces.md"}
-)
+GENERATED = frozenset({"laws.md", "kernels.md", "power.md", "mutation.md", "matrix.md", "birthplaces.md"})
 
 
 @dataclass(frozen=True)

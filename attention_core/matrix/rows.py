@@ -1,0 +1,331 @@
+"""The rows of the matrix: what is verified under which contract, and what is argued of its refutations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HERE = "attention_core.peers"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One implementation.
+
+    Args:
+        target: MODULE:NAME, as `attention-core verify` takes it.
+        package: the distribution that ships it.
+        runtime: what computes it.
+        contract: which laws apply.
+        options: its conventions, where they are declared at once or added to what a first run advises.
+        declared: the options are given at the first run, which is the only one.
+        environment: variables that the run needs.
+        argued: names of `ARGUMENTS`, each of which accounts for laws that this row may break.
+        imports: the module that has to be there, where it is not the package's name.
+    """
+
+    target: str
+    package: str
+    runtime: str = "torch"
+    contract: str = "attention"
+    options: tuple[str, ...] = ()
+    declared: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
+    argued: tuple[str, ...] = ()
+    imports: str = ""
+
+    @property
+    def module(self) -> str:
+        """The module whose absence says that the package is not installed."""
+        return self.imports or self.package.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Why a refutation is a flaw of the library or a convention of it, and what a user does about it.
+
+    Args:
+        kind: "flaw" or "convention".
+        finding: its number in docs/findings.md.
+        laws: those that it breaks.
+        what: one line.
+        avoid: one line.
+        report: the page of docs/findings whose report can be sent, or "".
+    """
+
+    kind: str
+    finding: int
+    laws: tuple[str, ...]
+    what: str
+    avoid: str
+    report: str = ""
+
+
+ARGUMENTS: dict[str, Argument] = {
+    "values counted for keys": Argument(
+        "flaw", 1, ("lengths_of_key_and_value_must_agree",),
+        "torch's fused kernel on the processor takes the number of keys from the value and reads behind the key.",
+        "compare both lengths before the call.", "pytorch",
+    ),
+    "NaN becomes 0": Argument(
+        "flaw", 3, ("garbage_is_not_turned_into_a_number",),
+        "torch's fused kernel on the processor gives 0 for a NaN query where there are few keys.",
+        "look for NaN in the input or the gradients.", "pytorch",
+    ),
+    "flex without keys": Argument(
+        "flaw", 4, ("an_empty_key_sequence_leaves_dead_rows", "no_queries_give_an_empty_output"),
+        "flex_attention ends in an IndexError or an internal assertion where there is no key or no query.",
+        "return early for empty inputs.", "pytorch",
+    ),
+    "mask of one row": Argument(
+        "flaw", 20,
+        (
+            "evaluation_has_no_dropout", "agrees_with_truth", "a_leading_key_is_copied", "zero_queries_average",
+            "two_matching_keys_are_averaged", "mask_and_causal_mean_both", "stays_finite",
+            "low_precision_rounds_as_declared", "head_sizes_may_be_odd_and_differ", "calls_in_between_leave_no_trace",
+            "earlier_masks_are_forgotten", "results_outlive_the_next_call", "arrays_written_into_are_read_anew",
+        ),
+        "a mask (1, n_kv) together with is_causal lets every query see key 0 alone.",
+        "expand the mask to (n_q, n_kv).", "onnx",
+    ),
+    "diagonal at the first key": Argument(
+        "flaw", 21,
+        (
+            "paged_keys_agree_with_the_truth", "unused_pages_and_tails_do_not_matter", "texts_may_share_pages",
+            "entries_behind_the_last_page_are_not_followed", "query_heads_share_pages_heads_in_order",
+            "many_pages_are_read_to_the_last", "pages_are_read_by_their_own_strides", "texts_without_keys_are_dead",
+        ),
+        "two or more new tokens behind cached keys see the first keys, a single one sees those up to its own place.",
+        "another kernel for chunks behind a cache.", "kernels_in_triton",
+    ),
+    "single tokens turned twice": Argument(
+        "flaw", 22,
+        (
+            "rotation_is_true", "scores_depend_on_the_distance_alone", "position_zero_changes_nothing",
+            "calls_leave_no_state", "views_are_rotated_alike", "positions_written_into_are_read_anew",
+            "gradients_turn_back", "large_positions_stay_precise",
+        ),
+        "a contiguous (B, H, 1, d) with two texts or more is rotated by overlapping rows.",
+        "hand over (B, n, H, d), transposed.", "kernels_in_triton",
+    ),
+    "weight behind the last key": Argument(
+        "flaw", 23, (),
+        "keys that fill the last block up keep the weight of a score of 0.",
+        "lengths that are multiples of 64.", "kernels_in_triton",
+    ),
+    "merge of nothing": Argument(
+        "flaw", 24, ("rows_without_any_key_stay_empty",),
+        "two parts without a key merge to NaN.",
+        "look at rows without a key before the merge.", "kernels_in_triton",
+    ),
+    "last axis contiguous": Argument(
+        "convention", 35, ("strides_are_followed", "slices_of_a_projection_are_read_by_their_strides"),
+        "the last axis is taken as contiguous, which its own callers see to and nothing checks.",
+        "call contiguous() where a tensor is a view.",
+    ),
+    "bfloat16 positions": Argument(
+        "flaw", 29, ("bias_falls_by_its_slope", "bias_depends_on_distance_alone"),
+        "Falcon's biases are multiplied in bfloat16: from key 257 on, neighbours share one.",
+        "build the biases in float32.", "transformers",
+    ),
+    "nothing written without keys": Argument(
+        "flaw", 25, ("an_empty_key_sequence_leaves_dead_rows",),
+        "without a key the output is what lay in memory.",
+        "return zeros without a call where the keys are empty.", "openvino",
+    ),
+}  # fmt: skip
+FUSED = ("values counted for keys", "NaN becomes 0")
+"""What torch's fused kernel on the processor breaks reaches everything that calls it without a mask."""
+
+MODELS = (
+    ("bert.modeling_bert", "BertSelfAttention"),
+    ("gpt2.modeling_gpt2", "GPT2Attention"),
+    ("llama.modeling_llama", "LlamaAttention"),
+    ("mistral.modeling_mistral", "MistralAttention"),
+    ("qwen2.modeling_qwen2", "Qwen2Attention"),
+    ("opt.modeling_opt", "OPTAttention"),
+    ("bart.modeling_bart", "BartAttention"),
+    ("clip.modeling_clip", "CLIPAttention"),
+    ("vit.modeling_vit", "ViTAttention"),
+    ("distilbert.modeling_distilbert", "DistilBertSelfAttention"),
+    ("whisper.modeling_whisper", "WhisperAttention"),
+    ("roberta.modeling_roberta", "RobertaSelfAttention"),
+    ("electra.modeling_electra", "ElectraSelfAttention"),
+    ("xlm_roberta.modeling_xlm_roberta", "XLMRobertaSelfAttention"),
+    ("mbart.modeling_mbart", "MBartAttention"),
+    ("pegasus.modeling_pegasus", "PegasusAttention"),
+    ("marian.modeling_marian", "MarianAttention"),
+    ("deit.modeling_deit", "DeiTAttention"),
+    ("siglip.modeling_siglip", "SiglipAttention"),
+    ("dinov2.modeling_dinov2", "Dinov2Attention"),
+    ("wav2vec2.modeling_wav2vec2", "Wav2Vec2Attention"),
+    ("gemma.modeling_gemma", "GemmaAttention"),
+    ("starcoder2.modeling_starcoder2", "Starcoder2Attention"),
+    ("stablelm.modeling_stablelm", "StableLmAttention"),
+    ("qwen3.modeling_qwen3", "Qwen3Attention"),
+    ("olmo2.modeling_olmo2", "Olmo2Attention"),
+    ("granite.modeling_granite", "GraniteAttention"),
+)
+"""Attention classes of transformers, verified as they are, without an adapter."""
+
+CAUSAL_AT_THE_END = ("--causal", "bottom_right", "--sizes", "n_q <= n_kv")
+CAUSAL_ALWAYS = ("--always-causal", *CAUSAL_AT_THE_END, "--grouping", "modular")
+WIDE = ("--dtype", "float32,bfloat16,float16")
+NUMPY = ("--array", "numpy")
+EVEN = ("--sizes", "d % 2 == 0")
+JAX = ("--array", "jax")
+BNHD = ("--layout", "bnhd")
+"""Options that several rows share."""
+
+
+def peer(
+    module: str, name: str, package: str, runtime: str = "torch", contract: str = "attention", **more: object
+) -> Row:
+    """The row of an adapter of `attention_core.peers`."""
+    return Row(f"{HERE}.{module}:{name}", package, runtime, contract, **more)  # type: ignore[arg-type]
+
+
+def triton(module: str, name: str, package: str, contract: str, *options: str, **more: object) -> Row:
+    """The row of a kernel in Triton, whose conventions are declared: no first look finds those of a library."""
+    always = ("--runtime", "triton", *WIDE, *options)
+    return peer(module, name, package, "Triton's interpreter", contract, options=always, declared=True, **more)
+
+
+IN_TORCH = (
+    peer("torch_functions", "sdpa", "torch", argued=FUSED),
+    peer("torch_functions", "flex", "torch", argued=("flex without keys",)),
+    peer("torch_functions", "flex_causal", "torch", argued=("flex without keys",)),
+    peer("torch_functions", "nested_tensors", "torch", contract="varlen"),
+    peer("torch_functions", "MultiHead", "torch", contract="multi-head"),
+    peer("torch_functions", "causal_mask", "torch", contract="mask-builder"),
+    peer("x_transformers", "attend", "x-transformers"),
+    peer("x_transformers", "flash", "x-transformers", argued=FUSED),
+    peer("x_transformers", "causal", "x-transformers", options=(*CAUSAL_ALWAYS, *WIDE), declared=True),
+    peer("x_transformers", "causal_flash", "x-transformers", options=CAUSAL_ALWAYS, declared=True, argued=FUSED),
+    peer("x_transformers", "MultiHead", "x-transformers", contract="multi-head"),
+    peer("x_transformers", "rotary", "x-transformers", contract="rotary"),
+    peer("x_transformers", "alibi", "x-transformers", contract="bias"),
+    peer("x_transformers", "table", "x-transformers", contract="position-table"),
+    peer("diffusers", "MultiHead", "diffusers", contract="multi-head"),
+    peer("diffusers", "rotary", "diffusers", contract="rotary"),
+    peer("diffusers", "table", "diffusers", contract="position-table"),
+    Row("timm.layers:Attention", "timm", contract="multi-head", imports="timm.layers"),
+    peer("torchscale", "MultiHead", "torchscale", contract="multi-head"),
+    peer("torchtune", "MultiHead", "torchtune", contract="multi-head", imports="torchtune.modules"),
+    peer("torchtune", "rotary", "torchtune", contract="rotary", imports="torchtune.modules"),
+    peer("litgpt", "rotary", "litgpt", contract="rotary", imports="litgpt.model"),
+    peer("labml_nn", "rotary", "labml-nn", contract="rotary"),
+    peer("labml_nn", "alibi", "labml-nn", contract="bias"),
+    peer("labml_nn", "table", "labml-nn", contract="position-table", options=EVEN, declared=True),
+    peer(
+        "curated_transformers", "scorer", "curated-transformers", declared=True,
+        options=(*CAUSAL_AT_THE_END, "--dead-rows", "uniform", "--batch-axes", "one", "--masks", "bool"),
+    ),
+    peer("curated_transformers", "rotary", "curated-transformers", contract="rotary"),
+    peer("curated_transformers", "alibi", "curated-transformers", contract="bias"),
+    peer(
+        "curated_transformers", "table", "curated-transformers", contract="position-table", options=EVEN, declared=True
+    ),
+    peer("ring_attention_pytorch", "plain", "ring-attention-pytorch"),
+    peer("ring_attention_pytorch", "flash", "ring-attention-pytorch"),
+    peer("ring_attention_pytorch", "rotary", "ring-attention-pytorch", contract="rotary"),
+    peer("memory_efficient_attention_pytorch", "plain", "memory-efficient-attention-pytorch"),
+    peer("memory_efficient_attention_pytorch", "chunks", "memory-efficient-attention-pytorch"),
+    peer("memory_efficient_attention_pytorch", "flash", "memory-efficient-attention-pytorch"),
+    peer("rotary_embedding_torch", "rotary", "rotary-embedding-torch", contract="rotary"),
+    peer("performer_pytorch", "rotary", "performer-pytorch", contract="rotary"),
+    peer("local_attention", "rotary", "local-attention", contract="rotary"),
+    peer("local_attention", "window_attention", "local-attention"),
+    peer("fla", "naive_attention", "fla-core", imports="fla"),
+    peer("fla", "naive_gla", "fla-core", contract="linear-attention", imports="fla", options=BNHD, declared=True),
+    peer(
+        "fla", "naive_gated_delta", "fla-core", contract="linear-attention", imports="fla", options=BNHD, declared=True
+    ),
+)  # fmt: skip
+TRANSFORMERS = (
+    *(
+        peer("transformers_functions", name, "transformers")
+        for name in ("llama_eager", "mistral_eager", "bert_eager", "whisper_eager")
+    ),
+    peer("transformers_functions", "sdpa", "transformers", argued=FUSED),
+    peer("transformers_functions", "llama_rotary", "transformers", contract="rotary"),
+    peer("transformers_functions", "gptj_rotary", "transformers", contract="rotary"),
+    peer("transformers_functions", "mpt_alibi", "transformers", contract="bias"),
+    peer("transformers_functions", "bloom_alibi", "transformers", contract="bias"),
+    peer(
+        "transformers_functions", "falcon_alibi", "transformers", contract="bias", argued=("bfloat16 positions",)
+    ),
+    peer("transformers_functions", "whisper_table", "transformers", contract="position-table"),
+    peer("transformers_functions", "causal_mask", "transformers", contract="mask-builder"),
+    peer("transformers_functions", "window_mask", "transformers", contract="mask-builder"),
+    peer("transformers_functions", "DynamicCacheStep", "transformers", contract="kv-cache"),
+    peer(
+        "transformers_functions", "SlidingWindowCacheStep", "transformers", contract="kv-cache",
+        options=("--parameter", "window=3"), declared=True,
+    ),
+    *(Row(f"transformers.models.{family}:{name}", "transformers", contract="multi-head") for family, name in MODELS),
+)  # fmt: skip
+ON_ARRAYS = (
+    peer("onnx", "attention", "onnx", "NumPy", options=NUMPY, argued=("mask of one row",)),
+    peer("onnx", "rotary", "onnx", "NumPy", "rotary", options=NUMPY),
+    peer("onnxruntime", "attention", "onnxruntime", "ONNX Runtime", options=NUMPY),
+    peer("onnxruntime", "multi_head", "onnxruntime", "ONNX Runtime", options=(*NUMPY, *BNHD)),
+    peer("onnxruntime", "rotary", "onnxruntime", "ONNX Runtime", "rotary", options=NUMPY),
+    peer("mlx", "fast", "mlx", "MLX", options=NUMPY, imports="mlx.core"),
+    peer("mlx", "fast_causal", "mlx", "MLX", options=NUMPY, imports="mlx.core"),
+    peer("mlx", "rope", "mlx", "MLX", "rotary", options=NUMPY, imports="mlx.core"),
+    peer("mlx", "LanguageModelCache", "mlx-lm", "MLX", "kv-cache", options=NUMPY),
+    peer("openvino", "attention", "openvino", "OpenVINO", options=NUMPY, argued=("nothing written without keys",)),
+    peer("keras", "dot_product", "keras", "Keras on torch", environment=(("KERAS_BACKEND", "torch"),), argued=FUSED),
+    peer(
+        "keras", "dot_product", "keras", "Keras on NumPy", environment=(("KERAS_BACKEND", "numpy"),), options=NUMPY
+    ),
+)  # fmt: skip
+UNIFORM = ("--dead-rows", "uniform")
+IN_JAX = (
+    peer(
+        "jax", "dot_product", "jax", "JAX", declared=True,
+        options=(*JAX, *BNHD, "--sizes", "d == d_v", *UNIFORM, *WIDE, "--untested", "mask,is_causal,scale"),
+    ),
+    peer(
+        "flax", "linen", "flax", "JAX", declared=True,
+        options=(*JAX, *BNHD, "--masks", "bool", *UNIFORM, *WIDE, "--untested", "mask"),
+    ),
+    peer("equinox", "dot_product", "equinox", "JAX", declared=True, options=(*JAX, "--masks", "bool", *UNIFORM, *WIDE)),
+    peer("flax", "nnx", "flax", "JAX", declared=True, options=(*JAX, *BNHD, "--sizes", "d == d_v", *WIDE)),
+    peer("haiku", "identity_heads", "dm-haiku", "JAX", options=JAX, imports="haiku"),
+    peer("flash_attention_jax", "flash", "flash-attention-jax", "JAX", options=JAX),
+)  # fmt: skip
+ONE_TOKEN = ("--parameter", "query=bhd")
+FLA = (*BNHD, "--no-gradients", "--accumulate", "float32")
+POWERS = ("--sizes", "d in (16, 32, 64) and d == d_v")
+PAGES = ("--sizes", "d in (16, 32, 64) and d == d_v and page in (1, 2, 4, 8, 16, 32, 64)")
+UNSPECIFIED = ("--dead-rows", "unspecified", "--masked-nan", "unspecified")
+CONCH = "conch-triton-kernels"
+IN_TRITON = (
+    triton("fla", "rotary", "fla-core", "rotary", imports="fla"),
+    triton("liger_kernel", "rotary", "liger-kernel", "rotary", argued=("single tokens turned twice",)),
+    triton(
+        "sglang", "merge", "sglang", "merge", "--untested", "v_merged,s_merged",
+        argued=("merge of nothing", "last axis contiguous"),
+    ),
+    triton("sglang", "decode", "sglang", "paged", *ONE_TOKEN, "--dead-rows", "nan"),
+    triton(
+        "sglang", "prefill", "sglang", "varlen", "--no-gradients", "--sizes", "d == d_v",
+        argued=("last axis contiguous",),
+    ),
+    triton("lightllm", "decode", "lightllm", "paged", *ONE_TOKEN, *POWERS),
+    triton("lightllm", "prefill", "lightllm", "varlen", "--no-gradients", "--always-causal", *POWERS),
+    triton("conch", "unified_attention", CONCH, "paged", *PAGES, *UNSPECIFIED, "--always-causal", imports="conch"),
+    triton("conch", "paged_attention", CONCH, "paged", *ONE_TOKEN, *PAGES, "--dead-rows", "nan", imports="conch"),
+    triton(
+        "conch", "varlen", CONCH, "paged", *PAGES, *UNSPECIFIED, imports="conch",
+        argued=("diagonal at the first key",),
+    ),
+    triton("trinix", "flash", "trinix", "attention", *FLA, "--sizes", "n_q == n_kv and d == d_v"),
+    triton(
+        "cuda_triton_multiarch", "flash", "cuda-triton-multiarch", "attention", "--no-gradients", "--sizes",
+        "n_q == n_kv and d == d_v and d in (16, 32, 64)", imports="kernels", argued=("weight behind the last key",),
+    ),
+)  # fmt: skip
+ROWS: tuple[Row, ...] = (*IN_TORCH, *TRANSFORMERS, *ON_ARRAYS, *IN_JAX, *IN_TRITON)
+"""All rows, in the order of the page."""
