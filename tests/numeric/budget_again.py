@@ -203,6 +203,16 @@ class Again:
             ds_error[j] = e + (self.flush / min(self.scale, 1.0) if self.scale else self.flush)
         return ds, ds_error, True
 
+    def mean_of_magnitudes(self, h: int, i: int, cot: Any) -> float:
+        """The mean of sum_c |x_c v_c| under weights that are as large as they may be."""
+        p, errors = self.weight_errors(h, i)
+        v = self.v[h // self.G]
+        columns = range(self.d_v)
+        return sum(
+            (p[j] + errors[j]) * sum((abs(cot[c]) + self.floor) * (abs(v[j, c]) + self.floor) for c in columns)
+            for j in p
+        )
+
     def error_of_mean(
         self, at: tuple[int, int], cot: Any, product: float, p: dict[int, float], errors: dict[int, float],
         dp: dict[int, float], error: dict[int, float],
@@ -229,6 +239,7 @@ class Again:
             "query": np.zeros((self.H, self.n_q, self.d)), "key": np.zeros((H_kv, self.n_kv, self.d)),
             "value": np.zeros((H_kv, self.n_kv, self.d_v)), "ds": np.zeros((self.H, self.n_q, self.n_kv)),
             "ds_error": np.zeros((self.H, self.n_q, self.n_kv)), "judged": np.zeros((self.H, self.n_q), dtype=bool),
+            "lead": np.zeros((self.H, self.n_q)), "leads": np.zeros((self.H, self.n_q, self.n_kv), dtype=bool),
         }  # fmt: skip
         for (h, i), row in self.rows.items():
             g, cot = h // self.G, cotangent[h, i]
@@ -241,6 +252,8 @@ class Again:
                 found["ds_error"][h, i, keys] = math.inf
                 continue
             p, errors = self.weight_errors(h, i)
+            found["lead"][h, i] = self.error_of_largest(self.mean_of_magnitudes(h, i, cot), self.d_v)
+            found["leads"][h, i, self.leading(h, i)] = True
             for j in row.keys:
                 found["ds"][h, i, j], found["ds_error"][h, i, j] = ds[j], ds_error[j]
                 r = (1 + gamma(self.G * self.n_q + 4, self.a)) * (1 + 2 * self.u) - 1
@@ -257,6 +270,33 @@ class Again:
         both = (1 + r) * error + r * ds
         if self.parts > 1:
             both += gamma(3, self.u) * (ds + error)
+        leads = self.leading(h, i)
+        if j in leads:
+            self.add_leading(found, h, i, leads, (1 + r) + (gamma(3, self.u) if self.parts > 1 else 0.0), j)
         for c in range(self.d):
             found["query"][h, i, c] += self.scale * both * (abs(self.k[h // self.G, j, c]) + self.floor)
             found["key"][h // self.G, j, c] += self.scale * both * (abs(self.q[h, i, c]) + self.floor)
+
+    def leading(self, h: int, i: int) -> list[int]:
+        """Keys of a row whose score may be its largest."""
+        row, s = self.rows[h, i], self.truth.scores[0, h, i]
+        least = max((s[j] - row.delta[j] for j in row.keys), default=0.0)
+        return [j for j in row.keys if s[j] + row.delta[j] >= least]
+
+    def error_of_largest(self, whole: float, d_v: int) -> float:
+        """What the gradient that runs through a row's largest score adds there; whole: the mean of the magnitudes."""
+        keys = gamma(summed(self.n_kv, None), self.a)
+        h, c = (1 + keys) * (1 + gamma(d_v, self.a)) * (1 + gamma(5, self.w)) - 1, (1 + keys) * (1 + self.w) - 1
+        rho, sigma = gamma(4, self.w), (1 + keys) * (1 + gamma(3, self.w)) - 1
+        once = h + c * (1 + h) + (rho + sigma * (1 + rho)) * (1 + (1 + c) * (1 + h))
+        return once * whole + self.n_kv * self.flush
+
+    def add_leading(self, found: dict[str, Any], h: int, i: int, leads: list[int], grown: float, j: int) -> None:
+        """The error at the largest score: to every key that may have it, and once to the query."""
+        keys = self.k[h // self.G]
+        error = self.scale * grown * found["lead"][h, i]
+        for c in range(self.d):
+            found["key"][h // self.G, j, c] += error * (abs(self.q[h, i, c]) + self.floor)
+            if j == leads[0]:
+                key = abs(keys[j, c]) if len(leads) == 1 else max(abs(x) for x in keys[:, c])
+                found["query"][h, i, c] += error * (key + self.floor)

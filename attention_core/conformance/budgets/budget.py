@@ -163,7 +163,8 @@ def _dead_value(rows: Rows, means: bool, cot: Array) -> Array | float:
 def _mask_bound(rows: Rows, back: Backward, lost: Array, truth: Truth, d_mask: Array) -> Array:
     """E_db: the errors of dS and of their sum over the axes along which the mask was broadcast (dQ, all factors 1)."""
     count = max(1, truth.scores.size // max(1, d_mask.size))
-    error = back.ds_error + gamma(count, rows.fmt.a) * (back.ds + back.ds_error)
+    error = back.ds_error + back.at_leading()
+    error += gamma(count, rows.fmt.a) * (back.ds + error)
     error += lost[..., None]
     error[rows.masked] = 0.0
     return _last(_sum_to(error.reshape(truth.scores.shape), d_mask.shape), d_mask, 1, rows.fmt)
@@ -197,6 +198,7 @@ def lse_backward_bound(
         back.ds = rows.hide(size * back.p)
         error = (1 + gamma(3, fmt.u)) * back.weight_error + gamma(3, fmt.u) * back.p + fmt.flush
         back.ds_error = rows.hide(size * error)
+        back.lead_error = back.error_of_largest(size, back.p + back.weight_error, gamma(1, fmt.a))
         d_query, d_key = back.query_and_key()
         d_query = d_query.reshape(*rows.heads, rows.d) + np.where(back.judged, 0.0, np.inf).reshape(*rows.heads, 1)
         means = rows.scale * (back.ds @ rows.k).reshape(d_query.shape)

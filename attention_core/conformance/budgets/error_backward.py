@@ -57,6 +57,7 @@ class Backward:
         mean = np.einsum("...ij,...ij->...i", p, dp)[..., None]
         centred = np.abs(dp - mean)
         dp = np.abs(dp, out=dp)
+        self.lead_error = self.error_of_largest(size, p + self.weight_error, gamma(d_v, f.a))
         product = gamma(d_v + 2, f.a) * (1 + f.native)
         size *= product
         step = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.w
@@ -87,6 +88,24 @@ class Backward:
         if not self.judged.all():
             self.ds_error[~self.judged] = 0.0
             self.ds[~self.judged] = 0.0
+            self.lead_error[~self.judged] = 0.0
+
+    def error_of_largest(self, size: Array, grown: Array, dot: float) -> Array:
+        """What a gradient that runs through the row's largest score adds to it, row by row (leading).
+
+        Args: size: the sums of magnitudes in dP. grown: p + E_p. dot: the relative error of a product with the values.
+        """
+        rows, f = self.rows, self.rows.fmt
+        whole = np.einsum("...ij,...ij->...i", grown, size)[..., None]
+        keys = gamma(sum_count(rows.n_kv, None), f.a)
+        h, c = (1 + keys) * (1 + dot) * (1 + gamma(5, f.w)) - 1, (1 + keys) * (1 + f.w) - 1
+        rho, sigma = gamma(4, f.w), (1 + keys) * (1 + gamma(3, f.w)) - 1
+        factor = h + c * (1 + h) + (rho + sigma * (1 + rho)) * (1 + (1 + c) * (1 + h))
+        return rows.zero_lost_rows(factor * whole + rows.n_kv * f.flush)
+
+    def at_leading(self) -> Array:
+        """That error at every key whose score may be the largest of its row, else 0."""
+        return self.rows.hide(np.where(self.rows.may_lead, self.lead_error, 0.0))
 
     def _parts(self, errors: Array, grown: Array) -> Array:
         """The error of the mean over the part of the keys that each key lies in (D-parts), (part-share).
@@ -137,7 +156,19 @@ class Backward:
             ds, error = rows.cap.through(ds, error)
         both = (1 + g) * error
         both += g * ds
+        grown = 1 + g
         if rows.parts:  # what one head or batch gives is rounded before the parts are added
             both += gamma(3, f.u) * (ds + error)
-        query = rows.scale * (both @ (rows.k + floor))
-        return query, rows.scale * (both.swapaxes(-1, -2) @ (rows.q + floor))
+            grown += gamma(3, f.u)
+        query = both @ (rows.k + floor) + grown * self.lead_error * self._leading_key(rows.k + floor)
+        both += grown * self.at_leading()
+        return rows.scale * query, rows.scale * (both.swapaxes(-1, -2) @ (rows.q + floor))
+
+    def _leading_key(self, key: Array) -> Array:
+        """The key of a row's largest score; where several may be it, the largest of all keys, number by number."""
+        lead = self.rows.may_lead
+        if not key.shape[-2]:
+            return np.zeros((*lead.shape[:-1], key.shape[-1]))
+        key = np.broadcast_to(key, (*lead.shape[:-2], *key.shape[-2:]))
+        first = np.take_along_axis(key, lead.argmax(axis=-1)[..., None], axis=-2)
+        return np.where(lead.sum(axis=-1, keepdims=True) > 1, key.max(axis=-2, keepdims=True), first)

@@ -225,6 +225,7 @@ class Rows:
         self.c_sum = gamma(2 * sum_count(self.n_kv, blocks), fmt.a)
         self.merge: Merge | None = None
         self.factor: Array | None = None  # M_ij, once `forward` knows it
+        self.may_lead: BoolArray = np.zeros((), dtype=np.bool_)  # scores that may be a row's largest, once known
         if merges == "lse":
             how = {"a": fmt.a, "w": fmt.w, "c_sum": self.c_sum}
             self.merge = merge_errors(self.s, self.lse, self.hidden, **how)
@@ -277,7 +278,9 @@ class Rows:
         delta += 4 * f.w + 4 * f.a + (5 * f.a * np.abs(self.lse) if stored_lse else 0.0)
         if self.merge is not None:
             delta += self.merge.part
-        return self.hide(delta)
+        delta = self.hide(delta)
+        self.may_lead = s + delta >= (s - delta).max(axis=-1, keepdims=True, initial=-np.inf)  # (leading)
+        return delta
 
     def excess(self, delta: Array) -> tuple[Array, Array]:
         """A_ij = p_ij (e^Delta_ij - 1) and L_i <= sum_j p_ij e^-Delta_ij (excess), (normaliser)."""

@@ -108,7 +108,11 @@ def test_the_gradients_of_one_row_have_the_bounds_of_the_document(dtype: str, ac
     found = budget.backward_bound(query, key, value, cotangent, truth, gradients, **how)
     by_lse = budget.lse_backward_bound(query, key, cotangent[..., 0], truth, **how)
     fmt = float_format(dtype, accumulate)
+    inside = budget.forward_bound(query, key, value, truth, **how).inside
+    assert inside is not None
+    leads = inside.rows.may_lead.ravel()
     given = {
+        "t": leads.tolist(), "\\zeta": np.abs(key.ravel() if leads.sum() > 1 else key.ravel()[leads]).max(),
         "u": fmt.u, "a": fmt.a, "w": fmt.w, "y": fmt.native, "f": fmt.flush, "z": fmt.flush_between, "s": truth.scores.ravel(),
         "S": (np.abs(query) @ np.abs(key).swapaxes(-1, -2)).ravel(), "v": value.ravel(), "x": 0.75,
         "q": query.item(), "k": key.ravel(),

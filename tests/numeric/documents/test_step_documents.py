@@ -39,8 +39,9 @@ U = 2.0**-10
 GIVEN = {
     "u": U, "a": U / 8, "w": U / 4, "y": U / 2, "f": 0.0, "z": 0.0, "s": [0.5, -0.25], "S": [0.75, 0.5],
     "v": [-1.5, 0.5], "x": 0.75, "q": 0.25, "k": [1.25, 2.0],
+    "t": [1.0, 0.0], "\\zeta": 1.25,
 }  # fmt: skip
-"""One row, without underflow."""
+"""One row, without underflow, whose first score is the largest."""
 
 
 def test_every_step_that_the_code_names_is_computed_by_a_test() -> None:
@@ -82,8 +83,22 @@ def test_gradients_of_a_row_have_the_bounds_of_their_steps(i: int) -> None:
     error = of_row(r"\phi_i", i) + of_row("G") + of_row("P_i", i) + 2 * w * (abs(b) + abs(beta))
     product = bound("dS", p=p, R=of_row("W_i", i) / p, x=b - beta, E=error, r=1.0, t=1.0)
     assert of_row("T_i", i) == near((1 + 2 * U) * product + 2 * U * p * abs(b - beta))
+    share = of_row("U_i", i) - of_row(r"\Upsilon_i", i)
+    assert share == near((1 + of_row(r"\nu")) * of_row(r"\Lambda") * (2 - i))
     key = bound("dQ", g=of_row(r"\theta"), E=of_row("U_i", i), y=[p * (b - beta)], k=[q], **worst)
     assert of_row("K_i", i) == near(key)
+
+
+def test_what_comes_to_the_largest_score_has_the_bound_of_its_step() -> None:
+    roundings = {
+        "h": of_row(r"\alpha"),
+        "c": of_row(r"\varepsilon"),
+        "\\rho": of_row(r"\psi"),
+        "\\sigma": of_row(r"\omega"),
+    }
+    worst: dict[str, float | list[float]] = {"t": 0.0, "z": [0.0], **{name: [1.0] for name in "sbrqg"}}
+    whole = sum((of_row("p_i", i) + of_row("W_i", i)) * abs(of_row("b_i", i)) for i in (1, 2))
+    assert of_row(r"\Lambda") == near(bound("leading", **roundings, B=[whole], **worst))
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

@@ -103,7 +103,8 @@ def test_backward_bounds_are_those_of_the_loops(kind: str, dtype: str, accumulat
         assert (found.mask is None) == (not asked)
         if asked:
             shared = 3 // mask.shape[1]  # queries that one number of the mask serves
-            error = errors["ds_error"] + gamma(shared, again.a) * (errors["ds"] + errors["ds_error"])
+            error = errors["ds_error"] + np.where(errors["leads"], errors["lead"][..., None], 0.0)
+            error = error + gamma(shared, again.a) * (errors["ds"] + error)
             error = np.where(truth.scores[0] == -np.inf, 0.0, error)
             error = error.sum(axis=1) if shared > 1 else error
             same(found.mask, lasting(error, true.mask, 1, again), f"mask {seed}", dtype)
@@ -147,6 +148,8 @@ def test_bounds_through_the_lse_are_those_of_the_loops(kind: str, dtype: str, ac
                 continue
             p, wrong = again.weight_errors(h, i)
             g = gamma(3, again.u)
+            whole = size[h, i] * sum(p[j] + wrong[j] for j in row.keys)
+            errors["lead"][h, i] = again.error_of_largest(whole, 1)
             for j in row.keys:
                 errors["ds"][h, i, j] = size[h, i] * p[j]
                 errors["ds_error"][h, i, j] = size[h, i] * ((1 + g) * wrong[j] + g * p[j] + again.flush)

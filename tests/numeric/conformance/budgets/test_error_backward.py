@@ -32,3 +32,20 @@ def test_a_key_of_little_weight_is_charged_no_more_than_the_largest_error() -> N
     true = oracle.gradients(query, key, value, down, scale=1.0)
     found = budget.backward_bound(query, key, value, down, truth, true, scale=1.0, dtype="float64")
     assert np.isfinite(found.key).all() and found.key[0, 0, 1, 0] < 1e-100
+
+
+def bounds_of_one_row(scores: list[float]) -> budget.BackwardBounds:
+    """Bounds for a query of 1, keys that are these scores, and values of either sign."""
+    query, key = np.ones((1, 1, 1, 1)), np.array(scores).reshape(1, 1, -1, 1)
+    value, down = np.resize([1.0, -1.0], (1, 1, len(scores), 1)), np.ones((1, 1, 1, 1))
+    truth = oracle.attention(query, key, value, scale=1.0)
+    true = oracle.gradients(query, key, value, down, scale=1.0)
+    return budget.backward_bound(query, key, value, down, truth, true, scale=1.0, dtype="bfloat16")
+
+
+def test_only_keys_whose_score_may_be_the_largest_are_charged_for_its_gradient() -> None:
+    """What all 64 keys have rounded comes to the leading one: far more than its own weight would give it."""
+    found = bounds_of_one_row([0.5, *[0.0] * 63]).key.ravel()
+    assert found[0] > 8 * found[1:].max()
+    close = bounds_of_one_row([2.0**-8, *[0.0] * 63]).key.ravel()  # a score is off by more than that
+    assert close.min() > 0.5 * close.max()

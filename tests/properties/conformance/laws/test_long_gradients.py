@@ -46,6 +46,18 @@ def test_correct_functions_hold(masks: bool) -> None:
         held(LAW, torch_attention, seed=seed, mask_gradient=masks)
 
 
+def by_hand(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Softmax as it is written by hand: the largest score is subtracted, and differentiated as well."""
+    scores = query @ key.mT * query.shape[-1] ** -0.5
+    weights = torch.exp(scores - scores.amax(-1, keepdim=True))
+    return (weights / weights.sum(-1, keepdim=True)) @ value
+
+
+def test_a_gradient_may_run_through_the_largest_score() -> None:
+    for seed in range(6):
+        held(LAW, by_hand, seed=seed, dtypes=("bfloat16",))
+
+
 @pytest.mark.parametrize("name", ["value", "key", "query", "mask"])
 def test_sums_in_the_dtype_of_the_input_are_refuted(name: str) -> None:
     fault = getattr(faults, f"{name}_gradient_added_in_its_dtype")
