@@ -20,6 +20,7 @@ from attention_core.bench.cli import bench
 from attention_core.declaration.errors import plain
 from attention_core.derivation.cli import derive
 from attention_core.grading.cli import grade
+from attention_core.report_page.cli import print_schema, write_page
 from attention_core.terminal import (
     HELP,
     STANDARD_OUTPUT,
@@ -55,6 +56,8 @@ main.add_command(audit)
 main.add_command(derive)
 main.add_command(bench)
 main.add_command(grade)
+main.add_command(write_page)
+main.add_command(print_schema)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:

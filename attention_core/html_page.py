@@ -1,25 +1,39 @@
 """The frame of every HTML page: one style, one table, and templates in which whatever is filled in is escaped.
 
-A page is self-contained: it loads nothing and runs no script.
+A page is self-contained: it loads nothing. The page of one command runs no script; the page that joins several
+(`attention_core.report_page`) runs a few lines of its own, and its policy lets the browser run nothing else.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 STYLE = """
 :root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+body {
+  font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
+  background: light-dark(#fff, #16181c); color: light-dark(#1a1a1a, #e8e8e8); overflow-wrap: break-word;
+}
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #8884; vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { background: #8881; padding: .8rem; overflow-x: auto; font-size: 13px; }
+svg { max-width: 100%; height: auto; }
+@media print { pre { white-space: pre-wrap; } h2, h3, h4 { break-after: avoid; } tr, svg { break-inside: avoid; } }
 """
 """Of the pages of reports and of benchmarks; a page of derivations has a style of its own."""
 LAYOUT = """\
 <!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title><style>{{ style | safe }}</style></head>
-<body>{{ body }}</body></html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
+<title>{{ title }}</title><style>{{ style | safe }}</style></head>
+<body>{{ body }}{% if script %}<script>{{ script | safe }}</script>{% endif %}</body></html>
 """
 TABLE = """\
 {% macro table(heads, rows) -%}
@@ -32,18 +46,47 @@ TABLE = """\
 """A table: each head and each cell is a text with its class, "" for none."""
 
 
-def render_page(title: str, style: str, template: str, **values: Any) -> str:
-    """Return a whole page: `template` is Jinja's, has `table(heads, rows)`, and is filled with `values`, escaped.
+def render(template: str, **values: Any) -> Markup:
+    """Return a part of a page: `template` is Jinja's, has `table(heads, rows)`, and is filled with `values`, escaped.
 
     What is markup already is handed over as `markupsafe.Markup`.
 
-    >>> "<p>a &lt; b</p>" in render_page("a title", STYLE, "<p>{{ words }}</p>", words="a < b")
-    True
+    >>> str(render("<p>{{ words }}</p>", words="a < b"))
+    '<p>a &lt; b</p>'
     """
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
-    templates = DictLoader({"layout": LAYOUT, "table": TABLE, "body": "{% from 'table' import table %}" + template})
+    templates = DictLoader({"table": TABLE, "body": "{% from 'table' import table %}" + template})
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=templates)
-    body = Markup(environment.get_template("body").render(values))
-    return environment.get_template("layout").render(title=title, style=style, body=body) + "\n"
+    return Markup(environment.get_template("body").render(values))
+
+
+def render_page(title: str, style: str, template: str, /, *, script: str = "", **values: Any) -> str:
+    """Return a whole page around what `render` makes of a template.
+
+    Args:
+        title: of the window. style: CSS of ours. template, values: as for `render`.
+        script: lines of ours; the page's policy names their hash, so that the browser runs nothing else.
+
+    >>> "<p>a &lt; b</p>" in render_page("a title", STYLE, "<p>{{ words }}</p>", words="a < b")
+    True
+    """
+    from jinja2 import Environment
+
+    layout = Environment(autoescape=True).from_string(LAYOUT)
+    body = render(template, **values)
+    return layout.render(title=title, style=style, body=body, script=script, policy=policy(script)) + "\n"
+
+
+def policy(script: str = "") -> str:
+    """Return what a browser may load and run on a page: our style, and our script where there is one.
+
+    >>> policy()
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    """
+    words = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    if not script:
+        return words
+    code = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"{words}; script-src 'sha256-{code}'"

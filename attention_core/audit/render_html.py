@@ -5,31 +5,33 @@ Whatever comes from a suite or a file is escaped; the page loads nothing and run
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attention_core.audit.render_text import headline, remarks
 from attention_core.audit.results import KILLED, Audit
 from attention_core.badge import draw_badge
-from attention_core.html_page import STYLE, render_page
+from attention_core.html_page import STYLE, render, render_page
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 COLOURS = """
-.passes, .killed, .hung, .died { color: #197a35; } .survivors, .survived { color: #c22; font-weight: 600; }
-.left_out { opacity: .6; }
-@media (prefers-color-scheme: dark) {
-  .passes, .killed, .hung, .died { color: #6bd089; } .survivors, .survived { color: #ff8d8d; }
-}
+.passes, .killed, .hung, .died { color: light-dark(#197a35, #6bd089); }
+.survivors, .survived { color: light-dark(#c22, #ff8d8d); font-weight: 600; }
+.left_out { opacity: .75; }
 """
-TEMPLATE = """\
-<h1>Which wrong attention would these tests let through?</h1>
+SECTIONS = """\
 <p class="{{ audit.verdict.replace(' ', '_') }}"><strong>{{ headline }}</strong></p>
 {% for line in remarks %}<p>{{ line }}</p>{% endfor %}
 {% if subjects %}
-<h2>By subject</h2>
+<h{{ level }}>By subject</h{{ level }}>
 {{ table((("subject", ""), ("seen", "number"), ("of", "number")), subjects) }}
 {% endif %}
 {% if audit.survivors %}
-<h2>Survivors</h2>
+<h{{ level }}>Survivors</h{{ level }}>
 {{ table((("fault", ""), ("what is wrong", ""), ("law", ""), ("smallest case", "")), survivors) }}
 {% for fate in audit.survivors %}
-<h3>{{ fate.name }}</h3>
+<h{{ level + 1 }}>{{ fate.name }}</h{{ level + 1 }}>
 <p>{{ fate.about }}{% if fate.message %}<br>{{ fate.message }}{% endif %}</p>
 {% if fate.test %}
 {% if not fate.confirmed %}<p>By itself this test does not tell the fault from the target.</p>{% endif %}
@@ -38,7 +40,7 @@ TEMPLATE = """\
 {% endfor %}
 {% endif %}
 {% if faults %}
-<h2>Every fault</h2>
+<h{{ level }}>Every fault</h{{ level }}>
 {{ table((("fault", ""), ("subject", ""), ("fate", ""), ("seen by", "")), faults) }}
 {% endif %}
 <p>{{ origin }}</p>
@@ -48,8 +50,14 @@ GOOD, BAD, NEITHER = "#2a7d3f", "#c0392b", "#5f6368"
 
 def to_html(audit: Audit) -> str:
     """The page."""
-    return render_page(
-        f"audit of {audit.target}", STYLE + COLOURS, TEMPLATE, audit=audit, headline=headline(audit),
+    template = "<h1>Which wrong attention would these tests let through?</h1>\n{{ sections }}"
+    return render_page(f"audit of {audit.target}", STYLE + COLOURS, template, sections=to_sections(audit))
+
+
+def to_sections(audit: Audit, level: int = 2) -> Markup:
+    """The score, the subjects, the survivors and every fault, without the page; headings are of a level."""
+    return render(
+        SECTIONS, audit=audit, headline=headline(audit), level=level,
         remarks=list(remarks(audit)),
         subjects=[((name, ""), (str(k), "number"), (str(n), "number")) for name, k, n in audit.subjects()],
         survivors=[((f.name, ""), (f.about, ""), (f.law, ""), (f.case, "")) for f in audit.survivors],

@@ -174,6 +174,24 @@ class Audit:
             "faults": [asdict(fate) for fate in self.fates], "versions": self.versions,
         }  # fmt: skip
 
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Audit:
+        """The inverse of `to_dict`. Raises: KeyError, TypeError: it was not written so.
+
+        >>> Audit.from_dict(Audit("m:f", ("tests",), seed=3).to_dict()).seed
+        3
+        """
+        copied = (
+            "target", "declared", "options", "baseline", "too_strict", "notes", "seed", "floor", "whole", "problem",
+            "versions",
+        )  # fmt: skip
+        fates = [
+            Fate(**{**one, "source": tuple(one["source"]), "caught_by": tuple(one["caught_by"])})
+            for one in data["faults"]
+        ]
+        tests, claims = tuple(data["tests"]), tuple(data["claims"])
+        return Audit(**{name: data[name] for name in copied}, tests=tests, claims=claims, fates=fates)
+
     def to_json(self) -> str:
         """As text."""
         return json.dumps(self.to_dict(), indent=1) + "\n"

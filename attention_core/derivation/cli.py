@@ -25,14 +25,17 @@ COLOURS = {
     "REFUTED": "red",
     "VACUOUS": "red",
 }
+DOCUMENTS = (".md", ".markdown", ".tex")
+STANDARD_OUTPUT = "-"
 _SHOWN = ("defined by the display: ", "declared by the display: ", "nothing to check: ")
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided."""
 
 
 @click.command(name="derive", epilog=STATUS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Write the reports as JSON to standard output.")
+@click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(dir_okay=False))
+@click.option("--json", "json_path", is_flag=False, flag_value=STANDARD_OUTPUT, metavar="[FILE]",
+              help="Write the reports as JSON; without FILE to standard output, where nothing else is written.")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the documents as one HTML page.")
 @click.option("--only", "only", multiple=True, metavar="STEP", help="Only this step, by name; repeatable.")
 @click.option("--require", type=click.Choice(["exact", "proved"]), help="Ask for more than agreement.")
@@ -48,13 +51,14 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
 @click.option("--witness", is_flag=True, help="Ask SymPy about equations between numbers; its answer is shown.")
 @click.option("--scaffold", is_flag=True, help="Write the declarations that the documents miss, and check nothing.")
-def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: tuple[str, ...], require: str | None,
-           explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool,
+def derive(files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...],
+           require: str | None, explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool,
            witness: bool, scaffold: bool) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.check import check_document
     from attention_core.derivation.effort import Effort
 
+    files, json_path = _read_files(files, json_path)
     if scaffold:
         sys.exit(_write_scaffolds(files))
     reports: list[DocumentReport] = []
@@ -73,17 +77,44 @@ def derive(files: tuple[str, ...], as_json: bool, html_path: str | None, only: t
         except OSError as error:
             click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
             unopened = 2
-    if as_json:
-        click.echo(json.dumps({"documents": [r.as_dict() for r in reports]}, indent=2, ensure_ascii=False))
-    else:
+    if json_path:  # before anything is shown: whoever reads standard output may close it
+        unopened = max(unopened, _write_json(json_path, reports))
+    if json_path != STANDARD_OUTPUT:
         for report in reports:
             _show(report, explain, quiet)
     if github:
-        _annotate(reports, aside=as_json)
+        _annotate(reports, aside=json_path == STANDARD_OUTPUT)
     if html_path:
         unopened = max(unopened, _write_page(html_path, reports, infer=not strict))
     found = {r.status for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
+
+
+def _read_files(files: tuple[str, ...], json_path: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The documents and where JSON goes: what stands behind `--json` is a document where its name ends as one.
+
+    Raises: click.UsageError: no document is named.
+    """
+    if json_path is not None and Path(json_path).suffix in DOCUMENTS:
+        files, json_path = (json_path, *files), STANDARD_OUTPUT
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    return files, json_path
+
+
+def _write_json(path: str, reports: list[DocumentReport]) -> int:
+    """Write the reports as JSON, and say what the status is at least."""
+    data = {"schema_version": 1, "documents": [r.as_dict() for r in reports]}
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    if path == STANDARD_OUTPUT:
+        click.echo(text)
+        return 0
+    try:
+        Path(path).write_text(text + "\n", encoding="utf-8", errors="replace")
+    except OSError as error:
+        click.echo(f"attention-core: {path} cannot be written: {error.strerror}", err=True)
+        return 2
+    return 0
 
 
 def _choose_files(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequence[str]]:

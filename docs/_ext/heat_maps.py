@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 import numpy as np
 import torch
 from product import Row
 
+from attention_core.conformance.report.heat_map import CELL, begin, caption, one_map
+
 N = 8
-CELL = 18
 SEEN = 0.02
 """The least difference of two weights that an eye can see."""
 
@@ -86,38 +86,11 @@ def two_maps(words: str, right: np.ndarray, faulty: np.ndarray) -> str:
     """Two heat maps with their captions."""
     width, height = 2 * N * CELL + 60, N * CELL + 80
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" font-family="sans-serif" font-size="12">',
-        f"<title>Weights of {N} queries over {N} keys, {escape(words)}</title>",
-        f'<rect width="{width}" height="{height}" rx="6" fill="#ffffff"/>',
+        *begin(width, height, f"Weights of {N} queries over {N} keys, {words}"),
         *one_map(15, "right", right),
         *one_map(N * CELL + 45, "faulty", faulty),
-        caption(height - 30, escape(words)),
+        caption(height - 30, words),
         caption(height - 12, "queries in rows, keys in columns; red: not a weight"),
         "</svg>\n",
     ]
     return "\n".join(parts)
-
-
-def caption(y: float, words: str) -> str:
-    """A line below the maps."""
-    return f'<text x="15" y="{y}" fill="#333" font-size="11">{words}</text>'
-
-
-def one_map(left: int, title: str, weights: np.ndarray) -> Iterator[str]:
-    """One heat map under its title."""
-    yield f'<text x="{left}" y="20" fill="#333">{title}</text>'
-    for i, j in np.ndindex(*weights.shape):
-        weight = float(weights[i, j])
-        place = f'x="{left + j * CELL}" y="{30 + i * CELL}" width="{CELL - 1}" height="{CELL - 1}"'
-        yield f'<rect {place} fill="{colour(weight)}"><title>{weight:.3g}</title></rect>'
-
-
-def colour(weight: float) -> str:
-    """White for 0 to dark blue for 1; red for what is not a weight (NaN, below 0, above 1)."""
-    if not -1e-6 <= weight <= 1 + 1e-6:
-        return "#c62828"
-    shade = math.sqrt(min(max(weight, 0.0), 1.0))
-    low, high = (236, 241, 248), (13, 71, 161)
-    red, green, blue = (round(a + (b - a) * shade) for a, b in zip(low, high, strict=True))
-    return f"#{red:02x}{green:02x}{blue:02x}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from jinja2 import UndefinedError
 
-from attention_core.html_page import STYLE, render_page
+from attention_core.html_page import STYLE, policy, render, render_page
 
 EVIL = "<script>alert(1)</script>\"'&"
 
@@ -26,3 +26,16 @@ def test_classes_are_set_where_there_are_any() -> None:
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="words"):
         render_page("", "", "{{ words }}")
+
+
+def test_a_page_runs_its_own_script_alone() -> None:
+    code = "document.title = 1 < 2 ? 'yes' : 'no';"
+    page = render_page("a", "", "<p>{{ words }}</p>", script=code, words=EVIL)
+    assert page.count("<script") == 1 and f"<script>{code}</script>" in page
+    assert policy(code) != policy(code + " ") and "script-src" not in policy()
+    assert "default-src &#39;none&#39;" in page and policy(code).split("sha256-")[1].rstrip("'") in page
+
+
+def test_a_part_is_markup_that_is_not_escaped_again() -> None:
+    part = render("<b>{{ words }}</b>", words="a < b")
+    assert "<b>a &lt; b</b>" in render_page("", "", "{{ part }}", part=part)

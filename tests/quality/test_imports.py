@@ -115,6 +115,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         f"{DOOR} interfaces terminal",
         "bench teaching faults",
         "audit grading matrix",
+        "report_page",
         "cli plugin",
         "__main__",
     ),

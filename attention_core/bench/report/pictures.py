@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,13 +84,14 @@ def picture_file(path: Path, name: str) -> Path:
     return path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
-def as_svg(make: Callable[[], Any]) -> str:
-    """A picture as an <svg> element for a page."""
+def as_svg(make: Callable[[], Any], name: str = "picture") -> str:
+    """A picture as an <svg> element for a page; its ids begin with its name, as those of a page are all different."""
     stream = io.StringIO()
     with picture_style():
         make().savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
     text = stream.getvalue()
-    return text[text.index("<svg") :]
+    own = re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+    return own.replace("<svg", f'<svg role="img" aria-label="{name}"', 1)
 
 
 def picture_style() -> Any:

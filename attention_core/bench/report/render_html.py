@@ -6,6 +6,7 @@ Whatever comes from a kernel's name or a file is escaped; the page loads nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
 from attention_core.bench.report.numbers import duration, factor, format_end
@@ -15,42 +16,50 @@ from attention_core.bench.report.results import Cell, Column, Results, doubts
 from attention_core.bench.timing.machine import busy_words
 from attention_core.bench.timing.statistics import Interval
 from attention_core.bench.workloads.workload import as_gib
-from attention_core.html_page import STYLE, render_page
+from attention_core.html_page import STYLE, render, render_page
 
-HEADS = ("kernel", "time", "ratio", "", "of limit", "memory", "process", "error", "largest", "what ran")
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+HEADS = ("kernel", "time", "ratio", "verdict", "of limit", "memory", "process", "error", "largest", "what ran")
 GROWTH_HEADS = ("workload", "kernel", "time ~ n^", "allocator ~ n^", "process ~ n^", "at the longest")
 VERDICTS = ("FASTER", "SLOWER", "AMBIGUOUS")
 TITLES = {"growth": "Growth with n", "pareto": "Time against error", "roofline": "Roofline"}
 COLOURS = """
-.FASTER { color: #197a35; } .SLOWER { color: #c22; } .AMBIGUOUS { color: #a60; }
-svg { max-width: 100%; height: auto; }
+.FASTER { color: light-dark(#197a35, #6bd089); } .SLOWER { color: light-dark(#c22, #ff8d8d); }
+.AMBIGUOUS { color: light-dark(#8a5300, #e8b04a); }
 """
-TEMPLATE = """\
-<h1>Attention kernels side by side</h1>
+SECTIONS = """\
 <p>{{ machine }}, {{ threads }} threads; {{ versions }}</p>
 {% if busy %}<p>Measured while {{ busy }}.</p>{% endif %}
 {% for name, limit, heads, rows, doubtful in cells %}
-<h2>{{ name }}</h2>
+<h{{ level }}>{{ name }}</h{{ level }}>
 {% if limit %}<p>{{ limit }}</p>{% endif %}
 {{ table(heads, rows) }}
 {% for line in doubtful %}<p class="SLOWER">{{ line }}</p>{% endfor %}
 {% endfor %}
-{% for title, picture in drawn %}<h2>{{ title }}</h2>{{ picture }}{% endfor %}
-{% if exponents %}<h2>Exponents</h2>{{ table(growth_heads, exponents) }}{% endif %}
+{% for title, picture in drawn %}<h{{ level }}>{{ title }}</h{{ level }}>{{ picture }}{% endfor %}
+{% if exponents %}<h{{ level }}>Exponents</h{{ level }}>{{ table(growth_heads, exponents) }}{% endif %}
 """
 
 
 def to_html(results: Results) -> str:
     """The page."""
+    template = "<h1>Attention kernels side by side</h1>\n{{ sections }}"
+    return render_page("attention-core bench", STYLE + COLOURS, template, sections=to_sections(results))
+
+
+def to_sections(results: Results, level: int = 2, *, drawn: bool = True) -> Markup:
+    """A section for each cell, whose heading is of a level, the pictures where they are wanted, and the exponents."""
     from markupsafe import Markup
 
     machine = results.machine
-    return render_page(
-        "attention-core bench", STYLE + COLOURS, TEMPLATE, machine=machine.get("processor"),
+    return render(
+        SECTIONS, machine=machine.get("processor"), level=level,
         threads=results.settings.get("threads"), versions=", ".join(f"{k} {v}" for k, v in results.versions.items()),
         busy=busy_words(machine.get("busy")),
         cells=[section(cell, doubts(cell, results.limits)) for cell in results.cells],
-        drawn=[(TITLES[name], Markup(as_svg(make))) for name, make in pictures(results).items()],
+        drawn=[(TITLES[name], Markup(as_svg(make, name))) for name, make in pictures(results).items()] if drawn else [],
         growth_heads=with_classes(GROWTH_HEADS), exponents=[with_classes(row) for row in growth_rows(results)],
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ class Counterexample:
         shrunk: whether it was made as small as can be; a report does so with those that it writes out. `verify --law`
             with the law's name does it with any.
         alone: whether it fails where no other call was made before, as far as that was tried.
+        calls_case: whether the failing call is the very call of `data`; laws make other calls of a case, too.
     """
 
     law: str
@@ -46,6 +47,7 @@ class Counterexample:
     event: str = ""
     shrunk: bool = False
     alone: bool = True
+    calls_case: bool = False
 
     def __post_init__(self) -> None:
         for name in ("message", "case", "snippet"):

@@ -20,7 +20,7 @@ from attention_core.conformance.search.alone import clear_state, complete
 from attention_core.conformance.search.judging import SHRINK_CALLS, Found, Tally, judge
 from attention_core.conformance.search.minimise import HANDFUL, minimise, reduce_lightly, size
 from attention_core.conformance.search.small_search import search_small, shrink_small
-from attention_core.conformance.snippets.case_line import case_line
+from attention_core.conformance.snippets.case_line import calls_its_case, case_line
 from attention_core.conformance.snippets.replay import note_no_grad
 from attention_core.conformance.subjects.evidence import Violation
 from attention_core.conformance.subjects.law import Law
@@ -268,5 +268,5 @@ def counterexample(law: Law, subject: Any, found: Found, *, shrunk: bool = False
     return Counterexample(
         law.name, violation.message, case_line(subject, found.case, evidence), found.case.to_json(),
         render(subject, law, violation), evidence.got, evidence.want, evidence.bound, evidence.event, shrunk,
-        evidence.alone,
+        evidence.alone, calls_its_case(subject, found.case, evidence),
     )  # fmt: skip

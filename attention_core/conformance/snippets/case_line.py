@@ -9,8 +9,8 @@ import numpy as np
 
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.subjects.binding import INPUTS, Binding
-from attention_core.conformance.subjects.evidence import Evidence
-from attention_core.conformance.worker.exchange import Array, Request
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable
+from attention_core.conformance.worker.exchange import Array, NDArray, Request, decode
 
 
 def case_line(subject: Any, case: Any, evidence: Evidence) -> str:
@@ -60,3 +60,32 @@ def starts_there(case: Any, request: Request) -> bool:
     start = getattr(case, "sizes", {}).get("start")
     given = [a for a in (*request.args, *request.kwargs.values()) if isinstance(a, Array) and a.dtype.startswith("int")]
     return start is None or not any(a.base.size for a in given) or any(np.any(a.base == start) for a in given)
+
+
+def calls_its_case(subject: Any, case: Any, evidence: Evidence) -> bool:
+    """Whether the call in question is the plain call of its case; laws make other calls of a case, too."""
+    request = evidence.calls[0].request if evidence.calls else None
+    if request is None or not isinstance(case, Case) or not isinstance(subject.binding, Binding):
+        return False
+    try:
+        plain = subject.binding.request(case)
+    except NotApplicable:
+        return False
+    if len(request.args) != len(plain.args) or set(request.kwargs) != set(plain.kwargs):
+        return False
+    pairs = [*zip(request.args, plain.args, strict=True), *((request.kwargs[k], plain.kwargs[k]) for k in plain.kwargs)]
+    return all(is_same(one, other) for one, other in pairs)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two arguments are one array of numbers, or equal otherwise."""
+    if isinstance(one, Array) and isinstance(other, Array):
+        return one.dtype == other.dtype and np.array_equal(numbers_of(one), numbers_of(other), equal_nan=True)
+    return not isinstance(one, Array) and not isinstance(other, Array) and bool(one == other)
+
+
+def numbers_of(argument: Array) -> NDArray:
+    """The numbers that a target sees, as float64 or as they are."""
+    base = argument.base.reshape(-1)[argument.offset :]
+    steps = tuple(step * base.itemsize for step in argument.strides)
+    return decode(np.lib.stride_tricks.as_strided(base, argument.shape, steps), argument.dtype)

@@ -16,7 +16,7 @@ from attention_core.conformance.report.results import Report
 EVIL = "<script>alert(1)</script><img src=x onerror='alert(1)'>\"'&"
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "br", "pre", "span", "table", "tr", "th",
-    "td",
+    "td", "details", "summary",
 }  # fmt: skip
 VOID = {"meta", "br"}
 
@@ -58,7 +58,9 @@ def test_everything_is_escaped(status: str) -> None:
     page = Reader(to_html([evil_report(status), Report(EVIL, failed=True, problem=EVIL)]))
     assert {tag for tag, _ in page.tags} <= TAGS
     # in attributes nothing but the words of this module: no handlers, no addresses
-    assert {name for _, attrs in page.tags for name in attrs} <= {"class", "lang", "charset"}
+    heads = {"lang", "charset", "name", "content", "http-equiv"}
+    assert {name for _, attrs in page.tags for name in attrs} <= {"class", *heads}
+    assert not any(heads & set(attrs) for tag, attrs in page.tags if tag not in ("html", "meta"))
     assert page.text.count(EVIL) > 8
 
 

@@ -32,7 +32,20 @@ LAW_KEYS = [
     "law", "status", "cases", "seconds", "counterexample", "message", "family", "refused", "minimum_met", "powers",
     "unjudged",
 ]  # fmt: skip
-COUNTEREXAMPLE_KEYS = ["law", "message", "case", "data", "snippet", "got", "want", "bound", "event", "shrunk", "alone"]
+COUNTEREXAMPLE_KEYS = [
+    "law",
+    "message",
+    "case",
+    "data",
+    "snippet",
+    "got",
+    "want",
+    "bound",
+    "event",
+    "shrunk",
+    "alone",
+    "calls_case",
+]
 
 
 def law(status: str, name: str = "", **changes: Any) -> LawResult:

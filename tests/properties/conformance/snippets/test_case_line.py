@@ -13,7 +13,7 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.render_html import to_html
 from attention_core.conformance.report.results import Report
-from attention_core.conformance.snippets.case_line import case_line
+from attention_core.conformance.snippets.case_line import calls_its_case, case_line
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.evidence import Evidence, Shown
 from attention_core.conformance.subjects.parameter_case import ParameterCase
@@ -49,6 +49,18 @@ def test_the_sizes_are_those_of_the_call_that_failed(layout: str) -> None:
     own = Evidence((Shown(under.binding.request(ONE)),))
     assert case_line(under, ONE, own) == ONE.describe() == "float32 B=1 H=1 n_q=1 n_kv=1 d=1 one_hot"
     assert case_line(under, ONE, Evidence(())) == ONE.describe()
+
+
+@pytest.mark.parametrize("layout", ["bhnd", "bnhd"])
+def test_whether_the_call_is_that_of_its_case(layout: str) -> None:
+    under = subject(layout=layout)
+    mask = np.array([[True, False]])
+    case = filled(1, 2, 1, 2, 2, mask=mask, views={"query": "transposed"})
+    others = [case.with_(mask=~mask), case.with_(mask=None), case.with_(key=2 * case.key), case.with_(is_causal=True)]
+    calls = [under.binding.request(one) for one in (case, case.with_(views={}), *others)]
+    assert [calls_its_case(under, case, Evidence((Shown(call),))) for call in calls] == [True, True, *[False] * 4]
+    assert not calls_its_case(under, case, Evidence(()))
+    assert not calls_its_case(under, ParameterCase({"n": 1}), Evidence((Shown(calls[0]),)))
 
 
 def test_positions_that_begin_elsewhere_leave_the_line_out() -> None:

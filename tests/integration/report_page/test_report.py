@@ -1,0 +1,85 @@
+"""`attention-core report` from files that commands wrote, to a page that a browser shows without complaint."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from attention_core.cli import main
+from attention_core.conformance.report.law_result import Counterexample, LawResult
+from attention_core.conformance.report.results import Report, to_json
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    found = Counterexample("a_law", "got 1, but should be 2", "B=1 H=1", {}, "assert 1 == 2  # <b>")
+    laws = [LawResult("a_law", "refuted", 7, 0.25, found), *(LawResult(f"law_{k}", "held", 9, 1.5) for k in range(20))]
+    (tmp_path / "v.json").write_text(to_json([Report("f", {"dtypes": ["float32"]}, laws=laws)]), encoding="utf-8")
+    (tmp_path / "a.md").write_text("Let $x \\in \\mathbb{R}$.\n\n$$ x + x = 2 x $$\n", encoding="utf-8")
+    run = CliRunner().invoke(main, ["derive", str(tmp_path / "a.md"), "--json", str(tmp_path / "d.json")])
+    assert run.exit_code == 0 and "PROVED" in run.output
+    records = [{"step": k, "loss": 1 / (k + 1)} for k in range(9)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    return [str(tmp_path / name) for name in ("metrics.jsonl", "v.json", "d.json")]
+
+
+def test_the_command_joins_files_into_a_page(tmp_path: Path, files: list[str]) -> None:
+    out = tmp_path / "page.html"
+    run = CliRunner().invoke(main, ["report", *files, "--out", str(out), "--title", "Mine <b>"])
+    assert run.exit_code == 0 and "3 parts" in run.output
+    page = out.read_text(encoding="utf-8")
+    titles = re.findall(r'<h2 id="head-\d">([^<]*)', page)
+    assert titles == ["Is this attention right? ", "Is what was derived true? ", "How did the training go? "]
+    assert "1 of 3 parts is bad" in page and "Mine &lt;b&gt;" in page and "<b>" not in page
+    assert "http" not in re.sub('http-equiv|xmlns="http://www.w3.org/2000/svg"', "", page)
+
+
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, files: list[str]) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"grades": [3]}', encoding="utf-8")
+    for given, words in (
+        ([str(broken)], "does not hold"),
+        ([str(tmp_path / "none.json")], "cannot be read"),
+        ([files[1], "--out", str(tmp_path / "none" / "a.html")], "cannot be written"),
+    ):
+        run = CliRunner().invoke(main, ["report", *given])
+        assert run.exit_code == 2 and words in run.output and run.output.count("\n") == 1
+
+
+def test_json_of_derive_goes_where_it_is_told(tmp_path: Path, files: list[str]) -> None:
+    document = str(tmp_path / "a.md")
+    for words in (["derive", document, "--json"], ["derive", "--json", document], ["derive", document, "--json", "-"]):
+        run = CliRunner().invoke(main, words)
+        assert run.exit_code == 0 and json.loads(run.output)["documents"][0]["file"] == document
+    assert Path(document).read_text(encoding="utf-8").startswith("Let")
+    missing = CliRunner().invoke(main, ["derive", "--json"])
+    assert missing.exit_code == 2 and "Missing argument" in missing.output
+    nowhere = CliRunner().invoke(main, ["derive", document, "--json", str(tmp_path / "none" / "a.json")])
+    assert nowhere.exit_code == 2 and "cannot be written" in nowhere.output
+
+
+def test_a_schema_is_printed() -> None:
+    assert "verify" in CliRunner().invoke(main, ["schema"]).output.split()
+    assert json.loads(CliRunner().invoke(main, ["schema", "grade"]).output)["required"]
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium: without a browser nobody sees whether the script runs")
+def test_a_browser_runs_the_script_and_nothing_else(tmp_path: Path, files: list[str]) -> None:
+    out = tmp_path / "page.html"
+    assert CliRunner().invoke(main, ["report", *files, "--out", str(out)]).exit_code == 0
+    text = out.read_text(encoding="utf-8").replace("</main>", '<script>document.title = "hostile"</script></main>')
+    out.write_text(text, encoding="utf-8")
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={tmp_path}/c"]
+    seen = subprocess.run([*command, out.as_uri()], capture_output=True, text=True, timeout=120, check=True).stdout
+    assert seen.count("<button") == 1 and seen.count('type="search"') == 1
+    assert "<title>attention-core report</title>" in seen

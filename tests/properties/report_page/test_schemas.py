@@ -1,0 +1,59 @@
+"""What commands write is what their schemas say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from attention_core.audit.results import Audit, Fate
+from attention_core.bench.report.results import Results
+from attention_core.conformance.first_look import FirstLook
+from attention_core.conformance.report.law_result import Counterexample, LawResult
+from attention_core.conformance.report.results import Report, to_json
+from attention_core.conformance.report.shards import read_shard, shard_to_json
+from attention_core.declaration.implementation import TargetError
+from attention_core.derivation import check_document
+from attention_core.grading.results import Grade
+from attention_core.grading.results import to_json as grades_to_json
+from attention_core.report_page.schemas import read_schema, schema_names
+
+FOUND = Counterexample("a_law", "got nan", "", {}, "", float("nan"), 1.0, None)
+REPORT = Report(
+    "f", {"dtypes": ["float32"]}, {"scale": "tested"}, [LawResult("a_law", "refuted", 1, 0.1, FOUND)], {"torch": "9"},
+    ratios={"float32/out": float("inf")}, first_look=FirstLook(("a line",)),
+)  # fmt: skip
+REPORT.under_found = Report("f")
+STEPS = "Let $x \\in \\mathbb{R}$.\n\n$$ x + x = 2 x $$\n\n$$ x = 2 x $$\n\n$$ x = \\oops $$\n"
+AUDIT = Audit("m:f", ("tests",), fates=[Fate("a", "", "masking", status="survived")])
+WRITTEN = [
+    ("verify", json.loads(to_json([REPORT]))),
+    ("verify", json.loads(to_json([REPORT, Report("g")]))),
+    ("verify", json.loads(shard_to_json(read_shard("1/2", ["f", "g"]), [REPORT]))),
+    ("derive", {"schema_version": 1, "documents": [json.loads(json.dumps(check_document(STEPS).as_dict()))]}),
+    ("bench", json.loads(Results({}, {}, {}).to_json())),
+    ("audit", json.loads(AUDIT.to_json())),
+    ("audit", json.loads(Audit("m:f", ("tests",), problem="why").to_json())),
+    ("grade", json.loads(grades_to_json([Grade("a.py", "t", "accepted")]))),
+]
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_each_is_a_schema(name: str) -> None:
+    Draft202012Validator.check_schema(json.loads(read_schema(name)))
+    assert name in {kind for kind, _ in WRITTEN}
+
+
+@pytest.mark.parametrize("name, data", WRITTEN)
+def test_what_is_written_is_as_the_schema_says(name: str, data: Any) -> None:
+    checker = Draft202012Validator(json.loads(read_schema(name)))
+    assert [f"{error.json_path}: {error.message}" for error in checker.iter_errors(data)] == []
+    for key in data if name != "verify" or "shard" not in data else ("schema_version", "reports"):
+        assert not checker.is_valid({k: v for k, v in data.items() if k != key}), key
+
+
+def test_another_name_is_one_line() -> None:
+    with pytest.raises(TargetError, match="choose audit, bench"):
+        read_schema("../cli")

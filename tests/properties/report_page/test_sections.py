@@ -1,0 +1,79 @@
+"""The section of each kind: its verdict, whether that is good, and nothing of a file as markup."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from attention_core.audit.results import Audit, Fate
+from attention_core.conformance.report.law_result import Counterexample, LawResult
+from attention_core.conformance.report.results import Report, to_json
+from attention_core.declaration.implementation import TargetError
+from attention_core.grading.results import Grade
+from attention_core.grading.results import to_json as grades_to_json
+from attention_core.report_page.parts import KINDS, Part
+from attention_core.report_page.sections import MAKERS, section_of
+
+EVIL = "<script>alert(1)</script>\"'&"
+
+
+def step(verdict: str, *, passed: bool, expected: str | None = None) -> dict[str, Any]:
+    example = {"values": {"x": "1"}, "left": "0", "right": EVIL, "where": ""} if verdict == "REFUTED" else None
+    evidence = {"text": EVIL, "advice": "write it so"}
+    return {
+        "id": EVIL, "line": 3, "text": "x < y", "verdict": verdict, "passed": passed, "expected": expected,
+        "evidence": evidence, "counterexample": example, "seconds": 0.1,
+    }  # fmt: skip
+
+
+def derive(*steps: dict[str, Any]) -> Any:
+    return {"documents": [{"file": EVIL, "steps": list(steps), "not_assumed": []}]}
+
+
+def verify(*statuses: str) -> Any:
+    found = Counterexample(EVIL, EVIL, EVIL, {}, EVIL)
+    laws = [LawResult(EVIL, s, 9, 0.1, found if s == "refuted" else None, powers={"a": 3}) for s in statuses]
+    return json.loads(to_json([Report("f", {"dtypes": ["float32"]}, laws=laws), Report("g", laws=laws)]))
+
+
+def audit(status: str) -> Any:
+    fates = [Fate("a", EVIL, "masking", status=status, test=EVIL), Fate("b", "", "masking", status="killed")]
+    return Audit(EVIL, ("tests",), fates=fates).to_dict()
+
+
+def grade(*verdicts: str) -> Any:
+    return json.loads(grades_to_json([Grade(EVIL, "t", v, reason=EVIL, snippet=EVIL) for v in verdicts]))
+
+
+@pytest.mark.parametrize(
+    "kind, data, verdict, state",
+    [("verify", verify("refuted"), "refuted", "bad"),
+     ("derive", derive(step("PROVED", passed=True), step("REFUTED", passed=False)), "refuted", "bad"),
+     ("derive", derive(step("PROVED", passed=True)), "holds", "good"),
+     ("derive", derive(step("REFUTED", passed=True, expected="refuted")), "holds", "good"),
+     ("derive", derive(step("AGREES", passed=False, expected="refuted")), "refuted", "bad"),
+     ("derive", derive(step("UNDECIDED", passed=False)), "not all known", "open"),
+     ("derive", derive(), "not all known", "open"),
+     ("audit", audit("survived"), "survivors", "bad"), ("audit", audit("killed"), "passes", "good"),
+     ("grade", grade("accepted", "refused"), "refused", "bad"), ("grade", grade("accepted"), "accepted", "good"),
+     ("grade", grade("accepted", "error"), "error", "open"),
+     ("training", [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}], "recorded", "plain")],
+)  # fmt: skip
+def test_the_verdict_of_a_part(kind: str, data: Any, verdict: str, state: str) -> None:
+    section = section_of(Part(kind, "a.json", data))
+    assert (section.verdict, section.state) == (verdict, state) and "<script" not in section.body
+
+
+def test_an_incomplete_target_is_not_known() -> None:
+    section = section_of(Part("verify", "a.json", verify()))
+    assert (section.verdict, section.state) == ("incomplete", "open") and section.remark == "2 incomplete"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_part_is_one_line(kind: str) -> None:
+    assert kind in MAKERS
+    for data in ({}, {"reports": [3]}, {"documents": [{}]}, {"grades": [{}]}, {"faults": 3}):
+        with pytest.raises(TargetError, match=r"a\.json does not hold"):
+            section_of(Part(kind, "a.json", data))
