@@ -35,7 +35,7 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.command(name="derive", epilog=STATUS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(dir_okay=False))
 @click.option("--json", "json_path", is_flag=False, flag_value=STANDARD_OUTPUT, metavar="[FILE]",
-              help="Write the reports as JSON; without FILE to standard output, where nothing else is written.")  # fmt: skip
+              help="Write the reports as JSON; without FILE to standard output, alone.")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the documents as one HTML page.")
 @click.option("--only", "only", multiple=True, metavar="STEP", help="Only this step, by name; repeatable.")
 @click.option("--require", type=click.Choice(["exact", "proved"]), help="Ask for more than agreement.")
@@ -51,9 +51,11 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
 @click.option("--witness", is_flag=True, help="Ask SymPy about equations between numbers; its answer is shown.")
 @click.option("--scaffold", is_flag=True, help="Write the declarations that the documents miss, and check nothing.")
-def derive(files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...],
-           require: str | None, explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool,
-           witness: bool, scaffold: bool) -> None:  # fmt: skip
+def derive(
+    files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...], require: str | None,
+    explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, witness: bool,
+    scaffold: bool,
+) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.check import check_document
     from attention_core.derivation.effort import Effort
