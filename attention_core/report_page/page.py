@@ -95,6 +95,7 @@ LEGEND = {
         ("survived", "A wrong attention that the tests would let through, with a test that would see it."),
     ),
     "grade": (("accepted, refused", "Every timed answer was right; a rule was broken, as the line says."),),
+    "matrix": (("refuted", "A released implementation breaks a law; docs/matrix.md argues each of them."),),
     "training": (("recorded", "What the run wrote down; nothing is judged."),),
 }
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from attention_core.declaration.implementation import TargetError
 
-KINDS = ("verify", "derive", "bench", "audit", "grade", "training")
-"""The commands whose results can be joined, and records of training; sections stand in this order."""
+KINDS = ("verify", "derive", "bench", "audit", "grade", "matrix", "training")
+"""Whose results can be joined; sections stand in this order."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def read_part(path: Path) -> Part:
         raise TargetError(f"{path} is not valid JSON: the run that wrote it may have been cut off") from error
     kind = kind_of(data)
     if kind is None:
-        commands = ", ".join(f"`{kind} --json`" for kind in KINDS if kind != "training")
+        commands = ", ".join(f"`{kind} --json`" for kind in KINDS if kind not in ("matrix", "training"))
         raise TargetError(f"{path} was not written by {commands}; of training, name its metrics.jsonl")
     return Part(kind, str(path), data)
 
@@ -100,6 +100,10 @@ def kind_of(data: Any) -> str | None:
     }  # fmt: skip
     if isinstance(data.get("reports"), list):
         return "verify"
+    if isinstance(data.get("rows"), list) and all(
+        isinstance(row, Mapping) and "package" in row for row in data["rows"]
+    ):
+        return "matrix"
     return next((kind for kind, keys in marks.items() if all(key in data for key in keys)), None)
 
 

@@ -184,6 +184,28 @@ def grade_section(part: Part) -> Section:
     return Section(title, part.name, worst, states.get(worst, OPEN), remark, body, part.kind)
 
 
+MATRIX = (
+    ("package", ""), ("version", ""), ("target", ""), ("runtime", ""), ("verdict", ""), ("laws broken", ""),
+)  # fmt: skip
+
+
+def matrix_section(part: Part) -> Section:
+    """Each foreign implementation with its verdict."""
+    rows: Sequence[Mapping[str, Any]] = part.data["rows"]
+    states = {"conforms": GOOD, "refuted": BAD}
+    cells = [
+        [*((str(row[name]), "") for name in ("package", "version", "target", "runtime")),
+         (row["verdict"], states.get(row["verdict"], OPEN)), (", ".join(row["refuted"]), "")]
+        for row in rows
+    ]  # fmt: skip
+    verdicts = [row["verdict"] for row in rows]
+    order = ("refuted", "error", "incomplete", "conforms")
+    worst = next((word for word in order if word in verdicts), "incomplete")
+    body = render("{{ table(heads, rows) }}", heads=MATRIX, rows=cells)
+    title, remark = "Which released attention is right?", count_words(verdicts, order)
+    return Section(title, part.name, worst, states.get(worst, OPEN), remark, body, part.kind)
+
+
 TRAINING = """\
 {% for picture in pictures %}<figure>{{ picture }}</figure>{% endfor %}
 {{ table(heads, rows) }}
@@ -217,5 +239,6 @@ MAKERS: Mapping[str, Callable[[Part], Section]] = {
     "bench": bench_section,
     "audit": audit_section,
     "grade": grade_section,
+    "matrix": matrix_section,
     "training": training_section,
 }

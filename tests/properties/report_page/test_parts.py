@@ -24,7 +24,8 @@ def write(folder: Path, name: str, data: Any) -> Path:
     "kind, data",
     [("verify", json.loads(to_json([Report("a")]))), ("verify", json.loads(to_json([Report("a"), Report("b")]))),
      ("derive", {"schema_version": 1, "documents": []}), ("bench", {"kind": "attention-core bench"}),
-     ("grade", {"grades": []}), ("audit", Audit("m:f", ("tests",)).to_dict()), (None, {}), (None, []), (None, None),
+     ("grade", {"grades": []}), ("audit", Audit("m:f", ("tests",)).to_dict()), ("matrix", {"rows": [{"package": "a"}]}),
+     (None, {"rows": [3]}), (None, {}), (None, []), (None, None),
      (None, {"target": "a"})],
 )  # fmt: skip
 def test_a_kind_is_told_by_its_keys(kind: str | None, data: Any) -> None:

@@ -47,6 +47,11 @@ def grade(*verdicts: str) -> Any:
     return json.loads(grades_to_json([Grade(EVIL, "t", v, reason=EVIL, snippet=EVIL) for v in verdicts]))
 
 
+def matrix(*verdicts: str) -> Any:
+    fixed = {"package": EVIL, "version": "1", "target": "f", "runtime": "torch", "refuted": [EVIL]}
+    return {"rows": [{**fixed, "verdict": verdict} for verdict in verdicts]}
+
+
 @pytest.mark.parametrize(
     "kind, data, verdict, state",
     [("verify", verify("refuted"), "refuted", "bad"),
@@ -59,6 +64,7 @@ def grade(*verdicts: str) -> Any:
      ("audit", audit("survived"), "survivors", "bad"), ("audit", audit("killed"), "passes", "good"),
      ("grade", grade("accepted", "refused"), "refused", "bad"), ("grade", grade("accepted"), "accepted", "good"),
      ("grade", grade("accepted", "error"), "error", "open"),
+     ("matrix", matrix("conforms", "refuted"), "refuted", "bad"), ("matrix", matrix("conforms"), "conforms", "good"),
      ("training", [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}], "recorded", "plain")],
 )  # fmt: skip
 def test_the_verdict_of_a_part(kind: str, data: Any, verdict: str, state: str) -> None:
@@ -74,6 +80,6 @@ def test_an_incomplete_target_is_not_known() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_part_is_one_line(kind: str) -> None:
     assert kind in MAKERS
-    for data in ({}, {"reports": [3]}, {"documents": [{}]}, {"grades": [{}]}, {"faults": 3}):
+    for data in ({}, {"reports": [3]}, {"documents": [{}]}, {"grades": [{}]}, {"faults": 3}, {"rows": [{}]}):
         with pytest.raises(TargetError, match=r"a\.json does not hold"):
             section_of(Part(kind, "a.json", data))
