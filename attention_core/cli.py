@@ -5,6 +5,7 @@ Commands read their words, call the engine, and print; heavy imports happen insi
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -287,22 +288,53 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     sys.exit(0)
 
 
+def list_as_json(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option by which a list is written for programs."""
+    text = "Write the list as JSON; - for standard output, where nothing else is written then."
+    return click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help=text)(command)
+
+
+def write_list(path: str, text: str) -> None:
+    """Write a list to a file or to standard output."""
+    if path == STANDARD_OUTPUT:
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        _stop(f"{path} cannot be written: {error.strerror}")
+
+
 @main.command(name="laws")
+@click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("--contract", metavar="NAME", help="Only the laws of this contract.")
 @click.option("--markdown", is_flag=True, help="As Markdown tables, with the fault each law was seen to refute.")
-def list_laws(contract: str | None, markdown: bool) -> None:
-    """List every law: name, sentence, formula and source."""
+@list_as_json
+def list_laws(words: tuple[str, ...], contract: str | None, markdown: bool, json_path: str | None) -> None:
+    """List every law: name, sentence, formula and source.
+
+    With each WORD: only the laws in which it stands, such as `laws causal gradient`.
+    """
     from attention_core.conformance.contracts import contracts, find_contract
-    from attention_core.conformance.report.render_laws import laws_as_markdown
+    from attention_core.conformance.report.render_laws import laws_as_json, laws_as_markdown, search_laws
+    from attention_core.conformance.report.results import count
 
     chosen = [exit_on_target_error(lambda: find_contract(contract))] if contract else list(contracts().values())
+    if words:
+        chosen = search_laws(chosen, words)
+    if not chosen:
+        _stop(f"no law has {' and '.join(words)} in its name, sentence, formula or source")
+    if json_path:
+        write_list(json_path, laws_as_json(chosen))
+    if json_path == STANDARD_OUTPUT:
+        return
     if markdown:
         click.echo(laws_as_markdown(chosen), nl=False)
         return
     console = make_console()
     whole = not console.is_terminal  # a line stays a line in a pipe
     for one in chosen:
-        console.print(f"[bold]{one.name}[/] ({len(one.laws)} laws)")
+        console.print(f"[bold]{one.name}[/] ({count(len(one.laws), 'law')})")
         for law in one.laws:
             console.print(f"  [cyan]{law.name}[/]: ", end="", highlight=False)
             console.print(law.sentence, highlight=False, markup=False, soft_wrap=whole)
@@ -314,10 +346,17 @@ def list_laws(contract: str | None, markdown: bool) -> None:
 
 @main.command(name="contracts")
 @click.argument("name", required=False)
-def list_contracts(name: str | None) -> None:
+@list_as_json
+def list_contracts(name: str | None, json_path: str | None) -> None:
     """List the contracts; of NAME, say what an implementation is called with, returns and can declare."""
     from attention_core.interfaces import interface, one_lines
 
+    if json_path:
+        known = one_lines() if name is None else {name: exit_on_target_error(lambda: interface(name))}
+        listed = [{"name": each, "about": line} for each, line in known.items()]
+        write_list(json_path, json.dumps({"schema_version": 1, "contracts": listed}, indent=1) + "\n")
+    if json_path == STANDARD_OUTPUT:
+        return
     if name is not None:
         click.echo(exit_on_target_error(lambda: interface(name)))
         return
@@ -332,10 +371,16 @@ def list_contracts(name: str | None) -> None:
 
 
 @main.command(name="kernels")
-def list_kernels() -> None:
+@list_as_json
+def list_kernels(json_path: str | None) -> None:
     """List the kernel table: what can be verified by name."""
     from attention_core.registry.table import KERNELS
 
+    if json_path:
+        listed = [{"name": row.name, "about": row.about, "expected": row.expected} for row in KERNELS]
+        write_list(json_path, json.dumps({"schema_version": 1, "kernels": listed}, indent=1) + "\n")
+    if json_path == STANDARD_OUTPUT:
+        return
     console = make_console()
     for row in KERNELS:
         label = " (a labelled counterexample)" if row.expected == "refuted" else ""

@@ -1,10 +1,13 @@
-"""The laws as Markdown: one table a contract, a row a law, with the fault it was seen to refute (docs/laws.md)."""
+"""The laws as Markdown (docs/laws.md) and as JSON: by contract, each with the fault it was seen to refute."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from attention_core.conformance.contracts import Contract
+from attention_core.conformance.subjects.law import Law
 
 HEAD = """# The laws
 
@@ -42,6 +45,40 @@ def laws_as_markdown(contracts: Sequence[Contract]) -> str:
             parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     parts.append(UNSEEN)
     return "".join(parts)
+
+
+def search_laws(contracts: Sequence[Contract], words: Sequence[str]) -> list[Contract]:
+    """The contracts with those of their laws in whose name, sentence, formula or source every word stands.
+
+    >>> from attention_core.conformance.contracts import find_contract
+    >>> [law.name for one in search_laws([find_contract("attention")], ["cap", "gradients"]) for law in one.laws]
+    ['gradients_through_the_cap_are_true']
+    """
+    wanted = [word.casefold() for word in words]
+    found = []
+    for contract in contracts:
+        laws = tuple(law for law in contract.laws if all(word in text_of(law) for word in wanted))
+        found += [replace(contract, laws=laws)] if laws else []
+    return found
+
+
+def text_of(law: Law) -> str:
+    """What is searched of a law, in small letters."""
+    parts = (law.name, law.name.replace("_", " "), law.sentence, law.formula, law.source)
+    return " ".join(parts).casefold()
+
+
+def laws_as_json(contracts: Sequence[Contract]) -> str:
+    """Every law of the contracts, with its family, needs and role."""
+    laws = [
+        {
+            "contract": contract.name, "name": law.name, "family": law.family, "sentence": law.sentence,
+            "formula": law.formula, "source": law.source, "fault": law.fault, "needs": sorted(law.needs),
+            "role": law.role,
+        }
+        for contract in contracts for law in contract.laws
+    ]  # fmt: skip
+    return json.dumps({"schema_version": 1, "laws": laws}, indent=1, ensure_ascii=False) + "\n"
 
 
 def code(text: str) -> str:

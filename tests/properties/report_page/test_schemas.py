@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from attention_core.audit.results import Audit, Fate
 from attention_core.bench.report.results import Results
+from attention_core.cli import main
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.results import Report, to_json
@@ -28,6 +31,7 @@ REPORT = Report(
 REPORT.under_found = Report("f")
 STEPS = "Let $x \\in \\mathbb{R}$.\n\n$$ x + x = 2 x $$\n\n$$ x = 2 x $$\n\n$$ x = \\oops $$\n"
 AUDIT = Audit("m:f", ("tests",), fates=[Fate("a", "", "masking", status="survived")])
+LISTS = ("laws", "kernels", "contracts")
 WRITTEN = [
     ("verify", json.loads(to_json([REPORT]))),
     ("verify", json.loads(to_json([REPORT, Report("g")]))),
@@ -37,6 +41,7 @@ WRITTEN = [
     ("audit", json.loads(AUDIT.to_json())),
     ("audit", json.loads(Audit("m:f", ("tests",), problem="why").to_json())),
     ("grade", json.loads(grades_to_json([Grade("a.py", "t", "accepted")]))),
+    *((name, json.loads(CliRunner().invoke(main, [name, "--json", "-"]).output)) for name in LISTS),
 ]
 
 
@@ -57,3 +62,11 @@ def test_what_is_written_is_as_the_schema_says(name: str, data: Any) -> None:
 def test_another_name_is_one_line() -> None:
     with pytest.raises(TargetError, match="choose audit, bench"):
         read_schema("../cli")
+
+
+def test_a_list_goes_into_a_file_beside_the_text(tmp_path: Path) -> None:
+    for name in LISTS:
+        run = CliRunner().invoke(main, [name, "--json", str(tmp_path / "a.json")])
+        assert run.exit_code == 0 and json.loads((tmp_path / "a.json").read_text())[name][0]["name"] in run.output
+        nowhere = CliRunner().invoke(main, [name, "--json", str(tmp_path / "none" / "a.json")])
+        assert nowhere.exit_code == 2 and "cannot be written" in nowhere.output
