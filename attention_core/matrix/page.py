@@ -18,7 +18,8 @@ A row can be run again by anybody who has its package:
 
 with the target, the contract and the conventions of the tables below. `attention_core.peers` has short adapters, which
 name arguments and move axes and repair no number; a class whose signature is known needs none. This page and its data,
-`docs/data/matrix.json`, are written by `python -m attention_core.matrix` (`tox run -e matrix`), not by hand.
+`docs/data/matrix.json`, are written by `python -m attention_core.matrix` (`tox run -e matrix`), not by hand;
+`attention-core report docs/data/matrix.json` makes a page of them with a field that keeps the rows with a word.
 """
 ARGUED = """## Refutations, argued
 
@@ -35,8 +36,8 @@ COLUMNS = ("target", "contract", "runtime", "verdict", "laws", "conventions")
 
 
 def order(records: Iterable[Record]) -> list[Record]:
-    """Records by package, release and target."""
-    return sorted(records, key=lambda one: (one.package.lower(), one.version, one.target, one.runtime))
+    """Records by package and target, the releases of one beside each other."""
+    return sorted(records, key=lambda one: (one.package.lower(), one.target, one.runtime, one.version))
 
 
 def table(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
@@ -100,14 +101,15 @@ def count(records: list[Record]) -> str:
 def packages(records: list[Record]) -> str:
     """One line a package and release."""
     lines = []
-    for (name, release), group in groupby(records, lambda one: (one.package, one.version)):
+    known = sorted(records, key=lambda one: (one.package.lower(), one.version))
+    for (name, release), group in groupby(known, lambda one: (one.package, one.version)):
         rows = [*group]
         refuted = ", ".join(f"{short(one.target)} ({', '.join(map(str, one.findings))})" for one in rows if kinds(one))
         conform = sum(one.verdict == "conforms" for one in rows)
         dates, commits = ({getattr(one, what) for one in rows} for what in ("date", "commit"))
         runtimes = ", ".join(sorted({one.runtime for one in rows}))
         when = f"{max(dates)}, {', '.join(sorted(commits))}"
-        lines.append((f"{name} {release}", runtimes, len(rows), conform, refuted, when))
+        lines.append((f"[{name}](#{name}) {release}", runtimes, len(rows), conform, refuted, when))
     return table(("package", "runtime", "rows", "conform", "refuted (findings)", "run"), lines)
 
 
@@ -157,5 +159,5 @@ def make(records: list[Record]) -> str:
     missing = [f"{short(row.target)} ({row.package})" for row in ROWS if (row.target, row.runtime) not in run]
     parts = [HEAD, count(records), packages(records), ARGUED, *argue(records), ROWS_HEAD, *list_rows(records)]
     if missing:
-        parts.append(f"Not run, as the package or what it needs was not installed: {', '.join(missing)}.")
+        parts.append(f"Rows without a run here, not installed or not run yet: {', '.join(missing)}.")
     return "\n\n".join(part.strip() for part in parts) + "\n"

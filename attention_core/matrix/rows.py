@@ -83,6 +83,7 @@ ARGUMENTS: dict[str, Argument] = {
             "two_matching_keys_are_averaged", "mask_and_causal_mean_both", "stays_finite",
             "low_precision_rounds_as_declared", "head_sizes_may_be_odd_and_differ", "calls_in_between_leave_no_trace",
             "earlier_masks_are_forgotten", "results_outlive_the_next_call", "arrays_written_into_are_read_anew",
+            "a_bias_constant_in_a_row_cancels", "zeros_and_subnormals_are_numbers",
         ),
         "a mask (1, n_kv) together with is_causal lets every query see key 0 alone.",
         "expand the mask to (n_q, n_kv).", "onnx",
@@ -126,6 +127,66 @@ ARGUMENTS: dict[str, Argument] = {
         "flaw", 29, ("bias_falls_by_its_slope", "bias_depends_on_distance_alone"),
         "Falcon's biases are multiplied in bfloat16: from key 257 on, neighbours share one.",
         "build the biases in float32.", "transformers",
+    ),
+    "a tracker without debug": Argument(
+        "flaw", 33,
+        (
+            "heads_attend_as_the_formula_says", "batch_rows_are_independent", "training_without_dropout_is_evaluation",
+            "lengths_may_change_between_calls", "outputs_outlive_the_next_call",
+            "returned_weights_are_those_of_the_heads", "options_end_with_their_call", "large_scores_are_kept",
+            "inputs_written_into_are_read_anew", "gradients_of_parameters_are_true", "gradients_of_inputs_are_true",
+        ),
+        "with today's labml every call raises AttributeError.",
+        "an older labml.", "labml_nn",
+    ),
+    "no maximum of nothing": Argument(
+        "flaw", 36, ("an_empty_key_sequence_leaves_dead_rows",),
+        "without a key the call ends in an IndexError or a division by zero.",
+        "return early where there is no key.", "memory_efficient_attention",
+    ),
+    "three diagonals": Argument(
+        "flaw", 31,
+        (
+            "masked_pairs_pass_no_gradient", "no_row_sees_a_later_one", "causal_alignment_is_as_declared",
+            "prefill_equals_step_by_step", "coinciding_sizes_are_not_confused", "head_sizes_may_be_odd_and_differ",
+            "calls_in_between_leave_no_trace", "an_earlier_dtype_leaves_no_trace",
+        ),
+        "with fewer queries than keys FlashAttentionFunction follows no diagonal; square calls are right.",
+        "a mask where lengths differ.", "memory_efficient_attention",
+    ),
+    "buckets move the diagonal": Argument(
+        "flaw", 32,
+        (
+            "agrees_with_truth", "output_lies_in_the_hull", "a_leading_key_is_copied", "zero_queries_average",
+            "two_matching_keys_are_averaged", "query_gradient_is_true", "key_gradient_is_true",
+            "value_gradient_is_true", "one_gradient_alone_is_the_same", "no_row_sees_a_later_one",
+            "later_rows_leave_gradients_alone", "causal_alignment_is_as_declared", "prefill_equals_step_by_step",
+            "coinciding_sizes_are_not_confused", "stays_finite", "zeros_and_subnormals_are_numbers",
+            "every_length_around_blocks_has_true_gradients", "head_sizes_may_be_odd_and_differ",
+            "broadcast_keys_are_refused_or_right", "calls_in_between_leave_no_trace",
+            "the_order_of_calls_does_not_matter", "an_earlier_dtype_leaves_no_trace",
+        ),
+        "with fewer queries than keys the bucket size moves the causal diagonal; square calls are right.",
+        "a mask where lengths differ.", "ring_attention",
+    ),
+    "float16 sums": Argument(
+        "flaw", 37, ("long_sums_keep_their_precision",),
+        "values are added up in float16 before they are divided, and overflow.",
+        "bfloat16 or float32.", "memory_efficient_attention",
+    ),
+    "values without keys": Argument(
+        "flaw", 38, ("lengths_of_key_and_value_must_agree",),
+        "values behind the last chunk of keys are dropped.",
+        "compare both lengths before the call.", "memory_efficient_attention",
+    ),
+    "negative scale": Argument(
+        "flaw", 30,
+        (
+            "causal_holds_at_any_scale", "huge_masked_keys_are_invisible", "large_scales_pick_the_best_key",
+            "a_common_key_vector_cancels", "coinciding_sizes_are_not_confused",
+        ),
+        "the square root of a negative scale is NaN.",
+        "move the sign into the query.", "onnx",
     ),
     "nothing written without keys": Argument(
         "flaw", 25, ("an_empty_key_sequence_leaves_dead_rows",),
@@ -174,6 +235,7 @@ NUMPY = ("--array", "numpy")
 EVEN = ("--sizes", "d % 2 == 0")
 JAX = ("--array", "jax")
 BNHD = ("--layout", "bnhd")
+RECURRENCE = (*BNHD, *WIDE)
 """Options that several rows share."""
 
 
@@ -213,6 +275,7 @@ IN_TORCH = (
     peer("torchtune", "MultiHead", "torchtune", contract="multi-head", imports="torchtune.modules"),
     peer("torchtune", "rotary", "torchtune", contract="rotary", imports="torchtune.modules"),
     peer("litgpt", "rotary", "litgpt", contract="rotary", imports="litgpt.model"),
+    peer("labml_nn", "MultiHead", "labml-nn", contract="multi-head", argued=("a tracker without debug",)),
     peer("labml_nn", "rotary", "labml-nn", contract="rotary"),
     peer("labml_nn", "alibi", "labml-nn", contract="bias"),
     peer("labml_nn", "table", "labml-nn", contract="position-table", options=EVEN, declared=True),
@@ -226,19 +289,31 @@ IN_TORCH = (
         "curated_transformers", "table", "curated-transformers", contract="position-table", options=EVEN, declared=True
     ),
     peer("ring_attention_pytorch", "plain", "ring-attention-pytorch"),
-    peer("ring_attention_pytorch", "flash", "ring-attention-pytorch"),
+    peer(
+        "ring_attention_pytorch", "flash", "ring-attention-pytorch",
+        argued=("buckets move the diagonal", "no maximum of nothing"),
+    ),
     peer("ring_attention_pytorch", "rotary", "ring-attention-pytorch", contract="rotary"),
-    peer("memory_efficient_attention_pytorch", "plain", "memory-efficient-attention-pytorch"),
-    peer("memory_efficient_attention_pytorch", "chunks", "memory-efficient-attention-pytorch"),
-    peer("memory_efficient_attention_pytorch", "flash", "memory-efficient-attention-pytorch"),
+    peer(
+        "memory_efficient_attention_pytorch", "plain", "memory-efficient-attention-pytorch",
+        argued=("no maximum of nothing",),
+    ),
+    peer(
+        "memory_efficient_attention_pytorch", "chunks", "memory-efficient-attention-pytorch",
+        argued=("no maximum of nothing", "float16 sums", "values without keys"),
+    ),
+    peer(
+        "memory_efficient_attention_pytorch", "flash", "memory-efficient-attention-pytorch", argued=("three diagonals",)
+    ),
     peer("rotary_embedding_torch", "rotary", "rotary-embedding-torch", contract="rotary"),
     peer("performer_pytorch", "rotary", "performer-pytorch", contract="rotary"),
     peer("local_attention", "rotary", "local-attention", contract="rotary"),
     peer("local_attention", "window_attention", "local-attention"),
     peer("fla", "naive_attention", "fla-core", imports="fla"),
-    peer("fla", "naive_gla", "fla-core", contract="linear-attention", imports="fla", options=BNHD, declared=True),
+    peer("fla", "naive_gla", "fla-core", contract="linear-attention", imports="fla", options=RECURRENCE, declared=True),
     peer(
-        "fla", "naive_gated_delta", "fla-core", contract="linear-attention", imports="fla", options=BNHD, declared=True
+        "fla", "naive_gated_delta", "fla-core", contract="linear-attention", imports="fla", declared=True,
+        options=RECURRENCE,
     ),
 )  # fmt: skip
 TRANSFORMERS = (
@@ -265,7 +340,7 @@ TRANSFORMERS = (
     *(Row(f"transformers.models.{family}:{name}", "transformers", contract="multi-head") for family, name in MODELS),
 )  # fmt: skip
 ON_ARRAYS = (
-    peer("onnx", "attention", "onnx", "NumPy", options=NUMPY, argued=("mask of one row",)),
+    peer("onnx", "attention", "onnx", "NumPy", options=NUMPY, argued=("mask of one row", "negative scale")),
     peer("onnx", "rotary", "onnx", "NumPy", "rotary", options=NUMPY),
     peer("onnxruntime", "attention", "onnxruntime", "ONNX Runtime", options=NUMPY),
     peer("onnxruntime", "multi_head", "onnxruntime", "ONNX Runtime", options=(*NUMPY, *BNHD)),
@@ -273,7 +348,10 @@ ON_ARRAYS = (
     peer("mlx", "fast", "mlx", "MLX", options=NUMPY, imports="mlx.core"),
     peer("mlx", "fast_causal", "mlx", "MLX", options=NUMPY, imports="mlx.core"),
     peer("mlx", "rope", "mlx", "MLX", "rotary", options=NUMPY, imports="mlx.core"),
-    peer("mlx", "LanguageModelCache", "mlx-lm", "MLX", "kv-cache", options=NUMPY),
+    peer(
+        "mlx", "LanguageModelCache", "mlx-lm", "MLX", "kv-cache", declared=True,
+        options=(*NUMPY, "--dtype", "float32,float16"),
+    ),
     peer("openvino", "attention", "openvino", "OpenVINO", options=NUMPY, argued=("nothing written without keys",)),
     peer("keras", "dot_product", "keras", "Keras on torch", environment=(("KERAS_BACKEND", "torch"),), argued=FUSED),
     peer(

@@ -62,6 +62,15 @@ def test_a_row_is_run_once_where_that_says_it_and_else_twice(
     assert one.held == len(measure.names(reports[-1], "held")) and one.conventions == " ".join(asked[-1])
 
 
+def test_what_the_first_run_has_judged_under_the_same_options_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    look, under = {"agrees": True, "options": "--layout bnhd"}, report("conforms", held=3)
+    first = report("refuted", "a", first_look=look, under_found=under)
+    runs = [first, first, report("conforms", held=5)]
+    monkeypatch.setattr(measure, "verify", lambda row, options, seed: runs.pop(0))
+    assert measure.judge(Row("m:f", "p"), 0).held == 3 and len(runs) == 2
+    assert measure.judge(Row("m:f", "p", options=("--scale", "1")), 0).held == 5 and not runs
+
+
 def test_what_a_package_wants_and_is_not_there_refutes_nothing() -> None:
     missing = {
         "law": "a",

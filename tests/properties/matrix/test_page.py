@@ -34,7 +34,7 @@ def test_the_page_counts_and_says_what_is_not_argued() -> None:
     assert "1 not argued. 1 were not judged to the end." in text
     assert "| flex without keys | flaw |" in text and "[pytorch](findings/pytorch.md)" in text
     assert "refuted: flaw (4)" in text and "refuted: not argued" in text and "```python\nx = 1\n```" in text
-    assert "Not run, as the package" in text and "x_transformers:attend (x-transformers)" in text
+    assert "Rows without a run here" in text and "x_transformers:attend (x-transformers)" in text
 
 
 def test_releases_stand_side_by_side() -> None:
