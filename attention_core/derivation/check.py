@@ -76,7 +76,7 @@ def _inferred_names(step: Step) -> list[str]:
 
 
 def _read_as(readings: Sequence[str]) -> str:
-    return f"read as: {'; '.join(readings)}: a line that declares a symbol counts instead"
+    return f"read as: {'; '.join(readings)} (not declared; a declaration would take precedence)"
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
@@ -84,7 +84,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
     verdict = found.verdict
     if verdict in (Verdict.REFUTED, Verdict.VACUOUS):
-        verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text})"
+        verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); declare its symbols for a verdict"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
     elif verdict in GOOD and step.strange:

@@ -31,7 +31,7 @@ NUDGES = 3
 """Times that inputs are moved by a rounding to see how far results move."""
 KINDS: dict[str, Any] = {"attention": AttentionProblem, "module": ModuleProblem, "function": FunctionProblem}
 PLAIN = (torch.Tensor, torch.nn.Parameter)
-"""Types of results that hold their numbers: any other may compute them when it is asked."""
+"""Types of results that hold their numbers: any other may compute them only when they are read."""
 
 
 class Server:
@@ -78,7 +78,7 @@ class Server:
         return self.hand_over(self.idle)
 
     def hand_over(self, results: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Copy results into the arena; what cannot be is told."""
+        """Copy results into the arena, and report what cannot be copied."""
         for name, value in results:
             into = self.outputs.get(name)
             if type(value) not in PLAIN:
@@ -109,7 +109,7 @@ class Server:
         }  # fmt: skip
 
     def rate(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Operations a second of a product of matrices in a dtype: the best of some (only the reference is asked)."""
+        """Operations a second of a product of matrices in a dtype: the best of some (reference only)."""
         n, best = int(message["size"]), float("inf")
         a = torch.randn(n, n).to(DTYPES[message["dtype"]])
         for _ in range(5):
@@ -119,7 +119,7 @@ class Server:
         return {"rate": 2 * n**3 / best}
 
     def draw(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Put fresh inputs into the arena (only the reference is asked)."""
+        """Put fresh inputs into the arena (reference only)."""
         for index, value in enumerate(self.problem.draw(int(message["seed"]))):
             if isinstance(value, torch.Tensor):
                 tensor_of(self.arena, f"input_{index}").copy_(value)

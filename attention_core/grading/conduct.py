@@ -72,8 +72,8 @@ class Machine:
         for player, kept in zip(self.players, self.kept, strict=True):
             if not player.closed and (now := player.scheduling()) != kept:
                 words = f"priority and processors of process {player.pid} are {now}, not {kept}"
-                if scheduling(os.getpid()) != self.own:  # whoever changed all, the times are worth nothing
-                    raise TargetError(f"somebody changed how the grader runs: grade it again ({words})")
+                if scheduling(os.getpid()) != self.own:  # the grader was changed as well: no time of this run counts
+                    raise TargetError(f"the grader's own priority or processors changed: grade it again ({words})")
                 raise Refused("changes_scheduling", words)
 
 

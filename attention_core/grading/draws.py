@@ -1,4 +1,4 @@
-"""Fresh inputs for every timed call, from numbers that nobody can guess.
+"""Fresh inputs for every timed call, from unpredictable numbers.
 
 The secret comes from the system. Inputs are new, or share a part with the call before: other rows stand between first
 and last ones that stay, or the same rows stand in another order, so that a few numbers, sums and norms of an input say

@@ -1,7 +1,7 @@
 """Operators that a task forbids: their names in Python, and kernels of torch's dispatcher that refuse in their place.
 
-A forbidden operator raises, whoever calls it and under whatever name, as the dispatcher is where all names meet. That
-it was called is kept, also where the submission swallows the exception.
+A forbidden operator raises under every name and from every caller, since all names meet in the dispatcher. The call is
+recorded, even if the submission swallows the exception.
 """
 
 from __future__ import annotations

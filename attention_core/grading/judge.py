@@ -1,7 +1,7 @@
 """The process that grades one submission: a request comes in, the grade goes out, signed.
 
-Run as `python -m attention_core.grading.judge`. The key of the signature comes with the request and is known to nobody
-else: what a submission writes into this process's output is not taken for a grade.
+Run as `python -m attention_core.grading.judge`. The key of the signature comes with the request and is a secret of
+this process, so that what a submission writes into its output is not taken for a grade.
 """
 
 from __future__ import annotations

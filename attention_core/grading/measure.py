@@ -1,8 +1,8 @@
 """Times a submission beside the reference, in turns, and judges every answer that was timed.
 
 A block is A B B A: the reference, the submission, the submission, the reference, each on inputs of its own, so that
-drift falls on both and nobody's answer can be another's. Calls that only warm up are judged as well; which they are,
-the submission cannot tell.
+drift falls on both and no answer can be copied from another call. Calls that only warm up are judged as well, and the
+submission cannot tell which they are.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Player:
 
     def __init__(self, hello: Mapping[str, Any], patience: float, place: Path | None = None) -> None:
         hide_initial_environment()
-        # torch's compiler would keep a pool of processes, which is not to be told from what a cheat leaves behind
+        # torch's compiler would keep a pool of processes, which looks like what a cheat leaves behind
         environment = worker_environment(int(hello["threads"])) | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
         self.patience, self.stopped, self.closed = patience, False, False
         folder = os.getcwd()
@@ -188,7 +188,7 @@ def scheduling(pid: int) -> tuple[Any, ...]:
 
 
 def describe_processes(pids: Iterable[int]) -> list[str]:
-    """Processes by name and number; those that are gone, or have ended and wait for nobody, are left out."""
+    """Processes by name and number; those that have ended are left out."""
     import psutil
 
     found = []

@@ -88,7 +88,7 @@ class AttentionProblem:
         call, workload = self.prepared, self.workload
         returned = call.forward()
         first = returned[0] if isinstance(returned, tuple | list) and returned else returned
-        if type(first) is not Tensor:  # told by `child.py`, in words
+        if type(first) is not Tensor:  # `child.py` reports it
             return [("out", first)]
         found: Results = [("out", canonical(returned, call.out_layout, workload).detach())]
         if call.cotangent is not None:

@@ -46,7 +46,7 @@ def grade(
 
     Args:
         submission: a file, or a folder of files. task: what it has to compute.
-        secret: whence inputs come; drawn by the system where none is given. tell: is told what happens.
+        secret: the source of the inputs; drawn by the system if none is given. tell: called with progress messages.
         alone: what is entered while times are taken. dedicated: whether this process does nothing else, so that all
             processes below it are the submission's.
 

@@ -200,7 +200,7 @@ class _Look(ast.NodeVisitor):
         rule = self.rules.get(name, "")
         if bare and name == getattr(node, "id", "") and name not in ("exec", "eval", "compile"):
             rule = ""  # a name of its own that is spelled so
-        if rule and (rule != "seeds" or self.depth):  # numbers drawn at import are nobody else's
+        if rule and (rule != "seeds" or self.depth):  # numbers drawn at import do not touch the seed of the inputs
             self.tell(rule, node, name)
         if name in self.forbidden:
             self.tell("forbidden_operator", node, name)

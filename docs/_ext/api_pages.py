@@ -53,7 +53,8 @@ def first_line(module: ModuleType) -> str:
 
 def page(module: ModuleType) -> str:
     """The page of one package."""
-    lines = [f"# {module.__name__}", "", f"```{{py:module}} {module.__name__}", "```", "", first_line(module), ""]
+    title = module.__name__.replace(".", ".<wbr>")  # where a narrow screen breaks it
+    lines = [f"# {title}", "", f"```{{py:module}} {module.__name__}", "```", "", first_line(module), ""]
     for name in public(module):
         lines += entry(module.__name__, name, getattr(module, name))
     return "\n".join([*lines, MADE, ""])

@@ -54,9 +54,14 @@ def index() -> str:
     ]
     for contract in contracts().values():
         lines += [f"## {contract.name}", ""]
-        lines += [f"- [`{law.name}`]({law.name}.md): {law.sentence}" for law in contract.laws]
+        lines += [f"- [{breakable(law.name)}]({law.name}.md): {law.sentence}" for law in contract.laws]
         lines.append("")
     return "\n".join(lines)
+
+
+def breakable(name: str) -> str:
+    """A name that a narrow screen breaks behind its underscores alone."""
+    return name.replace("_", "_<wbr>")
 
 
 def page(asked: list[tuple[Contract, Law]], fault: dict[str, Any] | None, notes: dict[str, Any], pictured: bool) -> str:
@@ -131,10 +136,11 @@ def uses(name: str) -> Iterator[str]:
         rows = [row for row in csv.DictReader(file) if row["law"] == name and int(row["refutes"])]
     for row in rows:
         alone = len(row["alone"].split())
-        words = f", the only one to refute {alone}" if alone else ""
+        places = [("first", int(row["first"])), ("only law", alone)]
+        words = " and ".join(f"the {place} to refute {count} of them" for place, count in places if count)
         yield (
-            f"Of the faults of `{row['contract']}` in the [catalogue](../../power.md) it refutes {row['refutes']} at "
-            f"quick effort. It is the first to refute {row['first']} of them{words}."
+            f"At quick effort it refutes {row['refutes']} of the `{row['contract']}` faults in the "
+            f"[catalogue](../../power.md){'; it is ' if words else ''}{words}."
         )
         yield ""
 

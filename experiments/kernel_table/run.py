@@ -60,13 +60,19 @@ def verdict_lines(found: dict[str, Report | str]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for name, report in found.items():
         if isinstance(report, str):
-            yield f"| `{name}` | unavailable: {report} | | | | | |"
+            yield f"| `{name}` | not run | | | | | |"
             continue
         count = {status: sum(law.status == status for law in report.laws) for status in {x.status for x in report.laws}}
         other = count.get("not_applicable", 0) + count.get("refused", 0)
         problems = sum(law.cases for law in report.laws)
         numbers = [count.get("held", 0), count.get("refuted", 0), count.get("known_failure", 0), other, problems]
         yield f"| `{name}` | {report.verdict} | {' | '.join(map(str, numbers))} |"
+
+
+def unavailable_lines(found: dict[str, Report | str]) -> Iterator[str]:
+    """Why rows of the first table were not run."""
+    reasons = [f"- `{name}`: {report}" for name, report in found.items() if isinstance(report, str)]
+    yield from ("", "Not run here:", "", *reasons) if reasons else ()
 
 
 def unexpected_lines(found: dict[str, Report | str]) -> Iterator[str]:
@@ -121,7 +127,8 @@ def main() -> None:
             found[name] = future.result()
             told = found[name]
             print(f"{name}: {told if isinstance(told, str) else told.verdict}", file=sys.stderr, flush=True)
-    print("\n".join([INTRODUCTION, *verdict_lines(found), *unexpected_lines(found), RATIOS, *ratio_lines(found)]))
+    notes = [*unavailable_lines(found), *unexpected_lines(found)]
+    print("\n".join([INTRODUCTION, *verdict_lines(found), *notes, RATIOS, *ratio_lines(found)]))
     print(how(options.effort, options.seed), end="")
 
 

@@ -65,7 +65,8 @@ def chosen(text: str) -> list[Text]:
     table = [without_seconds(lines[head])]
     table += [without_seconds(line) for line in lines[head + 1 : end] if line.plain.startswith(ROWS)]
     gap = Text("...", style="dim")
-    return [*lines[:first], gap, *table, gap, *lines[end : after + 1], gap, lines[verdict], Text()]
+    last = next(i for i, line in enumerate(plain[verdict:], verdict) if line.endswith(")"))
+    return [*lines[:first], gap, *table, gap, *lines[end : after + 1], gap, *lines[verdict : last + 1], Text()]
 
 
 def without_seconds(row: Text) -> Text:

@@ -19,7 +19,8 @@ import pytest
 
 pytestmark = pytest.mark.unmeasured
 
-FOLDER = Path(__file__).resolve().parents[3] / "docs" / "tutorials"
+README = Path(__file__).resolve().parents[3] / "README.md"
+FOLDER = README.parent / "docs" / "tutorials"
 BLOCK = re.compile(r"(?:<!-- (file|exit): (\S+) -->\n)?^(`{3,})(\w+)\n(.*?)^\3$", re.DOTALL | re.MULTILINE)
 
 
@@ -63,8 +64,8 @@ def matches(shown: str, output: str) -> bool:
     return re.fullmatch(pattern, clean, re.DOTALL) is not None
 
 
-def run(command: Command, folder: Path) -> None:
-    """Run a command with this interpreter's scripts first, and compare."""
+def run(command: Command, folder: Path) -> str:
+    """Run a command with this interpreter's scripts first, compare, and return its output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     settings = {"PATH": path, "COLUMNS": "200", "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     found = subprocess.run(
@@ -79,13 +80,14 @@ def run(command: Command, folder: Path) -> None:
     output = found.stdout + found.stderr
     assert found.returncode == command.status, f"$ {command.line}\nexit status {found.returncode}\n{output}"
     assert matches(command.shown, output), f"$ {command.line}\n{output}"
+    return output
 
 
 @pytest.mark.thorough(keep=("first_function", "check_a_derivation"))
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: str(path.stem))
 def test_a_tutorial_is_true(path: Path, tmp_path: Path) -> None:
-    found = list(blocks(path.read_text(encoding="utf-8")))
+    found, output = list(blocks(path.read_text(encoding="utf-8"))), ""
     assert sum(block.language == "console" for block in found) > 1
     for block in found:
         if block.kind == "file":
@@ -94,7 +96,10 @@ def test_a_tutorial_is_true(path: Path, tmp_path: Path) -> None:
             target.write_text(block.text, encoding="utf-8")
         elif block.language == "console":
             for command in commands(block):
-                run(command, tmp_path)
+                output = run(command, tmp_path)
+    if path.stem == "first_function":  # README has the same example, and ends with the same line
+        (laws,) = re.findall(r"conforms \(\d+ laws held", output)
+        assert laws in README.read_text(encoding="utf-8"), f"README.md should say {output.splitlines()[-1]}"
 
 
 def test_every_block_of_a_tutorial_is_run_or_cannot_be() -> None:

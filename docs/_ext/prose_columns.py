@@ -1,0 +1,35 @@
+"""Columns of tables that hold sentences or phrases get a class, which the style sheet keeps from being squeezed."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+LONG = {"prose": 40, "phrase": 18}
+"""Characters of text, code aside, from which on a cell holds a sentence or a phrase."""
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Mark the columns when a page has been read."""
+    app.connect("doctree-read", mark)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def mark(app: Sphinx, doctree: nodes.document) -> None:
+    """Give every cell of a column the class of its longest text."""
+    for table in doctree.findall(nodes.table):
+        rows = [[cell for cell in row.children if isinstance(cell, nodes.entry)] for row in table.findall(nodes.row)]
+        for column in zip_longest(*rows):
+            cells = [cell for cell in column if cell is not None]
+            longest = max(len(text_of(cell)) for cell in cells)
+            kind = next((name for name, length in LONG.items() if longest >= length), None)
+            for cell in cells if kind else ():
+                cell["classes"].append(kind)
+
+
+def text_of(cell: nodes.Element) -> str:
+    """The text of a cell without its code."""
+    return " ".join(t.astext() for t in cell.findall(nodes.Text) if not isinstance(t.parent, nodes.literal))
