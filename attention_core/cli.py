@@ -50,7 +50,7 @@ With --law: 0 if the chosen laws held (the verdict is then incomplete, as it nee
 @click.group(cls=Commands, context_settings=HELP)
 @click.version_option(__version__, prog_name="attention-core")
 def main() -> None:
-    """Tell whether attention is right."""
+    """Check whether attention is computed correctly."""
 
 
 main.add_command(audit)
@@ -61,10 +61,19 @@ main.add_command(write_page)
 main.add_command(print_schema)
 
 
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed gives the same run."
+)
+timeout_option = click.option(
+    "--timeout", type=Seconds(0.1), default=60.0, show_default=True,
+    help="Seconds for one call; waiting on a busy machine does not count.",
+)  # fmt: skip
+
+
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The files and annotations that reports are written as."""
     flag = click.option(
-        "--github", is_flag=True, help="Print annotations of GitHub Actions, and add to the step's summary."
+        "--github", is_flag=True, help="Print annotations for GitHub Actions, and add to the step's summary."
     )
     command = flag(command)
     for name, text in (
@@ -74,7 +83,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ("html", "Write the reports as one HTML page."),
     ):
         command = click.option(f"--{name}", f"{name}_path", type=click.Path(dir_okay=False), help=text)(command)
-    text = "Write the reports as JSON; - for standard output, where nothing else is written then."
+    text = "Write the reports as JSON; - writes them to standard output, and nothing else there."
     json_path = click.Path(dir_okay=False, allow_dash=True)
     return click.option("--json", "json_path", type=json_path, help=text)(command)
 
@@ -83,13 +92,9 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--effort", type=click.Choice(["quick", "standard", "thorough"]), default="standard", show_default=True,
               help="How many cases each law sees.")  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed gives the same run."
-)
-@click.option("--law", "laws", multiple=True, metavar="NAME", help="Only this law; repeatable.")
-@click.option(
-    "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
-)
+@seed_option
+@click.option("--law", "laws", multiple=True, metavar="NAME", help="Run only this law; repeatable.")
+@timeout_option
 @output_options
 @click.option(
     "--known-failures", "known_path", type=click.Path(dir_okay=False), help="TOML list of known failures (strict)."
@@ -103,10 +108,10 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Processes that share the laws.  [default: 1 at effort quick, else 2 if there are 2 cores]",
 )
 @click.option("--shard", "shard_text", metavar="I/N",
-              help="Only every N-th target from the I-th on; `merge` joins the reports of --json.")  # fmt: skip
+              help="Judge only every N-th target from the I-th on; `merge` joins the reports of --json.")  # fmt: skip
 @click.option("--traceback", is_flag=True, help="Show tracebacks of targets that cannot be loaded.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the verdicts.")
-@click.option("-v", "--verbose", is_flag=True, help="Laws that do not apply, and every counterexample, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only the verdicts.")
+@click.option("-v", "--verbose", is_flag=True, help="Show laws that do not apply and every counterexample, too.")
 @record_options
 def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> None:
     """Put each TARGET through the laws of attention.
@@ -170,8 +175,8 @@ def _finish(console: Console, reports: list[Report], options: dict[str, Any], sh
 @main.command(epilog=EXIT_STATUS)
 @click.argument("paths", nargs=-1, required=True, metavar="REPORT...", type=click.Path(dir_okay=False, path_type=Path))
 @output_options
-@click.option("-q", "--quiet", is_flag=True, help="Only the verdicts.")
-@click.option("-v", "--verbose", is_flag=True, help="Laws that do not apply, and every counterexample, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only the verdicts.")
+@click.option("-v", "--verbose", is_flag=True, help="Show laws that do not apply and every counterexample, too.")
 def merge(paths: tuple[Path, ...], **options: Any) -> None:
     """Join what `verify --json` wrote in several runs, such as the shards of one.
 
@@ -236,18 +241,18 @@ def _expand_targets(targets: tuple[str, ...]) -> list[str]:
               help="Where grades.csv, index.html and a page for each person are written.")  # fmt: skip
 @click.option("--effort", type=click.Choice(["quick", "standard", "thorough"]), default="quick", show_default=True,
               help="How many cases each law sees.")  # fmt: skip
+@seed_option
+@timeout_option
 @click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The same seed gives the same run."
-)
-@click.option(
-    "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
-)
-@click.option(
-    "--limit", type=Seconds(1.0), default=300.0, show_default=True, help="Seconds for one submission, of its own time."
+    "--limit",
+    type=Seconds(1.0),
+    default=300.0,
+    show_default=True,
+    help="Seconds for one submission; waiting on a busy machine does not count.",
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=None,
               help="Submissions judged side by side.  [default: as many as there are cores]")  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="Only the last lines.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only the summary.")
 @record_options
 def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     """Judge a FOLDER of submissions: a folder or a Python file for each person.
@@ -290,7 +295,7 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
 
 def list_as_json(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option by which a list is written for programs."""
-    text = "Write the list as JSON; - for standard output, where nothing else is written then."
+    text = "Write the list as JSON; - writes it to standard output, and nothing else there."
     return click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help=text)(command)
 
 
@@ -307,13 +312,13 @@ def write_list(path: str, text: str) -> None:
 
 @main.command(name="laws")
 @click.argument("words", nargs=-1, metavar="[WORD]...")
-@click.option("--contract", metavar="NAME", help="Only the laws of this contract.")
-@click.option("--markdown", is_flag=True, help="As Markdown tables, with the fault each law was seen to refute.")
+@click.option("--contract", metavar="NAME", help="List only the laws of this contract.")
+@click.option("--markdown", is_flag=True, help="Write Markdown tables, with a fault that each law refutes.")
 @list_as_json
 def list_laws(words: tuple[str, ...], contract: str | None, markdown: bool, json_path: str | None) -> None:
     """List every law: name, sentence, formula and source.
 
-    With each WORD: only the laws in which it stands, such as `laws causal gradient`.
+    With WORDs: only the laws that contain every one of them, such as `laws causal gradient`.
     """
     from attention_core.conformance.contracts import contracts, find_contract
     from attention_core.conformance.report.render_laws import laws_as_json, laws_as_markdown, search_laws
@@ -348,7 +353,7 @@ def list_laws(words: tuple[str, ...], contract: str | None, markdown: bool, json
 @click.argument("name", required=False)
 @list_as_json
 def list_contracts(name: str | None, json_path: str | None) -> None:
-    """List the contracts; of NAME, say what an implementation is called with, returns and can declare."""
+    """List the contracts. With NAME: what is called, what it returns and what it can declare."""
     from attention_core.interfaces import interface, one_lines
 
     if json_path:
@@ -390,10 +395,8 @@ def list_kernels(json_path: str | None) -> None:
 
 @main.command(epilog="Exit status: 1 if the case fails, 0 if it passes, else 2.")
 @click.argument("path", metavar="CASE.json", type=click.Path(dir_okay=False))
-@click.option("--target", metavar="TARGET", help="Put the case to another target.")
-@click.option(
-    "--timeout", type=Seconds(0.1), default=60.0, show_default=True, help="Seconds for one call, of its own time."
-)
+@click.option("--target", metavar="TARGET", help="Run the case on another target.")
+@timeout_option
 def replay(path: str, target: str | None, timeout: float) -> None:
     """Run one saved counterexample again."""
     from attention_core.conformance.engine.verify import exit_status, read_case, replay_case
@@ -406,11 +409,13 @@ def replay(path: str, target: str | None, timeout: float) -> None:
     sys.exit(exit_status([report]))
 
 
-@main.command(epilog="Exit status: 0 if the part of --part (without it, any part) is answered, else 1; 2 for a slip.")
+@main.command(
+    epilog="Exit status: 0 if the part of --part (without it, any part) is answered, else 1; 2 for wrong usage."
+)
 @click.argument("name", type=click.Choice(["selection"]))
 @click.option("--q", metavar="VECTOR", help="A query: three numbers, or a sum such as '10*k_0 + 10*k_1'.")
 @click.option("--Q", "matrix", metavar="ROWS", help="Four queries, with semicolons between them.")
-@click.option("--k2", "k_2", metavar="VECTOR", help="In the place of the third key; with --q.")
+@click.option("--k2", "k_2", metavar="VECTOR", help="Replaces the third key; needs --q.")
 @click.option("--part", metavar="NUMBER", help="Only this part: 1.2.1, 1.2.2, 1.3.1, 1.3.2, 1.4.1 or 1.4.2.")
 def exercise(name: str, q: str | None, matrix: str | None, k_2: str | None, part: str | None) -> None:
     """Mark a query or key of your own: selection and averaging with four given keys.

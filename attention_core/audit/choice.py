@@ -40,7 +40,7 @@ def candidates(contract: str, seed: int = 0) -> list[Row]:
     Raises: TargetError, for a contract whose targets cannot be replaced.
     """
     if contract not in CONTRACTS:
-        raise TargetError(f"audit has no stand-ins for --contract {contract} yet, but for: {', '.join(CONTRACTS)}")
+        raise TargetError(f"audit cannot judge --contract {contract} yet; it judges {' and '.join(CONTRACTS)}")
     groups: dict[str, list[Row]] = {}
     for row in FAULTS:
         if row.faulty and row.contract == contract and can_stand_in(row):

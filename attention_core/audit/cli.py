@@ -21,28 +21,31 @@ EXIT_STATUS = """Exit status: 0 if the score reaches the floor, 1 if it does not
 
 @click.command(epilog=EXIT_STATUS)
 @click.argument("tests", nargs=-1, required=True, metavar="TESTS... [-- PYTEST_ARGS]")
-@click.option("--target", required=True, metavar="TARGET", help="The function that the tests are about.")
-@click.option("--all", "whole", is_flag=True, help="Every fault of the contract.")
+@click.option("--target", required=True, metavar="TARGET", help="The function under test.")
+@click.option("--all", "whole", is_flag=True, help="Use every fault of the contract.")
 @click.option("--faults", "count", type=click.IntRange(1), default=40, show_default=True,
               help="How many faults, spread over the subjects of the catalogue.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Chooses the faults.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the choice of faults."
+)
 @click.option("--floor", type=click.FloatRange(0, 1), default=1.0, show_default=True,
               help="The least share of faults that the suite must see.")  # fmt: skip
 @click.option("-n", "--processes", type=click.IntRange(1, 64), default=None,
-              help="Suites that run at once.  [default: the number of cores]")  # fmt: skip
+              help="Suites run at once.  [default: the number of cores]")  # fmt: skip
 @click.option("--timeout", type=Seconds(0.1), default=None,
-              help="Seconds of the suite's own time with a fault.  [default: 20 s and 5 times as it is]")  # fmt: skip
+              help="Seconds for the suite with one fault; waiting on a busy machine does not count.  "
+              "[default: 20 plus 5 times what it takes without one]")  # fmt: skip
 @click.option("--log", "log_path", type=click.Path(dir_okay=False),
-              help="Where what is done is kept, so that a run goes on.  [default: in the user's cache]")  # fmt: skip
+              help="Keeps progress, so that an interrupted run continues.  [default: in the user's cache]")  # fmt: skip
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True),
-              help="Write the result as JSON; - for standard output, where nothing else is written then.")  # fmt: skip
+              help="Write the result as JSON; - writes it to standard output, and nothing else there.")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the result as one HTML page.")
 @click.option("--badge", "badge_path", type=click.Path(dir_okay=False), help="Write the score as an SVG badge.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the score.")
-@click.option("-v", "--verbose", is_flag=True, help="The test of every survivor.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only the score.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the test for every survivor.")
 @record_options
 def audit(tests: tuple[str, ...], **options: Any) -> None:
-    """Tell which wrong attention a pytest suite would let through.
+    """Show which wrong attention a pytest suite would let through.
 
     Faults of the catalogue stand in for TARGET, package.module:name or path/to/file.py:name, one after another, and the
     suite TESTS runs on each, in a process of its own. For each fault that passes, the smallest case that would have

@@ -110,7 +110,7 @@ class Trial:
 
 
 def restore(known: Mapping[str, Any]) -> Fate:
-    """A fate out of the log."""
+    """Read a fate from the log."""
     own = {name: value for name, value in known.items() if name in Fate.__dataclass_fields__}
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
     return Fate(**values)

@@ -83,7 +83,7 @@ def declare_in_hint(name: str, hint: str) -> str:
 
 
 STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
-measured as asked, such as a kernel that is named and cannot be timed at all, or if a known failure no longer fails;
+measured as asked, such as a named kernel that cannot be timed, or if a known failure no longer fails;
 else 0."""
 DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 
@@ -100,46 +100,46 @@ class Finite(click.FloatRange):
 
 @click.command(name="bench", epilog=STATUS, context_settings=HELP)
 @click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
-@click.option("--baseline", default="torch:default", show_default=True, help="The kernel that ratios are taken to.")
+@click.option("--baseline", default="torch:default", show_default=True, help="The kernel that times are divided by.")
 @click.option("--shapes", multiple=True, metavar="SHAPE", default=(DEFAULT_SHAPE,), show_default=True,
               help="BERT-base, GPT-2, Llama-3-8B, also NAME:LENGTH; sizes; a TOML file. Repeatable.")  # fmt: skip
-@click.option("--lengths", metavar="N,N,...", help="These lengths instead of each shape's own.")
+@click.option("--lengths", metavar="N,N,...", help="Use these lengths instead of each shape's own.")
 @click.option("--direction", type=click.Choice(["fwd", "bwd", "both"]), default="fwd", show_default=True,
-              help="Forward, forward and backward together, or a cell of each.")  # fmt: skip
+              help="fwd: forward; bwd: forward and backward together; both: a cell of each.")  # fmt: skip
 @click.option("--dtype", "dtypes", multiple=True, metavar="T",
               help="float32, bfloat16, float16, float64. Repeatable.  [default: float32; for --tune, all]")  # fmt: skip
 @click.option("--mask", "masks", multiple=True, metavar="MASK",
               help="none, causal, bool, bias, window:W, prefix:P, segments:K, or several joined by +. Repeatable.  "
               "[default: the shape's own, or none]")  # fmt: skip
 @click.option("--form", type=click.Choice(["plain", "3d", "5d", "strided"]), default="plain", show_default=True,
-              help="Of the tensors; for all but plain torch changes to its unfused kernel.")  # fmt: skip
+              help="Layout of the tensors; for all but plain, torch falls back to its unfused kernel.")  # fmt: skip
 @click.option("--decode", is_flag=True, help="One query against all keys.")
 @click.option("--seconds", type=Finite(0.01), default=10.0, show_default=True,
-              help="For the samples of one cell, all kernels together.")  # fmt: skip
+              help="Time for the samples of one cell, over all kernels.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each kernel.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the drawn inputs.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the inputs.")
 @click.option("--timeout", type=Finite(0.1), default=120.0, show_default=True, help="Seconds for one call.")
 @click.option("--gate", type=Finite(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
 @click.option("--known-failures", "known_path", type=click.Path(dir_okay=False),
               help="TOML list of known failures (strict), as for `verify`.")  # fmt: skip
 @click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
-              help="Put the baseline beside itself so often; tell how often that is called a difference.")  # fmt: skip
+              help="Compare the baseline with itself TRIALS times; report how often they seem to differ.")  # fmt: skip
 @click.option("--tune", is_flag=True,
-              help="Measure what `auto` chooses by, and keep it for this machine (takes minutes).")  # fmt: skip
+              help="Measure the table by which `auto` chooses, for this machine (takes minutes).")  # fmt: skip
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
 )
-@click.option("--resume", is_flag=True, help="Go on from the cells that the --json file holds.")
+@click.option("--resume", is_flag=True, help="Continue from the cells in the --json file.")
 @click.option("--plot", "plot_path", type=click.Path(dir_okay=False), metavar="FILE.svg",
               help="Write pictures FILE-growth.svg, ... (also .png, .pdf).")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write tables and pictures as one page.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not tell what is being measured.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 def bench(**options: Any) -> None:
-    """Time attention kernels side by side, right ones only.
+    """Time correct attention kernels side by side.
 
     KERNEL is a TARGET as for `verify`, or `auto` (attention_core.attention, with masks as structure), or `auto:NAME`;
-    conventions of a target stand after @, as in f.py:f@layout=bnhd. Without KERNEL: every row of the kernel table.
+    conventions of a target follow @, as in f.py:f@layout=bnhd. Without KERNEL: every row of the kernel table.
     """
     from attention_core.bench.cli_validation import check_together
     from attention_core.declaration.implementation import TargetError

@@ -116,9 +116,7 @@ def check_together(context: click.Context) -> None:
     elif "self_test" in given:
         extra = [spelled[name] for name in given if name in NOT_SELF_TESTED]
         if extra:
-            raise TargetError(
-                f"--self-test does not go with {', '.join(extra)}: it prints how --baseline stands to itself"
-            )
+            raise TargetError(f"--self-test does not go with {', '.join(extra)}: it compares --baseline with itself")
 
 
 def check_files(options: dict[str, Any]) -> None:
@@ -131,7 +129,7 @@ def check_files(options: dict[str, Any]) -> None:
         (f"--{n}", options[f"{n}_path"]) for n in ("json", "html") if options[f"{n}_path"] is not None
     ]
     if options["resume"] and options["json_path"] is None:
-        raise TargetError("--resume needs --json FILE, the file to go on from")
+        raise TargetError("--resume needs --json FILE, the file to continue")
     if (plot := options["plot_path"]) is not None:
         check_plotting(plot)
         named += [(f"--plot {plot}:", str(picture_file(Path(plot), name))) for name in NAMES]

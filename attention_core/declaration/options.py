@@ -41,31 +41,31 @@ FLAGS = (
     "dropped_weights", "mask_added",
 )  # fmt: skip
 HELP: Mapping[str, str] = {
-    "name": "What reports call it.",
+    "name": "The target's name in reports.",
     "contract": "Which laws apply; see `attention-core laws`.",
     "layout": "Axis order of query, key and value.",
-    "key_layout": "Axis order of the key, if another than that of query and value.",
-    "out_layout": "Axis order of the output, if another.",
+    "key_layout": "Axis order of the key, if it is not that of query and value.",
+    "out_layout": "Axis order of the output, if it is not that of the inputs.",
     "returns": "What the call returns.",
     "dropped_weights": "Returned weights are those after dropout.",
     "causal": "Where the causal diagonal starts when n_q != n_kv.",
     "mask_true": "What True means in a bool mask.",
     "mask_fill": "What a masked score is set to: -inf, or a number of at most -1e7 that no score comes near.",
-    "mask_added": "The finite number of mask_fill is added to a masked score, and does not stand in its place.",
-    "grouping": "Which key head query head h shares: h // (H / H_kv), interleaved, or h mod H_kv, modular.",
-    "dead_rows": "What a row without any key returns.",
+    "mask_added": "The finite number of mask_fill is added to a masked score instead of replacing it.",
+    "grouping": "Key head of query head h: h // (H / H_kv) (interleaved) or h mod H_kv (modular).",
+    "dead_rows": "Output of a row without any key.",
     "masked_nan": "What NaN in a masked key or value does.",
     "accumulate": "Dtype of intermediates in low precision.",
-    "merges": "Parts of the keys are added times exp(lse - total), without dividing by the sum of these shares.",
-    "deterministic": "The same call gives the same bits.",
+    "merges": "Parts of the keys are weighted by exp(lse - total), and not divided by the sum of these weights (lse).",
+    "deterministic": "Repeating a call gives the same bits.",
     "gradients": "It is differentiable.",
     "mask_gradient": "A float mask gets a gradient.",
     "second_gradients": "Second derivatives are supported.",
-    "validates": "It refuses what only broadcasting would let pass, e.g. a mask that enlarges the result.",
-    "factory": "TARGET builds the callable (no arguments).",
-    "device": "Where it runs.",
-    "runtime": "What runs its kernels: Triton's interpreter or none (python); auto: the file imports triton.",
-    "shapes": "Cases of a dozen shapes (pool), since a compiler builds it anew for each, or of any (free); auto: a "
+    "validates": "It refuses shapes that only broadcasting makes fit, e.g. a mask that enlarges the result.",
+    "factory": "TARGET takes no arguments and returns the callable.",
+    "device": "The device it runs on.",
+    "runtime": "Triton's interpreter runs its kernels (triton) or not (python); auto: if the file imports triton.",
+    "shapes": "Draw cases from a dozen shapes (pool), for code that is compiled for each, or from all (free); auto: "
     "pool for JAX and torch.compile.",
     "array": "The array library of its arguments.",
     "dtypes": f"Supported dtypes, comma separated, of {', '.join(DTYPES)}.",
@@ -76,13 +76,13 @@ HELP: Mapping[str, str] = {
     "e.g. 'd % 8 == 0 and n_kv >= 1'.",
     "arguments": "NAME=VALUE passed on every call; repeatable.",
     "axes": "Axes of query, key and value: 4 (B, H, n, d), 3 (B, n, d), 2 (n, d); of self-attention 2 for (n, E).",
-    "batch_axes": "Axes before the heads: any number of them, none included, or exactly one.",
-    "qkv_axis": "The axis of query, key and value, from the end, where one array holds them: -3 of (B, n, 3, H, d).",
-    "window": "What a window is given as: (left, right), or a number of keys; default: as its parameter's name has it.",
-    "masks": "Which masks it takes: bool or additive ones, one kind alone, or whole numbers 0 and 1 (binary).",
-    "always_causal": "Every call is causal, and no parameter says so.",
+    "batch_axes": "Axes before the heads: any number (none included) or exactly one.",
+    "qkv_axis": "The axis of query, key and value, from the end, if one array holds all three: -3 for (B, n, 3, H, d).",
+    "window": "How a window is given: (left, right) or a number of keys; default: by the parameter's name.",
+    "masks": "Which masks it takes: bool and additive (any), one of them alone, or whole numbers 0 and 1 (binary).",
+    "always_causal": "Every call is causal, without a parameter for it.",
     "scale": "What a call without a scale means: 1/sqrt(d), 1/d, sqrt(d), or a number (1: unscaled).",
-    "declines": "A further exception that declines a case, by class name (dotted or plain); repeatable.",
+    "declines": "Another exception that declines a case, by class name (dotted or plain); repeatable.",
     "config": "NAME=VALUE given to a module's constructor or its config; E, H, H_kv, d, n are sizes; repeatable.",
     "parameters": "NAME=VALUE parameter of another contract (kind, pairing, ...); repeatable.",
 }
@@ -146,7 +146,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
-    """Refuse options that say nothing about the targets of a contract: who gives one expects something of it.
+    """Refuse options that do not apply to a contract's targets, since they would have no effect.
 
     Raises:
         TargetError: one does not apply; the text says to which contracts it does.

@@ -41,11 +41,9 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("--require", type=click.Choice(["exact", "proved"]), help="Ask for more than agreement.")
 @click.option("--explain", is_flag=True, help="Print what was understood of the declarations.")
 @click.option("--necessity", is_flag=True, help="Drop each hypothesis in turn and look for a counterexample.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Another seed, other cases."
-)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the cases.")
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
-              help="Processor time for one step; behind it the step is UNDECIDED.")  # fmt: skip
+              help="Processor seconds for one step; after that it is UNDECIDED.")  # fmt: skip
 @click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
 @click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")

@@ -18,9 +18,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from attention_core.dispatch.plans import (
     check_kinds,
     is_plain,
-    of_no_more_axes,
     plan_call,
     shares_heads,
+    squeeze_leading_axes,
     with_both_axes,
 )
 from attention_core.dispatch.tables import DEFAULT, FLEX, SPARSE, cheapest, computed_in, torch_skips
@@ -159,7 +159,7 @@ def _with_features(
     check_shapes(query, key, value, grouped)
     if isinstance(mask, Mask):
         mask = mask.dense(query.shape[-2], key.shape[-2], query.device)
-        mask = of_no_more_axes(mask, query.ndim)
+        mask = squeeze_leading_axes(mask, query.ndim)
     attn_mask = None if mask is None else with_both_axes(mask)
     return featured_attention(
         query, key, value, attn_mask=attn_mask, scale=scale, enable_gqa=grouped, sinks=sinks, softcap=softcap
@@ -176,4 +176,4 @@ def _plain_mask(
     if torch_skips(mask, n_q, n_kv, scale):
         return None, True
     written = dense_mask(mask, n_q, n_kv, query.device) if plain else mask.dense(n_q, n_kv, query.device)
-    return of_no_more_axes(written, query.ndim), False
+    return squeeze_leading_axes(written, query.ndim), False

@@ -107,7 +107,7 @@ def _with_mask(plan: CallPlan | None, mask: Tensor | Mask | None, axes: int) -> 
     if isinstance(mask, Tensor):
         attn_mask = with_both_axes(mask)
     elif written is not None:
-        attn_mask = of_no_more_axes(dense_mask(mask, *written), axes)
+        attn_mask = squeeze_leading_axes(dense_mask(mask, *written), axes)
     return CallPlan(function, attn_mask, is_causal, grouped, written)
 
 
@@ -166,11 +166,11 @@ def with_both_axes(mask: Tensor) -> Tensor:
     return mask if mask.ndim >= 2 else mask.reshape(1, -1)
 
 
-def of_no_more_axes(mask: Tensor, axes: int) -> Tensor:
-    """A mask without the axes of one, of sequences and heads, that inputs of fewer axes do not have.
+def squeeze_leading_axes(mask: Tensor, axes: int) -> Tensor:
+    """Drop the mask's leading axes of size one that inputs with fewer axes do not have.
 
     Example:
-        >>> of_no_more_axes(torch.ones(1, 1, 4, 4), 3).shape
+        >>> squeeze_leading_axes(torch.ones(1, 1, 4, 4), 3).shape
         torch.Size([1, 4, 4])
     """
     while mask.ndim > axes and mask.shape[0] == 1:

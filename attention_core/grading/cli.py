@@ -32,20 +32,20 @@ def print_rules(context: click.Context, parameter: click.Parameter, value: bool)
 @click.argument("submissions", nargs=-1, required=True, metavar="SUBMISSION...")
 @click.option(
     "--task", "task_path", required=True, metavar="TASK", type=click.Path(dir_okay=False, path_type=Path),
-    help="A TOML file; or a KernelBench problem (.py), a definition of flashinfer-bench (.json).",
+    help="A TOML file, a KernelBench problem (.py) or a flashinfer-bench definition (.json).",
 )  # fmt: skip
-@click.option("--seed", metavar="HEX", default="", help="Draw the inputs of an earlier grade again, as it records.")
+@click.option("--seed", metavar="HEX", default="", help="Seed of an earlier grade, for the same inputs again.")
 @click.option("--limit", type=Seconds(1.0), default=300.0, show_default=True,
-              help="Seconds for one submission, of its own time.")  # fmt: skip
+              help="Seconds for one submission; waiting on a busy machine does not count.")  # fmt: skip
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=None,
     help="Submissions judged side by side; they are timed one by one.  [default: as many as there are cores]",
 )  # fmt: skip
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True),
-              help="Write the grades as JSON; - for standard output, where nothing else is written then.")  # fmt: skip
+              help="Write the grades as JSON; - writes them to standard output, and nothing else there.")  # fmt: skip
 @click.option("--rules", is_flag=True, is_eager=True, expose_value=False, callback=print_rules,
-              help="List the rules by which submissions are refused, and stop.")  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="Only the verdicts.")
+              help="List the rules by which submissions are refused, and exit.")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Show only the verdicts.")
 def grade(submissions: tuple[str, ...], **options: Any) -> None:
     """Verify and time generated kernels: each timed answer is judged.
 

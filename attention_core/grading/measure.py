@@ -195,7 +195,7 @@ class Run:
         words = f"{where}: {judged.where}"
         if check in self.checks:
             earlier = self.checks.index(check) + 1
-            return Refused("stale_answer", f"{where}: it gave the answer of call {earlier}, whose inputs were others")
+            return Refused("stale_answer", f"{where}: it gave the answer of call {earlier}, which had other inputs")
         try:
             if not player.ask("again").keys() & {*SEEN}:
                 player.stop()

@@ -33,7 +33,7 @@ SEPARATED = 4.0
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of one answer.
+    """The judgement on one answer.
 
     Args:
         worst: the largest error over what is allowed; above 1 it is wrong.

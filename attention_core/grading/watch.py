@@ -37,7 +37,7 @@ OURS = "attention_core."
 
 
 class Watch:
-    """Notes what stands where, when it is made.
+    """Records what is in place when it is made.
 
     >>> Watch().changes()
     []

@@ -167,7 +167,7 @@ def _masked_until(i: int, first: Rows, end: Rows, dead: NDArray[np.bool_], level
 
 
 def _runs(same: NDArray[np.bool_]) -> Rows:
-    """For each of n queries the first one after it that does not go on like it; same[i]: i + 1 goes on like i."""
+    """For each of n queries, the first later one that ends its run; same[i] says that i + 1 continues the run of i."""
     n = len(same) + 1
     breaks = np.append(np.flatnonzero(~same) + 1, n)
     return np.asarray(breaks[np.searchsorted(breaks, np.arange(n), side="right")])

@@ -62,7 +62,7 @@ class Patience:
         return waited >= self.limit and (self.own >= self.limit or waited >= BUSY * self.limit)
 
     def words(self) -> str:
-        """How long was waited, as "within 60 s", with what a busy machine made of it."""
+        """The time waited in words, as "within 60 s", and the elapsed time if the machine was busy."""
         waited = self.last - self.start
         if waited < 1.5 * self.limit + 1:
             return f"within {self.limit:g} s"

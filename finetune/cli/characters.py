@@ -26,28 +26,28 @@ from finetune.errors import BadInput, said_of
 @click.option(
     "--attention",
     metavar="FILE.py:NAME",
-    help="Your own function in place of the attention, verified first: "
+    help="Your own attention function, verified first: "
     "f(Q, K, V, n_heads, causal), as self_attention of the exercise, or f(query, key, value, is_causal=...).",
 )
 @click.option("--unverified", is_flag=True, help="Train with --attention without verifying it.")
-@click.option("--words", is_flag=True, help="Words and signs are the tokens, in place of characters.")
+@click.option("--words", is_flag=True, help="Tokens are words and punctuation instead of characters.")
 @click.option(
     "--vocabulary_size",
     type=click.IntRange(1),
     default=5000,
     show_default=True,
-    help="The commonest words that are kept with --words.",
+    help="Number of commonest words to keep with --words.",
 )
 @click.option("--picture", metavar="FILE", help="Draw loss and smoothed perplexity: png, svg or pdf.")
-@click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters of a block.")
-@click.option("--minutes", type=Finite(0), default=5.0, show_default=True, help="Train at most so long.")
+@click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters per block.")
+@click.option("--minutes", type=Finite(0), default=5.0, show_default=True, help="Train at most this long.")
 @click.option("--held_out", type=Finite(0, 0.5, min_open=True), default=0.1, show_default=True,
-              help="The share of the text, at its end, that is judged by.")  # fmt: skip
-@click.option("--every", type=Finite(0), default=30.0, show_default=True, help="Seconds between two figures.")
+              help="Share of the text, at its end, held out for evaluation.")  # fmt: skip
+@click.option("--every", type=Finite(0), default=30.0, show_default=True, help="Seconds between evaluations.")
 @click.option(
     "--sample", type=click.IntRange(0), default=300, show_default=True, help="Characters to write at the end."
 )
-@click.option("--prompt", help="What they go on from, and stands before them.  [default: the text's first character]")
+@click.option("--prompt", help="Text that the sample continues, printed first.  [default: the text's first character]")
 @click.option("--temperature", type=Finite(0, min_open=True), default=0.8, show_default=True)
 @config_option
 @model_options

@@ -29,55 +29,65 @@ OPTIONS: Mapping[str, Option] = {
         "What is trained. `prefix` has vectors in every layer, as in the literature; `prompt` has vectors before the "
         "embeddings alone.",
     ),
-    "pool": ((), click.Choice(["first", "mean"]), "first", "The head reads the first token, or the mean of real ones."),
+    "pool": (
+        (),
+        click.Choice(["first", "mean"]),
+        "first",
+        "The head reads the first token, or the mean without padding.",
+    ),
     "backend": ((), click.Choice(["auto", "own", "transformers"]), "auto", "Our encoder, or an AutoModel."),
-    "lr": (("learning_rate",), Finite(0), None, "The largest rate.  [default: the method's]"),
+    "lr": (("learning_rate",), Finite(0), None, "The peak rate.  [default: the method's]"),
     "num_epochs": (("num_train_epochs",), click.IntRange(1), None, "[default: the method's]"),
-    "batch_size": (("per_gpu_train_batch_size",), click.IntRange(1), 64, "Examples of a step."),
-    "accumulate": (("gradient_accumulation_steps",), click.IntRange(1), 1, "Parts in which a step is computed."),
-    "max_seq_length": ((), click.IntRange(1), 128, "Tokens of a text."),
-    "optimizer": ((), click.Choice(["adamw", "sgd", "adagrad"]), "adamw", "Without momentum, where it is sgd."),
-    "schedule": ((), click.Choice(["linear", "cosine", "constant"]), "linear", "Of the rate, to the end of the run."),
-    "warmup_ratio": ((), SHARE, 0.1, "The share of training until the largest rate."),
-    "weight_decay": ((), Finite(0), 0.01, "Of matrices."),
-    "max_grad_norm": ((), Finite(0), 1.0, "Of all gradients together; 0 for no clipping."),
+    "batch_size": (("per_gpu_train_batch_size",), click.IntRange(1), 64, "Examples per step."),
+    "accumulate": (("gradient_accumulation_steps",), click.IntRange(1), 1, "Parts into which a step is split."),
+    "max_seq_length": ((), click.IntRange(1), 128, "Tokens kept of a text."),
+    "optimizer": ((), click.Choice(["adamw", "sgd", "adagrad"]), "adamw", "Optimizer; sgd has no momentum."),
+    "schedule": (
+        (),
+        click.Choice(["linear", "cosine", "constant"]),
+        "linear",
+        "How the rate falls to the end.",
+    ),
+    "warmup_ratio": ((), SHARE, 0.1, "Share of training until the peak rate."),
+    "weight_decay": ((), Finite(0), 0.01, "Decay of matrices."),
+    "max_grad_norm": ((), Finite(0), 1.0, "Largest norm of all gradients together; 0: no clipping."),
     "logging_steps": ((), click.IntRange(1), None, "Steps between evaluations on dev.  [default: an epoch]"),
-    "prompt_length": ((), click.IntRange(1), 128, "Of a prompt or a prefix."),
-    "rank": ((), click.IntRange(1), 8, "Of LoRA."),
-    "alpha": ((), Finite(0), 16.0, "Of LoRA."),
-    "dropout": ((), SHARE, 0.1, "Before the head, and of LoRA."),
-    "train_size": ((), click.IntRange(1), None, "So many training examples alone."),
-    "mlm_alpha": ((), Finite(0), 0.0, "The weight of the masked-LM loss."),
-    "train_data_file": ((), str, None, "Its text.  [default: that of the training examples]"),
-    "block_size": ((), click.IntRange(3), 128, "Tokens of its blocks."),
+    "prompt_length": ((), click.IntRange(1), 128, "Vectors of a prompt or a prefix."),
+    "rank": ((), click.IntRange(1), 8, "Rank of LoRA."),
+    "alpha": ((), Finite(0), 16.0, "Scale of LoRA."),
+    "dropout": ((), SHARE, 0.1, "Dropout before the head and in LoRA."),
+    "train_size": ((), click.IntRange(1), None, "Use only this many training examples."),
+    "mlm_alpha": ((), Finite(0), 0.0, "Weight of a masked-LM loss."),
+    "train_data_file": ((), str, None, "Text for the masked-LM loss.  [default: that of the training examples]"),
+    "block_size": ((), click.IntRange(3), 128, "Tokens per block of that text."),
     "device": ((), str, None, "cpu, cuda, ...  [default: cuda where there is one]"),
-    "precision": ((), click.Choice(["float32", "bfloat16", "auto"]), "float32", "Of the products."),
-    "threads": ((), click.IntRange(1), None, "Of the processor.  [default: torch's choice]"),
-    "seed": ((), SEED, 0, "The same seed, the same run."),
-    "output_dir": ((), str, None, "A folder for all of the run; the same command goes on from it."),
+    "precision": ((), click.Choice(["float32", "bfloat16", "auto"]), "float32", "Dtype of matrix products."),
+    "threads": ((), click.IntRange(1), None, "Processor threads.  [default: torch's choice]"),
+    "seed": ((), SEED, 0, "The same seed gives the same run."),
+    "output_dir": ((), str, None, "A folder for the whole run; the same command continues it."),
     "cache_dir": ((), str, None, "A folder for features of frozen encoders.  [default: in --output_dir]"),
-    "text_column": (("text-column",), str, None, "The data are a CSV, TSV or JSONL table with this column."),
-    "pair_column": (("pair-column",), str, None, "Its second text, where texts come in pairs."),
-    "label_column": (("label-column",), str, "label", "Its labels."),
-    "dev_data": ((), str, None, "A table for dev.  [default: of --data]"),
-    "test_data": ((), str, None, "A table for test.  [default: of --data]"),
-    "dev_size": ((), click.IntRange(1), None, "At most so many examples of dev, by hash."),
-    "test_size": ((), click.IntRange(1), None, "At most so many examples of test, by hash."),
+    "text_column": (("text-column",), str, None, "Column of the text, in data that are a CSV, TSV or JSONL table."),
+    "pair_column": (("pair-column",), str, None, "Column of the second text, for pairs."),
+    "label_column": (("label-column",), str, "label", "Column of the labels."),
+    "dev_data": ((), str, None, "A table for dev.  [default: from --data]"),
+    "test_data": ((), str, None, "A table for test.  [default: from --data]"),
+    "dev_size": ((), click.IntRange(1), None, "At most this many dev examples, chosen by hash."),
+    "test_size": ((), click.IntRange(1), None, "At most this many test examples, chosen by hash."),
     "label_smoothing": ((), SHARE, 0.0, "This share of each label is spread over all classes."),
-    "class_weights": ((), str, None, "balanced, or a number for each class with commas.  [default: none]"),
-    "early_stopping": ((), click.IntRange(1), None, "End after so many evaluations without a better one."),
+    "class_weights": ((), str, None, "balanced, or a number for each class, separated by commas.  [default: none]"),
+    "early_stopping": ((), click.IntRange(1), None, "Stop after this many evaluations without improvement."),
     "model_type": ((), str, None, "Must be that of the model's config.json."),
 }
 """By the first name of each: its other names, type, default and help."""
 FLAGS: Mapping[str, str] = {
-    "small_subset": "10 examples a side, which must be learnt by heart.",
-    "drop_leaks": "Train without what stands on another side.",
-    "gradient_checkpointing": "Keep each layer's input alone: far less memory, a third more time, the same result.",
+    "small_subset": "Train on 10 examples, which must be learnt by heart.",
+    "drop_leaks": "Drop training examples that occur in dev or test.",
+    "gradient_checkpointing": "Keep only each layer's input: far less memory, a third more time, the same result.",
     "line_by_line": "Each line of --train_data_file is one block.",
-    "overwrite_output_dir": "Begin anew, whatever it holds.",
-    "do_train": "Taken for the assignment's sake: it is always done.",
-    "do_eval": "The same.",
-    "evaluate_during_training": "The same.",
+    "overwrite_output_dir": "Start over, even if the folder holds a run.",
+    "do_train": "Accepted, since the assignment's command has it; always done.",
+    "do_eval": "Accepted likewise; always done.",
+    "evaluate_during_training": "Accepted likewise; always done.",
 }
 RENAMED = {
     "lr": "learning_rate", "num_epochs": "epochs", "max_grad_norm": "clip", "train_data_file": "unlabelled"
@@ -142,12 +152,10 @@ def method_of(options: Mapping[str, Any]) -> str:
 
 @click.command(cls=AnyDash)
 @config_option
-@click.option(
-    "--type", type=click.Choice(list(TYPES)), help="As in one assignment's script, whose `prefix` is --method prompt."
-)
+@click.option("--type", type=click.Choice(list(TYPES)), help="The assignment's names: its `prefix` is --method prompt.")
 @classify_options
 def classify(**options: Any) -> None:
-    """Fine-tune a classifier: all of it, or a small part; the best by dev is kept, and test is read once.
+    """Fine-tune a classifier, whole or in part; keep the best by dev, and read test once.
 
     Exit status 1 where training diverged, or a --small_subset was not learnt by heart.
     """

@@ -44,7 +44,7 @@ def namedata(corpus_path: str, names_path: str, count: int, form: Any) -> None:
 @click.command()
 @click.argument("corpus_path", default="wiki.txt")
 @click.option("--count", type=click.IntRange(1), default=4, show_default=True, help="How many examples.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed, the same examples.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed gives the same examples.")
 @form_options
 def charcorruption(corpus_path: str, count: int, seed: int, form: Any) -> None:
     """Print examples for pretraining: documents of CORPUS_PATH with one stretch masked."""

@@ -18,12 +18,12 @@ from finetune.errors import BadInput
 @click.argument("path", metavar="FILE.py")
 @click.option("--train", "train_name", default="train", show_default=True, metavar="NAME", help="The training loop.")
 @click.option(
-    "--evaluate", "evaluate_name", default="evaluate_model", show_default=True, metavar="NAME", help="The same."
+    "--evaluate", "evaluate_name", default="evaluate_model", show_default=True, metavar="NAME", help="The evaluation."
 )
-@click.option("--classifier", "classifier_name", metavar="NAME", help="A class (model_name_or_path, num_labels).")
-@click.option("--joint", "joint_name", metavar="NAME", help="One that has a masked-LM loss as well.")
-@click.option("--labels", default="labels", show_default=True, metavar="KEY", help="A batch's labels stand under it.")
-@click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Of another parameter of the functions.")
+@click.option("--classifier", "classifier_name", metavar="NAME", help="A classifier (model_name_or_path, num_labels).")
+@click.option("--joint", "joint_name", metavar="NAME", help="A classifier that has a masked-LM loss as well.")
+@click.option("--labels", default="labels", show_default=True, metavar="KEY", help="Key of the labels in a batch.")
+@click.option("--arg", "arguments", multiple=True, metavar="NAME=VALUE", help="Value of a further parameter.")
 def exercise(
     path: str, train_name: str, evaluate_name: str, classifier_name: str | None, joint_name: str | None, labels: str,
     arguments: tuple[str, ...],

@@ -17,9 +17,9 @@ from finetune.errors import BadInput
 @click.option("--text", "text_path", metavar="FILE", help="The text to train on.  [default: tinyshakespeare of "
               "ATTENTION_CORE_DATA, else Python's own reference]")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(2), help="Runs of each variant.  [default: the experiment's, at least 5]")
-@click.option("--steps", type=click.IntRange(1), help="Of training.  [default: the experiment's]")
+@click.option("--steps", type=click.IntRange(1), help="Training steps.  [default: the experiment's]")
 @click.option("--folder", default="build/experiments", show_default=True, metavar="FOLDER",
-              help="Where runs are kept; an experiment that was cut off goes on.")  # fmt: skip
+              help="Where runs are kept; an interrupted experiment continues.")  # fmt: skip
 @click.option("--write", "write_path", metavar="FOLDER", help="Write NAME.md, NAME.png and NAME.json there.")
 def experiment(
     name: str | None, text_path: str | None, seeds: int | None, steps: int | None, folder: str, write_path: str | None

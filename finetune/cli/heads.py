@@ -16,16 +16,16 @@ from finetune.errors import BadInput
 
 @click.command()
 @click.argument("folder", metavar="RUN")
-@click.option("--model", metavar="FOLDER", help="The pretrained encoder, where it has moved.")
+@click.option("--model", metavar="FOLDER", help="The pretrained encoder, if it was moved.")
 @click.option("--limit", type=click.IntRange(2), default=200, show_default=True,
-              help="Examples of dev for importance, and of test for what pruning leaves; by hash.")  # fmt: skip
-@click.option("--batch_size", type=click.IntRange(1), default=32, show_default=True, help="Texts at once.")
+              help="Dev examples for importance, test examples for pruning; chosen by hash.")  # fmt: skip
+@click.option("--batch_size", type=click.IntRange(1), default=32, show_default=True, help="Texts per batch.")
 @click.option("--shares", default="0.1,0.2,0.3,0.4,0.5,0.6,0.8", show_default=True, help="Shares of heads to take out.")
-@click.option("--output", metavar="FILE", help="Everything as JSON.")
+@click.option("--output", metavar="FILE", help="Write everything as JSON.")
 @click.option(
     "--picture", metavar="FILE", help="Both measures by layer and head, and accuracy against heads taken out."
 )
-@click.option("--threads", type=click.IntRange(1), help="Of the processor.  [default: torch's choice]")
+@click.option("--threads", type=click.IntRange(1), help="Processor threads.  [default: torch's choice]")
 def heads(
     folder: str, model: str | None, limit: int, batch_size: int, shares: str, output: str | None, picture: str | None,
     threads: int | None,

@@ -20,8 +20,8 @@ from finetune.cli.experiment import experiment
 from finetune.cli.heads import heads
 from finetune.cli.memory import largest, memory
 from finetune.cli.options import (
-    Finite,
     Group,
+    Real,
     changes_of,
     check_writable,
     config_option,
@@ -57,14 +57,14 @@ DECAY = "200 N block_size for N examples"
 @MODEL
 @CORPUS
 @click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
-@click.option("--reading_params_path", metavar="FILE", help="Parameters to go on from.")
+@click.option("--reading_params_path", metavar="FILE", help="Parameters to start from.")
 @config_option
 @model_options
 @form_options
 @train_options(PRETRAINING, final_tokens=DECAY)
 @device_options
 def pretrain(model: str, corpus_path: str, form: Any, **options: Any) -> None:
-    """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document a line."""
+    """Pretrain MODEL (vanilla, synthesizer, rotary) by span corruption on CORPUS, one document per line."""
     written = (options["writing_params_path"], options["checkpoint_path"], options["metrics_path"])
     check_writable(*written, read=[corpus_path])
     from finetune.characters.recipes import pretraining
@@ -84,7 +84,7 @@ def _corrupt(path: str, documents: list[str], vocabulary: Any, form: Any, seed: 
     if len(documents) == 1 and len(documents[0]) > form.longest:
         raise BadInput(
             f"{path} is one line of {len(documents[0])} characters, of which a document gives the first "
-            f"{form.longest} at most: it should hold one document a line"
+            f"{form.longest} at most: it should hold one document per line"
         )
     ids, lengths = vocabulary.encode_batch([d[: form.longest] for d in documents])
     return CorruptedDocuments(ids, lengths, form, seed)
@@ -94,11 +94,11 @@ def _corrupt(path: str, documents: list[str], vocabulary: Any, form: Any, seed: 
 @MODEL
 @CORPUS
 @click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
-@click.option("--finetune_corpus_path", required=True, metavar="FILE", help="question<TAB>place, one a line.")
+@click.option("--finetune_corpus_path", required=True, metavar="FILE", help="question<TAB>place, one per line.")
 @click.option("--reading_params_path", metavar="FILE", help="Pretrained parameters; without them, from scratch.")
 @click.option(
     "--rehearse", type=click.IntRange(0), default=0, show_default=True, metavar="TIMES",
-    help="Go so many times through CORPUS, corrupted anew, in every epoch: less of it is forgotten.",
+    help="Passes through CORPUS, corrupted anew, in every epoch, so that less of it is forgotten.",
 )  # fmt: skip
 @config_option
 @model_options
@@ -141,16 +141,16 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
 @CORPUS
 @click.option("--reading_params_path", required=True, metavar="FILE", help="The parameters of the model.")
 @click.option("--eval_corpus_path", required=True, metavar="FILE", help="Questions, with places or without.")
-@click.option("--outputs_path", metavar="FILE", help="Where the answers go, one a line.")
+@click.option("--outputs_path", metavar="FILE", help="Where the answers go, one per line.")
 @click.option("--details_path", metavar="FILE", help="A table of answers with what the corpus could have taught.")
-@click.option("--curve_path", metavar="FILE", help="A table: what every threshold of the log-probability would leave.")
-@click.option("--withhold_below", type=Finite(), metavar="NATS", help="Less likely answers are written as `not known`.")
+@click.option("--curve_path", metavar="FILE", help="A table of what each threshold of the log-probability would keep.")
+@click.option("--withhold_below", type=Real(), metavar="NATS", help="Less likely answers are written as `not known`.")
 @config_option
 @model_options
 @form_options
 @device_options
 def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
-    """Answer the questions of a file with MODEL, write the answers, and count what is right."""
+    """Answer the questions of a file with MODEL, write the answers, and count the right ones."""
     written = (options["outputs_path"], options["details_path"], options["curve_path"])
     check_writable(
         *written, read=[corpus_path, options["reading_params_path"], options["eval_corpus_path"]], devices=True

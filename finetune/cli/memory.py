@@ -51,12 +51,12 @@ def settings(options: dict[str, Any], method: str) -> tuple[Any, int, Callable[[
 @click.command()
 @config_option
 @click.option("--method", default=",".join(METHODS), show_default=True, help="Methods, separated by commas.")
-@click.option("--batch_size", type=click.IntRange(1), default=8, show_default=True, help="Examples of the step.")
+@click.option("--batch_size", type=click.IntRange(1), default=8, show_default=True, help="Examples in the step.")
 @click.option("--output", metavar="FILE", help="A picture of the table: png, svg or pdf.")
-@click.option("--json", "as_json", is_flag=True, help="The numbers as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 @shared_options
 def memory(method: str, batch_size: int, output: str | None, as_json: bool, **options: Any) -> None:
-    """What one training step holds in memory, by method: measured with torch's profiler and with hooks."""
+    """Measure what one training step holds in memory, by method, with torch's profiler and hooks."""
     check_writable(output)
     from finetune.memory.measure import measure_step
     from finetune.pictures import bars, kind_of
@@ -102,13 +102,13 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
 @click.command("largest-batch")
 @config_option
 @click.option("--method", type=click.Choice(METHODS), default="full", show_default=True, help="What is trained.")
-@click.option("--start", type=click.IntRange(1), default=32, show_default=True, help="The batch that is tried first.")
-@click.option("--most", type=click.IntRange(1), default=2**16, show_default=True, help="The largest that is tried.")
+@click.option("--start", type=click.IntRange(1), default=32, show_default=True, help="Batch size to try first.")
+@click.option("--most", type=click.IntRange(1), default=2**16, show_default=True, help="Largest batch size to try.")
 @click.option("--memory_limit", type=Finite(1), metavar="MIB",
-              help="Of a processor.  [default: what the system says is free]")  # fmt: skip
+              help="MiB of a processor's memory.  [default: what is free]")  # fmt: skip
 @shared_options
 def largest(method: str, start: int, most: int, memory_limit: float | None, **options: Any) -> None:
-    """The largest batch that a training step has memory for: doubled, halved, bisected."""
+    """Find the largest batch that a training step has memory for, by doubling and bisection."""
     from finetune.memory.measure import largest_batch, training_step
     from finetune.memory.worker import StepsElsewhere
 

@@ -20,17 +20,21 @@ from finetune.characters.recipe_numbers import ANY
 from finetune.errors import BadInput, UnknownCharacter, said_of
 
 
-class Finite(click.FloatRange):
-    """A number in a range; infinite ones and nan are in none."""
+class Real(click.types.FloatParamType):
+    """Any number but infinity and NaN."""
 
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number. Raises: click.BadParameter for what is none, or lies outside."""
+        """Return the number. Raises: click.BadParameter if it is not a finite one, or lies outside of a range."""
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return found
+
+
+class Finite(Real, click.FloatRange):
+    """A number in a range; infinity and NaN are outside of every range."""
 
 
 SEED = click.IntRange(0, 2**62)
@@ -149,12 +153,12 @@ def config_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of the string `prefix M suffix M masked`, handed over as one `form`."""
 
-    @click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters of a block.")
+    @click.option("--block_size", type=click.IntRange(1), default=128, show_default=True, help="Characters per block.")
     @click.option(
         "--corruption_length", type=click.Choice(["block + 1", "block"]), default="block + 1", show_default=True,
-        help="Length of the corrupted string; x and y are one shorter. Both are in use.",
+        help="Length of the corrupted string; x and y are one shorter. Both conventions exist.",
     )  # fmt: skip
-    @click.option("--trailing_mask/--no_trailing_mask", default=False, help="A third mask behind the masked stretch.")
+    @click.option("--trailing_mask/--no_trailing_mask", default=False, help="Add a third mask after the stretch.")
     @wraps(command)
     def with_form(block_size: int, corruption_length: Any, trailing_mask: bool, **options: Any) -> Any:
         from finetune.data.span_corruption import Form
@@ -166,28 +170,31 @@ def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 MODEL_OPTIONS: Mapping[str, tuple[Any, Any, str]] = {
     "n_layer": (click.IntRange(1), 4, "Blocks."),
-    "n_head": (click.IntRange(1), 8, "Heads of a block."),
-    "n_embd": (click.IntRange(1), 256, "Features of a character."),
+    "n_head": (click.IntRange(1), 8, "Heads per block."),
+    "n_embd": (click.IntRange(1), 256, "Features per character."),
     "dropout": (Finite(0, 1, max_open=True), 0.1, "Dropout in training."),
     "synthesizer": (
         click.Choice(["per_head", "per_head_bias", "shared"]),
         "per_head",
-        "What the synthesizer's heads share.",
+        "Weights that the synthesizer's heads share.",
     ),
 }
 TRAIN_OPTIONS: Mapping[str, tuple[Any, str]] = {
     "epochs": (click.IntRange(1), "Passes over the examples."),
-    "batch_size": (click.IntRange(1), "Examples of a step."),
-    "learning_rate": (Finite(0), "The largest rate."),
-    "warmup_tokens": (click.IntRange(0), "Targets until then."),
-    "final_tokens": (click.IntRange(1), "Targets until a tenth of it."),
-    "weight_decay": (Finite(0), "Of matrices."),
-    "optimizer": (click.Choice(["adamw", "muon", "sgd", "adagrad"]), "Muon is for matrices."),
-    "accumulate": (click.IntRange(1), "Parts in which a step is computed."),
-    "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Of the products."),
+    "batch_size": (click.IntRange(1), "Examples per step."),
+    "learning_rate": (Finite(0), "The peak rate."),
+    "warmup_tokens": (click.IntRange(0), "Targets until the peak rate."),
+    "final_tokens": (click.IntRange(1), "Targets until a tenth of the peak rate."),
+    "weight_decay": (Finite(0), "Decay of matrices."),
+    "optimizer": (
+        click.Choice(["adamw", "muon", "sgd", "adagrad"]),
+        "Optimizer; muon is for matrices, AdamW for the rest.",
+    ),
+    "accumulate": (click.IntRange(1), "Parts into which a step is split."),
+    "precision": (click.Choice(["float32", "bfloat16", "auto"]), "Dtype of matrix products."),
     "log_every": (click.IntRange(1), "Steps between records."),
     "save_every": (click.IntRange(1), "Epochs between checkpoints."),
-    "seed": (SEED, "The same seed, the same run."),
+    "seed": (SEED, "The same seed gives the same run."),
 }
 
 
@@ -210,10 +217,10 @@ def train_options(numbers: Mapping[str, Any], **words: str) -> Callable[[Callabl
         for name, (kind, text) in reversed(list(TRAIN_OPTIONS.items())):
             message = f"{text}  [default: {known[name]}]"
             command = click.option(f"--{name}", type=kind, default=None, help=message)(command)
-        command = click.option("--metrics_path", metavar="FILE", help="A record a line, as JSON.")(command)
-        command = click.option("--tensorboard_path", metavar="FOLDER", help="Records for TensorBoard.")(command)
+        command = click.option("--metrics_path", metavar="FILE", help="Write records, one JSON object a line.")(command)
+        command = click.option("--tensorboard_path", metavar="FOLDER", help="Write records for TensorBoard.")(command)
         return click.option(
-            "--checkpoint_path", metavar="FILE", help="All of the run's state; a run that finds it goes on from it."
+            "--checkpoint_path", metavar="FILE", help="State of the run; if the file exists, the run continues from it."
         )(command)
 
     return with_options
@@ -224,7 +231,7 @@ def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option("--device", metavar="NAME", help="cpu, cuda, ...  [default: cuda where there is one]")(
         command
     )
-    return click.option("--threads", type=click.IntRange(1), help="Of the processor.  [default: torch's choice]")(
+    return click.option("--threads", type=click.IntRange(1), help="Processor threads.  [default: torch's choice]")(
         command
     )
 
@@ -276,7 +283,7 @@ def check_writable(*paths: str | None, read: Sequence[str | None] = (), devices:
         target = Path(path)
         if not (devices and target.exists() and not target.is_file()):
             if target.resolve() in taken:
-                raise BadInput(f"{path} is named twice: it would be written over by the other")
+                raise BadInput(f"{path} is named twice: one output would overwrite the other")
             taken.add(target.resolve())
         if target.is_dir():
             raise BadInput(f"{path} cannot be written: it is a folder")

@@ -14,15 +14,17 @@ from finetune.cli.options import check_writable
 @click.argument("folder", metavar="RUN")
 @click.argument("data", metavar="FILE")
 @click.option("--output", required=True, metavar="FILE", help="Predictions: .csv, .tsv or .jsonl.")
-@click.option("--text_column", "--text-column", help="FILE is a table with this column.  [default: the run's]")
-@click.option("--pair_column", "--pair-column", help="Its second text.  [default: the run's]")
-@click.option("--label_column", "--label-column", help="Its labels, if it has any.  [default: the run's]")
+@click.option("--text_column", "--text-column", help="Column of the text, if FILE is a table.  [default: the run's]")
+@click.option("--pair_column", "--pair-column", help="Column of the second text.  [default: the run's]")
+@click.option("--label_column", "--label-column", help="Column of the labels, if there are any.  [default: the run's]")
 @click.option(
-    "--task", type=click.Choice(["boolq", "sst2", "yelp"]), help="FILE is of this data set.  [default: the run's]"
+    "--task",
+    type=click.Choice(["boolq", "sst2", "yelp"]),
+    help="The data set of FILE.  [default: the run's]",
 )
-@click.option("--model", metavar="FOLDER", help="The pretrained encoder, where it has moved.")
-@click.option("--batch_size", type=click.IntRange(1), default=64, show_default=True, help="Texts at once.")
-@click.option("--threads", type=click.IntRange(1), help="Of the processor.  [default: torch's choice]")
+@click.option("--model", metavar="FOLDER", help="The pretrained encoder, if it was moved.")
+@click.option("--batch_size", type=click.IntRange(1), default=64, show_default=True, help="Texts per batch.")
+@click.option("--threads", type=click.IntRange(1), help="Processor threads.  [default: torch's choice]")
 def predict(
     folder: str, data: str, output: str, text_column: str | None, pair_column: str | None, label_column: str | None,
     task: str | None, model: str | None, batch_size: int, threads: int | None,

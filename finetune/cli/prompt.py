@@ -34,18 +34,18 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--model", default="smollm2", show_default=True, metavar="NAME",
                      help="A folder, a .gguf file, smollm2, gemma3, or the name of a server's model."),
         click.option("--server", metavar="URL", help="An OpenAI-compatible API, or `openai` for OpenAI's own."),
-        click.option("--mode", type=MODES, default="completion", show_default=True, help="Go on with a text, or talk."),
-        click.option("--store", metavar="FILE", help="Keep answers here (SQLite); what is kept is not sent again."),
+        click.option("--mode", type=MODES, default="completion", show_default=True, help="Complete a text, or chat."),
+        click.option("--store", metavar="FILE", help="Keep answers here (SQLite), and do not send what is kept."),
         click.option("--parallel", type=click.IntRange(1, 256), default=8, show_default=True,
-                     help="Requests that a server gets at once."),
+                     help="Requests sent at once."),
         click.option("--retries", type=click.IntRange(0, 20), default=6, show_default=True,
-                     help="Repetitions of a request after 429, 5xx or a broken connection."),
+                     help="Retries of a request after 429, 5xx or a broken connection."),
         click.option("--timeout", type=Finite(0, min_open=True), default=120.0, show_default=True,
-                     help="Seconds for one attempt."),
+                     help="Seconds per attempt."),
         click.option("--prices", type=(Finite(0), Finite(0)), metavar="IN OUT",
-                     help="Dollars for a million tokens in and out: the cost is shown."),
-        click.option("--device", default="cpu", show_default=True, help="Of a local model."),
-        click.option("--threads", type=click.IntRange(1), help="Of the processor, for a local model."),
+                     help="Dollars per million tokens in and out, to show the cost."),
+        click.option("--device", default="cpu", show_default=True, help="Device of a local model."),
+        click.option("--threads", type=click.IntRange(1), help="Threads of the processor, for a local model."),
     )):  # fmt: skip
         command = option(command)
     return command
@@ -58,18 +58,18 @@ def control_options(longest: int) -> Callable[[Callable[..., Any]], Callable[...
         for option in reversed((
             click.option("--temperature", type=Finite(0, 2), default=0.0, show_default=True, help="0: the likeliest."),
             click.option("--top_p", type=Finite(0, 1, min_open=True), default=1.0, show_default=True,
-                         help="Draw from the fewest tokens that reach this share."),
+                         help="Draw from the fewest tokens whose probabilities sum to this."),
             click.option("--max_tokens", type=click.IntRange(1), default=longest, show_default=True,
-                         help="The longest completion."),
+                         help="Tokens of a completion, at most."),
             click.option("--stop", multiple=True, metavar="TEXT",
-                         help=r"A completion ends before it; \n is a line's end. Up to four."),
+                         help=r"End a completion before this text; \n is a line break. Up to four."),
             click.option("--frequency_penalty", type=Finite(-2, 2), default=0.0, show_default=True,
-                         help="For each time that a token was used."),
+                         help="Penalty for each earlier use of a token."),
             click.option("--presence_penalty", type=Finite(-2, 2), default=0.0, show_default=True,
-                         help="Once for a token that was used."),
-            click.option("--n", type=click.IntRange(1), default=1, show_default=True, help="Completions."),
-            click.option("--best_of", type=click.IntRange(1), help="Draw so many, keep the --n likeliest."),
-            click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed, the same draws."),
+                         help="Penalty for a token that was used before."),
+            click.option("--n", type=click.IntRange(1), default=1, show_default=True, help="Number of completions."),
+            click.option("--best_of", type=click.IntRange(1), help="Draw this many, and keep the --n likeliest."),
+            click.option("--seed", type=SEED, default=0, show_default=True, help="The same seed gives the same draws."),
         )):  # fmt: skip
             command = option(command)
         return command
@@ -83,15 +83,15 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--data", "--data_dir", required=True, metavar="PATH", help="A folder, a file, or hub:NAME."),
         click.option("--task", type=click.Choice(["boolq", "sst2", "yelp"]), help="[default: by its files]"),
         click.option("--side", type=click.Choice(["dev", "test"]), default="dev", show_default=True,
-                     help="What is evaluated; demonstrations come from train."),
+                     help="The split to evaluate; demonstrations come from train."),
         click.option("--limit", type=click.IntRange(1), default=30, show_default=True, help="Examples, by hash."),
-        click.option("--balanced/--unbalanced", default=True, help="As many demonstrations of each class."),
-        click.option("--order", type=ORDERS, default="interleaved", show_default=True, help="Of the demonstrations."),
+        click.option("--balanced/--unbalanced", default=True, help="Use equally many demonstrations of each class."),
+        click.option("--order", type=ORDERS, default="interleaved", show_default=True, help="Order of demonstrations."),
         click.option("--scoring", type=SCORING, default="answer", show_default=True,
-                     help="Read the answer, or take the likeliest label word."),
+                     help="Parse the answer, or take the likeliest label word."),
         click.option("--words", metavar="WORD,WORD", help="Label words in the order of the classes."),
-        click.option("--instruction", metavar="TEXT", help="Above the demonstrations; '' for none."),
-        click.option("--max_words", type=click.IntRange(1), help="Cut each text to so many words."),
+        click.option("--instruction", metavar="TEXT", help="Text above the demonstrations; '' for none."),
+        click.option("--max_words", type=click.IntRange(1), help="Cut each text to this many words."),
         click.option("--output", metavar="FILE", help="Write the results as JSON."),
     )):  # fmt: skip
         command = option(command)
@@ -172,7 +172,7 @@ def complete(text: str, **options: Any) -> None:
 
 @prompt.command()
 @data_options
-@click.option("--shots", type=click.IntRange(0), default=8, show_default=True, help="Demonstrations.")
+@click.option("--shots", type=click.IntRange(0), default=8, show_default=True, help="Number of demonstrations.")
 @model_options
 @control_options(8)
 @interrupted_is_plain
@@ -199,9 +199,9 @@ def classify(shots: int, **options: Any) -> None:
 @prompt.command()
 @data_options
 @click.option("--shots", default="0,2,4,8", show_default=True, metavar="K,K", help="Numbers of demonstrations.")
-@click.option("--base", type=click.IntRange(1), default=4, show_default=True, help="Demonstrations of other rows.")
+@click.option("--base", type=click.IntRange(1), default=4, show_default=True, help="Demonstrations in all other rows.")
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Draws of demonstrations.")
-@click.option("--other_words", metavar="WORD,WORD", help="Other label words, in a row of their own.")
+@click.option("--other_words", metavar="WORD,WORD", help="Further label words, in a row of their own.")
 @model_options
 @interrupted_is_plain
 def study(shots: str, base: int, seeds: int, other_words: str | None, **options: Any) -> None:

@@ -76,12 +76,10 @@ def space_of(options: dict[str, Any], trials: int | None) -> Any:
 
 @click.command()
 @config_option
-@click.option("--study", required=True, metavar="FOLDER", help="Where everything is kept; the same command goes on.")
-@click.option(
-    "--storage", metavar="URL", help="A database of Optuna's, for many machines.  [default: SQLite in --study]"
-)
-@click.option("--search", "trials", type=click.IntRange(1), help="So many trials by TPE.  [default: every combination]")
-@click.option("--trials_here", type=click.IntRange(1), help="At most so many trials in this process.")
+@click.option("--study", required=True, metavar="FOLDER", help="Where everything is kept; the same command continues.")
+@click.option("--storage", metavar="URL", help="An Optuna database, for many machines.  [default: SQLite in --study]")
+@click.option("--search", "trials", type=click.IntRange(1), help="Trials, chosen by TPE.  [default: every combination]")
+@click.option("--trials_here", type=click.IntRange(1), help="Trials in this process, at most.")
 @select_options
 def select(study: str, storage: str | None, trials: int | None, trials_here: int | None, **options: Any) -> None:
     """Choose models, methods and hyperparameters by dev; the test set is read once, when every trial is done."""

@@ -18,20 +18,20 @@ from finetune.errors import BadInput
 @click.argument("folder", metavar="RUN")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
-    "--entails", default="ENTAILMENT", show_default=True, metavar="CLASS", help="The run's class of entailment."
+    "--entails", default="ENTAILMENT", show_default=True, metavar="CLASS", help="The run's class that means entailment."
 )
-@click.option("--model", metavar="FOLDER", help="The pretrained encoder, where it has moved.")
-@click.option("--batch_size", type=click.IntRange(1), default=64, show_default=True, help="Pairs at once.")
-@click.option("--threads", type=click.IntRange(1), help="Of the processor.  [default: torch's choice]")
+@click.option("--model", metavar="FOLDER", help="The pretrained encoder, if it was moved.")
+@click.option("--batch_size", type=click.IntRange(1), default=64, show_default=True, help="Pairs per batch.")
+@click.option("--threads", type=click.IntRange(1), help="Processor threads.  [default: torch's choice]")
 @click.option(
     "--altered",
     type=click.IntRange(0),
     default=0,
     show_default=True,
     metavar="N",
-    help="Score references with a negation, number or name changed as well, at most N of each.",
+    help="Also score references with a negation, number or name changed, at most N of each.",
 )
-@click.option("--output", metavar="FILE", help="Correlations and scores as JSON.")
+@click.option("--output", metavar="FILE", help="Write correlations and scores as JSON.")
 def translation(
     folder: str, files: tuple[str, ...], entails: str, model: str | None, batch_size: int, threads: int | None,
     altered: int, output: str | None,

@@ -56,7 +56,7 @@ def documents(text: str, name: str = "the corpus") -> list[str]:
     """The documents of a corpus, one a line, empty lines left out. Raises: BadInput where none is left."""
     found = [line for line in text.split("\n") if line]
     if not any(line.strip() for line in found):
-        raise BadInput(f"{name} is empty: it should hold one document a line")
+        raise BadInput(f"{name} is empty: it should hold one document per line")
     return found
 
 

@@ -183,7 +183,7 @@ class Outcome:
 
 
 def unique(labels: Sequence[str]) -> bool:
-    """Say whether no label stands twice."""
+    """Say whether every label occurs once."""
     return len(set(labels)) == len(labels)
 
 

@@ -73,7 +73,7 @@ def read_shapes(texts: Iterable[str]) -> list[Shape]:
         else:
             known = ", ".join(m.name for m in MODELS)
             raise TargetError(
-                f"shape {shorten(text)!r} is none of {known} (or NAME:LENGTH), and no file.toml; {SIZE_FORM}"
+                f"shape {shorten(text)!r} is not one of {known} (or NAME:LENGTH), nor a TOML file; {SIZE_FORM}"
             )
     return found
 

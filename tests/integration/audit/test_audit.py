@@ -72,7 +72,7 @@ def test_a_suite_that_fails_as_it_is_is_said_in_one_line(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(("--contract", "rotary"), "no stand-ins for --contract rotary"), (("--floor", "2"), "--floor"),
+    [(("--contract", "rotary"), "cannot judge --contract rotary"), (("--floor", "2"), "--floor"),
      (("--json", "no/folder/x"), "there is no folder"), (("more",), "no such file or folder of tests: more")],
 )  # fmt: skip
 def test_bad_calls_are_refused_at_the_door(folder: Path, words: tuple[str, ...], said: str) -> None:

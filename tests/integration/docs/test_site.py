@@ -93,7 +93,7 @@ def test_every_contract_and_command_has_a_page(staged: Path) -> None:
     commands = {path.stem for path in (reference / "commands").glob("*.md")}
     assert {"attention-core-verify", "attention-core-derive", "attention-core-bench", "finetune-pretrain"} <= commands
     text = (reference / "commands" / "attention-core-verify.md").read_text(encoding="utf-8")
-    assert "--dead-rows" in text and "What a row without any key returns." in text
+    assert "--dead-rows" in text and "Output of a row without any key." in text
 
 
 def test_public_names_have_an_entry(staged: Path) -> None:
@@ -180,3 +180,17 @@ def test_options_on_a_page_are_options_of_the_command(builder: Any, page: Path) 
         known = {option for p in command.params for option in (*p.opts, *p.secondary_opts)} | {"--help"}
         used = {word.split("=")[0] for word in words if re.match(r"--[a-z]", word)}
         assert used <= known, f"{line}: {sorted(used - known)}"
+
+
+def test_columns_of_sentences_and_of_phrases_are_marked(builder: Any) -> None:
+    """A column has the class of its longest cell, also where that is another cell; code does not count."""
+    nodes = pytest.importorskip("docutils.nodes")
+    columns = builder("prose_columns")
+    table, texts = nodes.table(), [("a", "x" * 18, "b"), ("y" * 40, "c", "")]
+    for row in texts:
+        cells = [nodes.entry("", nodes.paragraph("", text)) for text in row]
+        cells[2] += nodes.literal("", "z" * 60)
+        table += nodes.row("", *cells)
+    columns.mark(None, nodes.container("", table))
+    found = [[cell["classes"] for cell in row.children] for row in table.findall(nodes.row)]
+    assert found == [[["prose"], ["phrase"], []]] * 2

@@ -24,7 +24,7 @@ def test_the_order_is_the_seeds() -> None:
 
 
 def test_another_contract_is_refused_in_one_line() -> None:
-    with pytest.raises(TargetError, match=r"no stand-ins for --contract rotary.*attention-lse"):
+    with pytest.raises(TargetError, match=r"cannot judge --contract rotary.*attention-lse"):
         candidates("rotary")
     with pytest.raises(TargetError, match="no fault 'nothing'"):
         find_fault("nothing")

@@ -82,7 +82,7 @@ def test_bad_files(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("BERT-large", "shape 'BERT-large' is none of BERT-base, GPT-2, Llama-3-8B"),
+        ("BERT-large", "shape 'BERT-large' is not one of BERT-base, GPT-2, Llama-3-8B"),
         ("BERT-base:", None),
         ("BERT-base:0", "write a length of at least 1"),
         ("BERT-base:long", "write a length of at least 1"),
@@ -94,7 +94,7 @@ def test_bad_files(text: str, tmp_path: Path) -> None:
         ("n=" + "9" * 5000, "is not understood: write sizes as"),
         ("BERT-base:" + "9" * 5000, "write a length of at least 1"),
         ("n=4,n=5", "n is given twice"),
-        ("", "shape '' is none of"),
+        ("", "shape '' is not one of"),
         ("nowhere.toml", "nowhere.toml cannot be read: No such file"),
     ],
 )
