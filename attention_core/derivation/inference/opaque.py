@@ -151,7 +151,7 @@ class Opaque:
             return self.name_with_label(node)
         if node.base == Name(ONES):
             return node
-        if node.base == Name("e") and "e" not in self.context.symbols:
+        if node.base == Name("e") and not {"e", symbol_name(node)} & set(self.context.symbols):
             return Sub(Name(r"\mathrm{e}"), node.items)  # with a subscript it is not a constant
         if node.base in (Num(Fraction(0)), Num(Fraction(1))):
             return Sub(Name(ONES if node.base == Num(Fraction(1)) else r"\mathbf{0}"), node.items)

@@ -47,3 +47,11 @@ def test_what_an_integral_depends_on_is_not_lost() -> None:
     text = r"$$ \sum_{i=1}^n \int f(t) x_i \, dt = n \int f(t) x_1 \, dt $$"
     (step,) = check_document(text, infer=True).steps
     assert step.verdict == "UNDECIDED", step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "given", [r"Let $e_1, f_1 \in [-1, 1]$.", r"Let $n \in \mathbb{N}$ and $e_1, \dots, e_n, f_1 \in [-1, 1]$."]
+)
+def test_a_declared_letter_with_an_index_is_no_constant(given: str) -> None:
+    (step,) = check_document(f"{given}\n\n$$ |e_1 + f_1| \\le 2 $$", infer=True).steps
+    assert step.verdict == "AGREES", step.evidence.text
