@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -46,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=run.RESULTS)
     parser.add_argument("--ledger", type=Path, default=ledger.LEDGER, help="the runs of correct targets")
     parser.add_argument("--any-code", action="store_true", help="take results of other versions of the code, too")
+    parser.add_argument("--busy", action="store_true", help="say that the machine had other work when it was measured")
     parser.add_argument("--docs", type=Path, default=store.ROOT / "docs")
     chosen = parser.parse_args(argv)
     trials, compared = (
@@ -58,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     old = page.read_text() if page.exists() else ""
     decided = standard if whole else {n: line for n, line in quick.items() if line["refuting"]} | dict(standard)
     lines = [
-        *opening(quick, decided, "" if whole else measured_at(old)),
+        *opening(quick, decided, "" if whole else measured_at(old), busy=chosen.busy),
         *summary(quick, decided, standard),
         *first_sight(),
         *survivors(quick, decided),
@@ -127,8 +129,13 @@ def commit() -> str:
     return asked.stdout.strip() or "unknown"
 
 
-def opening(quick: Mapping[str, Line], standard: Mapping[str, Line], older: str) -> Iterator[str]:
-    """What this page is, its figures in short, and what they do not speak of; `older`: the commit of kept parts."""
+def opening(
+    quick: Mapping[str, Line], standard: Mapping[str, Line], older: str, *, busy: bool = False
+) -> Iterator[str]:  # fmt: skip
+    """What this page is, its figures in short, and what they do not speak of.
+
+    Args: older: the commit of kept parts. busy: whether the machine had other work.
+    """
     newest = json.loads(FIRST_SIGHT.read_text())["sets"][-1]
     low, high = figures.interval(newest["quick"], newest["faults"])
     faulty = [row.name for row in FAULTS if row.faulty]
@@ -145,13 +152,15 @@ def opening(quick: Mapping[str, Line], standard: Mapping[str, Line], older: str)
         "Every fault of the catalogue (`attention_core/faults/catalogue.py`) against every law of its contract, in one",
         "run. Written by `tox run -e power`; nothing is typed by hand. Seconds are processor seconds on one thread,",
         "from the start of a session to the first refutation, before the counterexample is made small.",
+        *([BUSY] if busy else []),
         *(PARTIAL.format(older=older).split("\n") if older else WHOLE.split("\n")),
-        f"Laws and oracle: hash `{store.suite()[:12]}`, commit `{commit()}`; torch {version('torch')},",
+        f"Laws and oracle: hash `{store.suite()[:12]}`, commit `{commit()}`, {date.today()}; torch {version('torch')},",
         f"NumPy {version('numpy')}, Hypothesis {version('hypothesis')}. Seed 0, but for the false alarms.", "",
         "![Which laws refute which faults](pictures/power.png)", "",
     )  # fmt: skip
 
 
+BUSY = "The machine had much other work at the time, so that they are larger than on a quiet one."
 WHOLE = """At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left
 at its first refutation."""
 PARTIAL = """A fault is left at its first refutation. Standard begins with the cases of quick, so that only what quick
