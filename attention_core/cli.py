@@ -109,6 +109,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--shard", "shard_text", metavar="I/N",
               help="Judge only every N-th target from the I-th on; `merge` joins the reports of --json.")  # fmt: skip
+@click.option("--changed-since", "revision", metavar="REV",
+              help="Judge only targets that a change since this revision of git can reach.")  # fmt: skip
 @click.option("--traceback", is_flag=True, help="Show tracebacks of targets that cannot be loaded.")
 @click.option("-q", "--quiet", is_flag=True, help="Show only the verdicts.")
 @click.option("-v", "--verbose", is_flag=True, help="Show laws that do not apply and every counterexample, too.")
@@ -133,7 +135,10 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
     known_path = options["known_path"]
     known = exit_on_target_error(lambda: load_known_failures(known_path)) if known_path else {}
     reports: list[Report] = []
-    chosen, shard = _expand_targets(targets), None
+    named, shard = _expand_targets(targets), None
+    chosen = named
+    if options["revision"] is not None:
+        chosen = exit_on_target_error(lambda: _keep_changed(console, named, options["revision"]))
     if options["shard_text"] is not None:
         shard = exit_on_target_error(lambda: read_shard(options["shard_text"], chosen))
         chosen = shard.choose()
@@ -149,14 +154,34 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
         reports.append(report)
         _show(console, target, fields, report, options)
     for target in known:
-        if target not in (chosen if shard is None else shard.targets):
+        if target not in named:
             line = f"known failures name {target}, which was not asked for"
             console.print(line, style="yellow", highlight=False, markup=False)
     _finish(console, reports, options, shard)
     if shard is not None and not reports:
         console.print(f"shard {shard} has no target: there are {len(shard.targets)}", highlight=False, markup=False)
+    if not reports:  # what is not to be judged is not wrong
         sys.exit(0)
     sys.exit(exit_status(reports))
+
+
+def _keep_changed(console: Console, targets: list[str], revision: str) -> list[str]:
+    """The targets that a change can reach, with a line for each target. Raises: TargetError."""
+    from attention_core.changes import changes_since, why_judge
+    from attention_core.declaration.implementation import TargetError
+    from attention_core.registry.load import implementation_for
+
+    changes = changes_since(revision, Path())
+    kept = []
+    for target in targets:
+        try:
+            why = why_judge(implementation_for(target, {})[1], changes)
+        except TargetError as error:  # the report says so, too
+            why = str(error)
+        line = why or f"not judged: nothing that it can reach has changed since {revision}"
+        console.print(f"{target}: {line}", style=None if why else "dim", highlight=False, markup=False, soft_wrap=True)
+        kept += [target] if why else []
+    return kept
 
 
 def _finish(console: Console, reports: list[Report], options: dict[str, Any], shard: Shard | None = None) -> None:

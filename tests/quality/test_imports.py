@@ -112,7 +112,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "worker kernels peers",
         "modules registry",
         "dispatch conformance",
-        f"{DOOR} interfaces terminal",
+        f"{DOOR} changes interfaces terminal",
         "bench teaching faults",
         "audit grading matrix",
         "report_page",
