@@ -191,14 +191,14 @@ class Again:
             return {}, {}, False
         dp = {j: sum(cot[c] * v[j, c] for c in columns) for j in row.keys}
         mean = sum(p[j] * dp[j] for j in row.keys)
-        product = gamma(self.d_v + 2, self.a) * (1 + self.y)
+        product, divided = gamma(self.d_v + 2, self.a) * (1 + self.y), gamma(2, self.y)
         error = {j: size[j] * product + self.u * abs(dp[j]) for j in row.keys}
         of_mean = self.error_of_mean((h, i), cot, product, p, errors, dp, error)
         ds, ds_error = {}, {}
         for j in row.keys:
             grown, centred = p[j] + errors[j], abs(dp[j] - mean)
             ds[j] = p[j] * centred
-            inner = error[j] + 2 * self.w * abs(dp[j]) + of_mean[j] + 2 * self.w * abs(mean)
+            inner = error[j] + divided * size[j] + 2 * self.w * abs(dp[j]) + of_mean[j] + 2 * self.w * abs(mean)
             e = (inner * grown + errors[j] * centred) * (1 + 2 * self.u) + 2 * self.u * ds[j]
             ds_error[j] = e + (self.flush / min(self.scale, 1.0) if self.scale else self.flush)
         return ds, ds_error, True
@@ -221,7 +221,7 @@ class Again:
         fused = 0.0
         for c in range(self.d_v) if p else ():
             o, o_error = abs(float(self.truth.out[0, at[0], at[1], c])), self.errors[at][c]
-            fused += abs(cot[c]) * ((product + self.u) * (o + o_error) + o_error)
+            fused += abs(cot[c]) * ((product + gamma(2, self.y) + self.u) * (o + o_error) + o_error)
         rounded = gamma(summed(self.n_kv, None), self.a) + 2 * self.u
         plain = sum(
             (p[j] + errors[j]) * ((1 + rounded) * error[j] + rounded * abs(dp[j])) + errors[j] * abs(dp[j]) for j in p

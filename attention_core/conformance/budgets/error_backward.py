@@ -58,7 +58,8 @@ class Backward:
         centred = np.abs(dp - mean)
         dp = np.abs(dp, out=dp)
         self.lead_error = self.error_of_largest(size, p + self.weight_error, gamma(d_v, f.a))
-        product = gamma(d_v + 2, f.a) * (1 + f.native)
+        product, divided = gamma(d_v + 2, f.a) * (1 + f.native), gamma(2, f.native)
+        of_cotangent = divided * size  # (divided)
         size *= product
         step = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.w
         grown = p + self.weight_error
@@ -67,7 +68,7 @@ class Backward:
         size += f.u * dp  # E_dP, also rounded where the weights were rounded for their product
         out = np.where(np.isfinite(out_error), np.abs(rows.group_heads(truth.out)), 0.0)
         out = np.where(rows.dead[..., None] | rows.bad[..., None], 0.0, out)
-        fused = (self.cot * ((product + f.u) * (out + out_error) + out_error)).sum(axis=-1)
+        fused = (self.cot * ((product + divided + f.u) * (out + out_error) + out_error)).sum(axis=-1)
         rounded = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.u
         plain = (1 + rounded) * np.einsum("...ij,...ij->...i", grown, size)
         plain += rounded * np.einsum("...ij,...ij->...i", grown, dp)
@@ -77,6 +78,7 @@ class Backward:
         self.ds = p * centred
         dp *= 2 * f.w
         size += dp
+        size += of_cotangent
         size += mean_error + 2 * f.w * np.abs(mean)
         size += apart
         size *= grown

@@ -80,7 +80,9 @@ def test_gradients_of_a_row_have_the_bounds_of_their_steps(i: int) -> None:
     assert of_row("V_i", i) == near(value)
     b, beta, w = of_row("b_i", i), of_row(r"\beta"), U / 4
     assert p * abs(b - beta) > 0.1  # so that every term counts
-    error = of_row(r"\phi_i", i) + of_row("G") + of_row("P_i", i) + 2 * w * (abs(b) + abs(beta))
+    error = (
+        of_row(r"\phi_i", i) + of_row(r"\chi") * abs(b) + of_row("G") + of_row("P_i", i) + 2 * w * (abs(b) + abs(beta))
+    )
     product = bound("dS", p=p, R=of_row("W_i", i) / p, x=b - beta, E=error, r=1.0, t=1.0)
     assert of_row("T_i", i) == near((1 + 2 * U) * product + 2 * U * p * abs(b - beta))
     share = of_row("U_i", i) - of_row(r"\Upsilon_i", i)

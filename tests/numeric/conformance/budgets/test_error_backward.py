@@ -49,3 +49,14 @@ def test_only_keys_whose_score_may_be_the_largest_are_charged_for_its_gradient()
     assert found[0] > 8 * found[1:].max()
     close = bounds_of_one_row([2.0**-8, *[0.0] * 63]).key.ravel()  # a score is off by more than that
     assert close.min() > 0.5 * close.max()
+
+
+def test_a_cotangent_may_be_divided_by_the_normaliser_and_stored() -> None:
+    """(P V) / Z: of a value 64, -64 under a cotangent 1, 1, dP is 0, and each half may be a rounding of 64 off."""
+    query, key, value = np.ones((1, 1, 1, 1)), np.zeros((1, 1, 512, 1)), np.zeros((1, 1, 512, 2))
+    value[..., 0, :], key[..., 1, :] = (64.0, -64.0), 1.0  # the largest score is another one
+    down = np.ones((1, 1, 1, 2))
+    truth = oracle.attention(query, key, value, scale=1.0)
+    true = oracle.gradients(query, key, value, down, scale=1.0)
+    found = budget.backward_bound(query, key, value, down, truth, true, scale=1.0, dtype="bfloat16")
+    assert found.key[0, 0, 0, 0] >= truth.weights[0, 0, 0, 0] * 2 * 64 * 2.0**-8
