@@ -41,7 +41,7 @@ def load_known_failures(path: str | Path) -> dict[str, dict[str, KnownFailure]]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TargetError(f"known failures: {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise TargetError(f"known failures: {path} is not TOML: {error}") from error
     found: dict[str, dict[str, KnownFailure]] = {}
     entries = data.pop("known_failure", [])
@@ -65,7 +65,7 @@ def _load_case(path: Path) -> Mapping[str, Any]:
         return dict(saved["case"])
     except OSError as error:
         raise TargetError(f"known failures: {path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise TargetError(f"known failures: {path} is not a saved case: {error}") from error
 
 

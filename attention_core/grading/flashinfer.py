@@ -7,7 +7,6 @@ Source: flashinfer-bench, docs/flashinfer_trace/definition.md and solution.md.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from attention_core.conformance.worker.exchange import FLOATS, STORAGE, encode
 from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.json_file import read_json
 from attention_core.grading.arena import Field
 
 Stored = npt.NDArray[Any]
@@ -67,17 +67,12 @@ class Definition:
         return rng.permutation(field.size).astype(kind).reshape(field.shape)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """A JSON object of a file.
 
     Raises: TargetError.
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TargetError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise TargetError(f"{path} is not JSON: {error}") from error
+    data = read_json(path)
     if not isinstance(data, dict):
         raise TargetError(f"{path} is not a JSON object")
     return data
@@ -91,7 +86,7 @@ def read_definition(path: Path, axes: Mapping[str, int], scalars: Mapping[str, A
 
     Raises: TargetError: it is not one, or a size or number is missing.
     """
-    data = read_json(path)
+    data = read_object(path)
     for key in ("name", "axes", "inputs", "outputs", "reference"):
         if key not in data:
             raise TargetError(f"{path} is not a definition of flashinfer-bench: it lacks {key}")
@@ -144,7 +139,7 @@ def write_solution(path: Path, to: Path) -> tuple[list[Path], str, str]:
     Returns: the files, and the file and function of its entry point.
     Raises: TargetError: it is not a solution, is not written in Python, or leaves its folder.
     """
-    data = read_json(path)
+    data = read_object(path)
     spec, sources = data.get("spec"), data.get("sources")
     if not isinstance(spec, dict) or not isinstance(sources, list):
         raise TargetError(f"{path} is not a solution of flashinfer-bench: it lacks spec or sources")

@@ -87,7 +87,7 @@ def read_task(path: Path) -> Task:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TargetError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TargetError(f"{path} is not valid TOML: {error}") from error
     return task_from(data, path)
 

@@ -115,7 +115,7 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
 
     try:
         data = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from None
     command = context.command.name or ""
     own, group = {p.name for p in context.command.params}, context.parent and context.parent.command

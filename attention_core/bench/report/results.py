@@ -23,6 +23,7 @@ from attention_core.bench.timing.roofline import Roofline
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
 from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.json_file import read_json
 
 SCHEMA_VERSION = 1
 KIND = "attention-core bench"
@@ -210,12 +211,7 @@ def read_results(path: Path) -> Results:
 
     Raises: TargetError: it cannot be read, or is something else.
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TargetError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise TargetError(f"{path} is not JSON: {error}") from error
+    data = read_json(path)
     if not isinstance(data, dict):
         raise TargetError(f"{path} holds no results")
     try:

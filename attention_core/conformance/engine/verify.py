@@ -44,6 +44,7 @@ from attention_core.declaration.implementation import (
     usual,
     usual_dead_rows,
 )
+from attention_core.declaration.json_file import read_json
 from attention_core.declaration.known_failures import KnownFailure
 from attention_core.registry.load import implementation_for
 
@@ -305,12 +306,7 @@ def read_case(path: Path) -> dict[str, Any]:
     Raises:
         TargetError: the file cannot be read or is not a saved case.
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TargetError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise TargetError(f"{path} is not JSON: {error}") from error
+    data = read_json(path)
     if not isinstance(data, dict) or data.get("schema_version") != CASE_SCHEMA:
         raise TargetError(f"{path} is not a case saved by `attention-core verify`")
     lacking = [key for key in ("target", "law", "case", "declared") if key not in data]

@@ -351,6 +351,7 @@ READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "-
         ((*READ, "--reading_params_path", "short"), "short is not a complete safetensors file"),
         ((*READ, "--reading_params_path", "good", "--outputs_path", "no/o"), "no/o cannot be written: there is no folder no"),
         ((*READ, "--reading_params_path", "good", "--config", "bad.toml"), "bad.toml is not valid TOML"),
+        ((*READ, "--reading_params_path", "good", "--config", "deep.toml"), "deep.toml is not valid TOML"),
         ((*READ, "--reading_params_path", "good", "--config", "odd.toml"), "evaluate has no option 'speed'"),
         (("evaluate", "rotary", *READ[2:], "--reading_params_path", "good"), "good holds a vanilla model, but rotary"),
         (("evaluate", "vanilla", "other.txt", *READ[3:], "--reading_params_path", "good"), "good was made with another corpus"),
@@ -391,6 +392,7 @@ def test_what_cannot_be_used_is_one_line(
     Path("short").write_bytes(Path("good").read_bytes()[:-100])
     Path("other.txt").write_text(CORPUS + "Zoë\n", encoding="utf-8")
     Path("bad.toml").write_text("epochs =")
+    Path("deep.toml").write_text("epochs = " + "[" * 200_000)
     Path("odd.toml").write_text("speed = 1")
     Path("questions.tsv").write_text("Where was Ada born?\n")
     Path("z.tsv").write_text("Where was 7 born?\tParis\n")

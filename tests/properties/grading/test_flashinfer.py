@@ -89,7 +89,9 @@ def test_what_is_no_solution(tmp_path: Path, change: dict[str, Any], words: str)
         write_solution(written(tmp_path, {**SOLUTION, **change}), tmp_path / "to")
 
 
-@pytest.mark.parametrize(("text", "words"), [("{", "is not JSON"), ("[]", "is not a JSON object")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("{", "is not JSON"), ("[" * 200_000, "is not JSON"), ("[]", "is not a JSON object")]
+)
 def test_what_is_no_json(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(TargetError, match=words):
         read_definition(written(tmp_path, text), AXES, {})

@@ -60,6 +60,7 @@ def test_problems_of_other_formats_stand_by_themselves(tmp_path: Path) -> None:
     [
         ("x = 1", "'x' is not known"),
         ("x =", "is not valid TOML"),
+        ("x = " + "[" * 200_000, "is not valid TOML"),
         ("[time]\nshape = 1", r"\[time\] 'shape' is not known"),
         ("[time]\nshapes = 1", "shapes is a list of texts"),
         ('[time]\nshapes = ["n=0"]', "not a whole number"),

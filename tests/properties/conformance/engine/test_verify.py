@@ -252,6 +252,7 @@ NO_CASE = [
     ('{"schema_version": 99}', "is not a case saved by `attention-core verify`"),
     ('{"schema_version": 1, "law": "x"}', "is not a saved case: it lacks target, case, declared"),
     (b"\xff\xfe", "is not JSON"),
+    ("[" * 200_000, "is not JSON"),
 ]
 
 
