@@ -20,6 +20,9 @@ with the target, the contract and the conventions of the tables below. `attentio
 name arguments and move axes and repair no number; a class whose signature is known needs none. This page and its data,
 `docs/data/matrix.json`, are written by `python -m attention_core.matrix` (`tox run -e matrix`), not by hand;
 `attention-core report docs/data/matrix.json` makes a page of them with a field that keeps the rows with a word.
+
+With your packages, `python -m attention_core.matrix --data mine.json --page mine.md` makes yours; `--only`,
+`--shard I/N` and `--join` choose rows and put parts together, and a row that is there for a release is not run again.
 """
 ARGUED = """## Refutations, argued
 
@@ -116,7 +119,7 @@ def packages(records: list[Record]) -> str:
 def argue(records: list[Record]) -> Iterator[str]:
     """Each argument with its rows, then the smallest case of each refuted row."""
     lines = []
-    for name, argument in ARGUMENTS.items():
+    for name, argument in sorted(ARGUMENTS.items(), key=lambda item: item[1].finding):
         rows = [one for one in records if argument in accounts(one)]
         if rows:
             where = ", ".join(sorted({short(one.target) for one in rows}))

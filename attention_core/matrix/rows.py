@@ -188,6 +188,24 @@ ARGUMENTS: dict[str, Argument] = {
         "the square root of a negative scale is NaN.",
         "move the sign into the query.", "onnx",
     ),
+    "unidirectional follows no diagonal": Argument(
+        "flaw", 28,
+        (
+            "evaluation_has_no_dropout", "agrees_with_truth", "output_lies_in_the_hull", "a_leading_key_is_copied",
+            "zero_queries_average", "two_matching_keys_are_averaged", "no_row_sees_a_later_one",
+            "causal_alignment_is_as_declared", "prefill_equals_step_by_step", "coinciding_sizes_are_not_confused",
+            "zeros_and_subnormals_are_numbers", "every_length_around_blocks_is_right",
+            "head_sizes_may_be_odd_and_differ", "calls_in_between_leave_no_trace", "an_earlier_dtype_leaves_no_trace",
+            "results_outlive_the_next_call", "arrays_written_into_are_read_anew",
+        ),
+        "with fewer queries than keys the first rows face the first keys, the last the last; square calls are right.",
+        "a mask where lengths differ.", "onnxruntime",
+    ),
+    "a division by no channels": Argument(
+        "flaw", 39, ("values_without_channels_give_an_empty_output",),
+        "values without channels end the process by SIGFPE.",
+        "no call without channels.", "onnxruntime",
+    ),
     "nothing written without keys": Argument(
         "flaw", 25, ("an_empty_key_sequence_leaves_dead_rows",),
         "without a key the output is what lay in memory.",
@@ -308,8 +326,10 @@ IN_TORCH = (
     peer("rotary_embedding_torch", "rotary", "rotary-embedding-torch", contract="rotary"),
     peer("performer_pytorch", "rotary", "performer-pytorch", contract="rotary"),
     peer("local_attention", "rotary", "local-attention", contract="rotary"),
-    peer("local_attention", "window_attention", "local-attention"),
-    peer("fla", "naive_attention", "fla-core", imports="fla"),
+    peer(
+        "fla", "naive_attention", "fla-core", imports="fla", declared=True,
+        options=(*BNHD, "--sizes", "n_q == n_kv and n_kv > 0"),
+    ),
     peer("fla", "naive_gla", "fla-core", contract="linear-attention", imports="fla", options=RECURRENCE, declared=True),
     peer(
         "fla", "naive_gated_delta", "fla-core", contract="linear-attention", imports="fla", declared=True,
@@ -343,7 +363,10 @@ ON_ARRAYS = (
     peer("onnx", "attention", "onnx", "NumPy", options=NUMPY, argued=("mask of one row", "negative scale")),
     peer("onnx", "rotary", "onnx", "NumPy", "rotary", options=NUMPY),
     peer("onnxruntime", "attention", "onnxruntime", "ONNX Runtime", options=NUMPY),
-    peer("onnxruntime", "multi_head", "onnxruntime", "ONNX Runtime", options=(*NUMPY, *BNHD)),
+    peer(
+        "onnxruntime", "multi_head", "onnxruntime", "ONNX Runtime", options=(*NUMPY, *BNHD),
+        argued=("unidirectional follows no diagonal", "a division by no channels"),
+    ),
     peer("onnxruntime", "rotary", "onnxruntime", "ONNX Runtime", "rotary", options=NUMPY),
     peer("mlx", "fast", "mlx", "MLX", options=NUMPY, imports="mlx.core"),
     peer("mlx", "fast_causal", "mlx", "MLX", options=NUMPY, imports="mlx.core"),
