@@ -223,24 +223,20 @@ def summarize_agreement(problem: Problem) -> Finding:
 def _note_limits(problem: Problem, figures: dict[str, Any]) -> str:
     """Cases that were left out, and how far the search went beyond the others."""
     tally, text = problem.tally, ""
-    if tally.enclosed:
-        figures["left_out"] = tally.enclosed
-        text += f"; {tally.enclosed} cases with values that are not rational were left out"
-    if tally.outsized:
-        figures["outsized"] = tally.outsized
-        text += f"; {tally.outsized} cases with large values, not told apart with {MAX_PRECISION} bits, were left out"
-    if tally.undefined:
-        figures["undefined"] = tally.undefined
-        text += f"; {tally.undefined} cases where a side is not defined were left out"
-    if tally.reached:
-        figures["reached"] = tally.reached
-        text += f"; some cases at larger sizes agree as well, up to {describe(tally.reached)}"
-    if tally.swept:
-        figures["swept"] = tally.swept
-        text += f"; so do all sizes, in floating point, up to {describe(tally.swept)}"
-    if tally.further:
-        figures["further"] = tally.further
-        text += f"; so do plain arrays and numbers at {describe(tally.further)}"
+    notes: dict[str, tuple[int | dict[str, Any], str]] = {
+        "left_out": (tally.enclosed, "{} cases with values that are not rational were left out"),
+        "outsized": (
+            tally.outsized, f"{{}} cases with large values, not told apart with {MAX_PRECISION} bits, were left out"
+        ),
+        "undefined": (tally.undefined, "{} cases where a side is not defined were left out"),
+        "reached": (tally.reached, "some cases at larger sizes agree as well, up to {}"),
+        "swept": (tally.swept, "so do all sizes, in floating point, up to {}"),
+        "further": (tally.further, "so do plain arrays and numbers at {}"),
+    }  # fmt: skip
+    for name, (value, words) in notes.items():
+        if value:
+            figures[name] = value
+            text += "; " + words.format(describe(value) if isinstance(value, dict) else value)
     return text
 
 
