@@ -378,7 +378,8 @@ ON_ARRAYS = (
     peer("openvino", "attention", "openvino", "OpenVINO", options=NUMPY, argued=("nothing written without keys",)),
     peer("keras", "dot_product", "keras", "Keras on torch", environment=(("KERAS_BACKEND", "torch"),), argued=FUSED),
     peer(
-        "keras", "dot_product", "keras", "Keras on NumPy", environment=(("KERAS_BACKEND", "numpy"),), options=NUMPY
+        "keras", "dot_product", "keras", "Keras on NumPy", environment=(("KERAS_BACKEND", "numpy"),), declared=True,
+        options=(*NUMPY, *BNHD, "--masks", "bool", "--dead-rows", "uniform", "--dtype", "float32"),
     ),
 )  # fmt: skip
 UNIFORM = ("--dead-rows", "uniform")
