@@ -32,6 +32,7 @@ from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
+REASONS = 4  # a relation in a reason has this part of a step's time
 
 
 def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
@@ -147,9 +148,10 @@ def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Fi
     """The finding on one step, with unchecked reasons and, on request, the hypotheses that it needs."""
     found = decide_step(step, effort, advise=advise)
     if step.quoted:
-        message = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
-        evidence = replace(found.evidence, text=found.evidence.text + message)
-        found = replace(found, evidence=evidence)
+        from attention_core.derivation.decision.reasons import judge_reasons
+
+        brief = replace(effort, seconds=effort.seconds / REASONS)
+        found = judge_reasons(step, found, lambda one: decide_step(one, brief))
     if necessity and found.verdict in GOOD:
         from attention_core.derivation.decision.advice import find_needed_hypotheses
 

@@ -142,7 +142,9 @@ def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
     words, other = usual
     try:
         verdict = decide(other, ()).verdict
-    except (Unreadable, ShapeMismatch, Unsettled):
+    except ShapeMismatch:
+        return found  # nobody reads it so
+    except (Unreadable, Unsettled):
         verdict = Verdict.UNDECIDED
     if verdict in GOOD:
         return found

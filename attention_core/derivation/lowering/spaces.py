@@ -102,9 +102,9 @@ def _symbolic(term: Term) -> dict[int, bool]:
     return found
 
 
-def _value(context: Context, term: Term, highest: int) -> Fraction | None:
+def _value(context: Context, term: Term, highest: int, env: dict[str, int] | None = None) -> Fraction | None:
     try:
-        low = Lowering(context, {})
+        low = Lowering(context, env or {})
         with precision(128):
             (found,) = evaluate(low.graph, [low.number(term)], {})
             if not exact(found):
@@ -280,8 +280,20 @@ class Tuples:
         rungs = {*RUNGS, *self.marks}
         climbed = {tuple(max(rung, low[n]) if n in way else low[n] for n in self.sizes) for rung in rungs}
         climbed |= {tuple(low[n] + rung - 1 if n in way else low[n] for n in self.sizes) for rung in RUNGS}
+        climbed |= {tied for values in climbed for tied in self._tie(values)}
         for values in sorted(climbed, key=lambda v: (sum(v), v)):
             yield from self.few_indices(dict(zip(self.sizes, values, strict=True)))
+
+    def _tie(self, values: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The tuple with a size that an equation such as $n = 2^k$ gives at that value."""
+        env = dict(zip(self.sizes, values, strict=True))
+        for relation in self.conditions:
+            for side, other in ((relation.left, relation.right), (relation.right, relation.left)):
+                names = {p.data for p in other.walk() if p.op == "int"}
+                if relation.op == "=" and side.op == "int" and side.data in env and side.data not in names:
+                    value = _value(self.context, other, RUNGS[-1], env)
+                    if value is not None and value.denominator == 1 and 1 <= value <= HIGHEST:
+                        yield tuple(int(value) if n == side.data else v for n, v in env.items())
 
     def few_indices(self, env: dict[str, int]) -> list[dict[str, int]]:
         """The tuple with its indices at the ends of their ranges and in between: three choices at most."""

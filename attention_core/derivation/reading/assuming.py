@@ -51,7 +51,17 @@ _JOINING = _words(
 _DESCRIBES = _words("be is are denote denotes being stand stands")
 _BEHIND = _words("as above below hold holds throughout always too here section again then so hence thus")
 _ONWARD = _words("then so hence thus therefore consequently because since but we")  # another clause opens
+_ADVERBS = (
+    "now|first|second|third|next|then|also|further|furthermore|moreover|again|finally|lastly|here|instead|henceforth|"
+    "additionally|besides|likewise|similarly|temporarily|in addition|from now on|for now|for the moment|"
+    "for simplicity|for convenience|without loss of generality|w\\.?l\\.?o\\.?g\\.?|as (?:usual|before|above|well)|"
+    "throughout|only|in particular|conversely"
+)
 _PHRASES = (
+    (
+        re.compile(rf"\b(assum(?:e|ing)|suppos(?:e|ing)|let)(?:\s*,?\s*\b(?:{_ADVERBS})(?![\w-]),?)+(?:\s+that\b)?"),
+        r"\1",
+    ),
     (re.compile(r"\b(such|assume|assuming|suppose|supposing|given|provided|providing|require) that\b"), r"\1"),
     (re.compile(r"\bas (long|well) as\b"), "provided"),
     (
@@ -68,6 +78,9 @@ _PHRASES = (
     (re.compile(r"\b(?:we|let us) (?=(?:put|draw|define|fix|take|choose|pick|set|write)\b)"), ""),
 )
 _WORD = re.compile(r"[a-z]+(?:['\u2019-][a-z]+)*|[,:()\u2013\u2014-]|\\[a-z]+")
+_TURNED = re.compile(
+    r"\b(?:not|never|no|nothing|nowhere|contrary|opposite|negation|fails?|unless|except|without|than)\b", re.I
+)
 _ASIDE = re.compile(r"\([^()$]*\)")
 _RELATION = re.compile(
     r"[=<>]|\\(?:n?leq?|n?geq?|neq?|ll|gg|approx|equiv|perp|to|lesssim|gtrsim|[lg]eqslant)(?![a-zA-Z])"
@@ -92,7 +105,7 @@ def standings(parts: list[str]) -> list[Standing]:
         if found is not Standing.SAID:
             found = _carry_standing(parts[place - 1][ends[-1].end() if ends else 0 :], found, opens, relation)
         behind = parts[place + 1] if place + 1 < len(parts) else ""
-        talked_about = relation and found is Standing.ASSUMED and not _left_alone(behind)
+        talked_about = relation and found is Standing.ASSUMED and not is_left_alone(behind)
         out[place] = Standing.SAID if questions[place] or talked_about else found
     return out
 
@@ -153,7 +166,12 @@ def _carry_standing(text: str, before: Standing, opens: bool, relation: bool) ->
     return found
 
 
-def _left_alone(text: str) -> bool:
+def is_turned(clause: str) -> bool:
+    """Whether the words in front of a relation deny it: "Assume the contrary of"."""
+    return bool(_TURNED.search(clause))
+
+
+def is_left_alone(text: str) -> bool:
     """Whether what follows an assumed relation leaves it assumed: "$x > 0$ is too strong" does not."""
     for word in _lexemes(_END.split(text)[0]):
         if word in ("be", "denote", "denotes") or word in _ASSUMING or word in _ONWARD:

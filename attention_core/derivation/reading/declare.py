@@ -28,7 +28,14 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
-from attention_core.derivation.reading.assuming import Standing, clause_before, standings, words_before
+from attention_core.derivation.reading.assuming import (
+    Standing,
+    clause_before,
+    is_left_alone,
+    is_turned,
+    standings,
+    words_before,
+)
 from attention_core.derivation.reading.describe import describe, name_subjects, without_properties
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.memberships import (
@@ -42,7 +49,7 @@ from attention_core.derivation.reading.reader_state import Item, Pending, Reader
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import ShapeMismatch, Size
-from attention_core.derivation.words.caveats import declared_names, shorten_quote
+from attention_core.derivation.words.caveats import declared_names, is_assumption, shorten_quote
 from attention_core.derivation.words.paragraphs import (
     BINDING,
     OPENERS,
@@ -123,6 +130,8 @@ class Reader(ReaderState):
             elif part.strip():
                 self.standing, self.behind = stand[place], words_before(parts, place)
                 self.clause = clause_before(parts, place)
+                self.meant = is_assumption(self.clause) and not is_turned(self.clause)
+                self.meant = self.meant and is_left_alone("".join(parts[place + 1 : place + 2]))
                 if binding and self.standing is Standing.SAID and is_condition(part, line):
                     self.leave_out(part, line)
                 elif binding and self.pending:
@@ -247,7 +256,7 @@ class Reader(ReaderState):
         about = declared_names(self.context, text, line)
         if about:
             quote = shorten_quote(f"{self.clause} ${text}$")
-            self.context.caveats.append(Caveat(line, quote, self.context.level, about, text))
+            self.context.caveats.append(Caveat(line, quote, self.context.level, about, text, plain=self.meant))
 
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
         """A definition that stands in a display."""

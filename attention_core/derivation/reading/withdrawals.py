@@ -27,6 +27,9 @@ _TAKES_BACK = re.compile(
     r"^\W*(?:but |and )?in general\W*(?:we (?:have|get)\W*)?$",
     re.IGNORECASE,
 )
+_INSTEAD = re.compile(
+    r"\b(?:assume|suppose|let)\b[^.;]*\binstead\b|\binstead\b[^.;]*\b(?:assume|suppose|let)\b", re.IGNORECASE
+)
 _GENERAL = re.compile(r"\b(?:arbitrary|general|any|every|each|all)\b", re.IGNORECASE)
 _REAL = re.compile(r"\b(?:real|number|vector|matrix|arbitrary|general)\b", re.IGNORECASE)
 _INTRODUCES = re.compile(
@@ -51,6 +54,8 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
     names = frozenset().union(*(declared_names(context, one, sentence.line) for one in formulas))
     if _TAKES_BACK.search(sentence.prose):
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, names or None, ends=sentence.line)
+    if _INSTEAD.search(sentence.prose):  # what it says itself holds
+        return Caveat(sentence.line, shorten_quote(sentence.text), context.level, None, ends=sentence.line - 1)
     names = frozenset(name for name in names if context.symbols[name].line < sentence.line)  # not declared anew
     if not names or not _INTRODUCES.match(sentence.prose):
         return None

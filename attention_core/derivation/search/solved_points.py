@@ -2,8 +2,10 @@
 
 Cases satisfy the hypotheses by construction, and what is easily built may be special: eigenvectors of a diagonal
 matrix, projections that commute, the one solution at n = 1. From random starts Newton's method finds solutions without
-that bias, in float64. Where the sides of a claim clearly differ at such a point, an exact solution near it that is
-proved to exist refutes; where none is, nothing is refuted, but the claim is not accepted either.
+that bias, in float64. Where an inequality holds at all of them, they climb along the solutions to where it is
+tightest, at larger sizes as well: of n standardised numbers one may be as large as the root of n - 1. Where the sides
+of a claim clearly differ at such a point, an exact solution near it that is proved to exist refutes; where none is,
+nothing is refuted, but the claim is not accepted either.
 """
 
 from __future__ import annotations
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SITES = 3
+WIDE = (6, 12, 32)  # sizes at which an inequality is looked at, too; an equation at the first one
+CLIMBERS = 8
+CLIMBS = 24
+NEAR_STEPS = 8  # of Newton's after a climb
+PACE = 0.8  # how much shorter each climb is than the one before, from 1 on
+NUDGE = 1e-6
 STARTS = 32
 STEPS = 30
 LEAVES = 40  # of one site
@@ -38,6 +46,7 @@ CLEAR = 1e-4  # the sides, beside 1 and themselves: far above what a solution of
 LARGEST = 1e3
 TRIED = 4  # points near which an exact solution is looked for
 DIGITS = 4
+_UPHILL = {"<": 1, "<=": 1, ">": -1, ">=": -1}  # where an inequality is tighter
 
 
 @dataclass
@@ -58,7 +67,10 @@ class System:
         count = len(points)
 
         def rows(nodes: list[int]) -> Array:
-            return np.stack([np.broadcast_to(found[n], (count,)) for n in nodes], axis=1)
+            table = np.empty((count, len(nodes)))
+            for place, node in enumerate(nodes):
+                table[:, place] = found[node]
+            return table
 
         slopes = rows([n for row in self.slopes for n in row])
         return rows([c.difference for c in self.equations]), slopes.reshape(count, len(self.equations), -1)
@@ -93,9 +105,15 @@ def search_solved_points(problem: Problem) -> Finding | None:
 
 def _choose_sizes(problem: Problem) -> list[dict[str, int]]:
     """Some small tuples, none at the lowest sizes alone if there are others."""
-    small = problem.tuples.small()
+    tuples = problem.tuples
+    small = tuples.small()
     places = sorted({len(small) // 2, (3 * len(small)) // 4, len(small) - 1})
-    return [small[k] for k in places if 0 <= k < len(small)][:SITES]
+    found = [small[k] for k in places if 0 <= k < len(small)][:SITES]
+    if tuples.sizes:
+        sizes = WIDE if problem.claim.op in _UPHILL else WIDE[:1]
+        wide = [tuples.few_indices({n: max(size, tuples.lowest(n)) for n in tuples.sizes})[:1] for size in sizes]
+        found += [env for envs in wide for env in envs if env not in found]
+    return found
 
 
 def _system_of(site: Site) -> System | None:
@@ -137,6 +155,9 @@ def _first_failure(problem: Problem, system: System, end: float) -> Finding | No
         return None
     inside = solved[_lie_inside(system, solved)]
     left, right, gap = _gaps(problem, system, inside)
+    if len(gap) and gap.max() <= CLEAR and problem.claim.op in _UPHILL:
+        inside = _climb(problem, system, inside[gap.argsort()[::-1][:CLIMBERS]], end)
+        left, right, gap = _gaps(problem, system, inside)
     if not len(gap) or gap.max() <= CLEAR:
         return None
     for place in gap.argsort()[::-1][:TRIED]:
@@ -167,12 +188,12 @@ def _is_affine(system: System, points: Array) -> bool:
     return bool(np.all(np.isfinite(slopes)) and np.allclose(slopes, slopes[:1], rtol=1e-9, atol=1e-9))
 
 
-def _solve(system: System, points: Array, end: float) -> Array:
+def _solve(system: System, points: Array, end: float, steps: int = STEPS) -> Array:
     """Newton's steps of least length from all starts at once; the points that settled on a solution."""
     import numpy as np
 
     step = np.full_like(points, np.inf)
-    for _ in range(STEPS):
+    for _ in range(steps):
         residual, slopes = system.values(points)
         alive = np.isfinite(residual).all(1) & np.isfinite(slopes).all((1, 2)) & (np.abs(points).max(1) < LARGEST)
         points, residual, slopes = points[alive], residual[alive], slopes[alive]
@@ -186,6 +207,29 @@ def _solve(system: System, points: Array, end: float) -> Array:
     done = (np.abs(residual).max(1) < SOLVED * scale) & (np.abs(step).max(1) < SETTLED * scale)
     settled: Array = points[done]
     return settled
+
+
+def _climb(problem: Problem, system: System, points: Array, end: float) -> Array:
+    """Solutions near some others at which an inequality is tighter; those of the first climb that breaks it."""
+    import numpy as np
+
+    count, length = points.shape[1], 1.0
+    for _ in range(CLIMBS):
+        gap = _gaps(problem, system, points)[2]
+        if not len(points) or gap.max() > CLEAR or time.process_time() > end:
+            break
+        near = (points[:, None] + NUDGE * np.eye(count)).reshape(-1, count)
+        uphill = (_gaps(problem, system, near)[2].reshape(len(points), count) - gap[:, None]) / NUDGE
+        _, slopes = system.values(points)
+        if not (np.isfinite(slopes).all() and np.isfinite(uphill).all()):
+            break
+        across = np.einsum("pij,pj->pi", slopes, uphill)  # what leads away from the solutions
+        uphill = uphill - np.einsum("pij,pj->pi", np.linalg.pinv(slopes, rcond=1e-9), across)
+        steep = np.linalg.norm(uphill, axis=1, keepdims=True)
+        moved = _solve(system, points + length * uphill / np.maximum(steep, 1e-300), end, NEAR_STEPS)
+        moved = moved[_lie_inside(system, moved)]
+        points, length = (moved, length * PACE) if len(moved) else (points, length / 2)
+    return points
 
 
 def _lie_inside(system: System, points: Array) -> Any:
@@ -223,7 +267,7 @@ def _gaps(problem: Problem, system: System, points: Array) -> tuple[Array, Array
     left, right = (np.stack([pair[k] for pair in sides]) for k in (0, 1))
     with np.errstate(all="ignore"):
         apart = left - right
-        signed = {"=": np.abs(apart), "<": apart, "<=": apart, ">": -apart, ">=": -apart}[op]
+        signed = np.abs(apart) if op == "=" else _UPHILL[op] * apart
         gap = np.where(np.isfinite(signed), signed / (1 + np.abs(left) + np.abs(right)), -1.0)
     place = gap.argmax(0) if len(points) else np.zeros(0, int)
     at = np.arange(len(points))

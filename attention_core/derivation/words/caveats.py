@@ -96,8 +96,7 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
         elif relation_in(part, sentence.line) and not _names_anew(context, part, sentence.line):
             about = declared_names(context, part, sentence.line)
             if about:
-                assumes = ASSUMES.match(claimed.strip())
-                plain = assumes is not None and assumes.group("verb").lower() in _VERBS
+                plain = is_assumption(claimed)
                 quote = shorten_quote(sentence.text)
                 denied = bool(_DENIED.search(claimed))
                 if denied and is_claim(claimed):
@@ -105,6 +104,12 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
                 part = "" if denied else part
                 out.append(Caveat(sentence.line, quote, context.level, about, part, "sim" in part, plain))
     return out
+
+
+def is_assumption(before: str) -> bool:
+    """Whether the words in front of a relation open with a verb that assumes, whatever follows it."""
+    found = ASSUMES.match(before.strip())
+    return found is not None and found.group("verb").lower() in _VERBS
 
 
 def _names_anew(context: Context, formula: str, line: int) -> bool:
@@ -137,8 +142,7 @@ def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads
     prose = sentence.prose
     if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):
         return None
-    opened, condition = ASSUMES.match(prose), CONDITION.search(prose)
-    assumes = opened is not None and opened.group("verb").lower() in _VERBS
+    assumes, condition = is_assumption(prose), CONDITION.search(prose)
     match = PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)
     if not names and not assumes:  # of words that name no symbol only those that can hardly be talk
         match = (HARD.search(prose) or LAW_IN_WORDS.search(prose)) if NOUN.search(prose) else None

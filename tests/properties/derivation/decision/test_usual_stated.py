@@ -34,7 +34,23 @@ def test_a_claim_of_a_promising_section_is_refuted_if_nothing_rests_on_it() -> N
     assert [str(one.verdict) for one in found] == ["PROVED", "REFUTED"]
 
 
-@pytest.mark.parametrize("display", ["1 = 1 \\tag{$1 + 1 = 3$}", "1 = 1 \\tag{so $x = x + 1$}"])
+@pytest.mark.parametrize(
+    "words", ["Suppose, for the sake of argument, that $x \\ge 0$.", "Assume as in the lecture that $x \\ge 0$."]
+)
+def test_a_promise_covers_no_sentence_that_assumes(words: str) -> None:
+    (step,) = decide(PROMISE, HEAD, words, "$$ \\sqrt{x^2} = x $$")
+    assert str(step.verdict) == "UNDECIDED" and "x \\ge 0" in step.evidence.text, step.evidence.text
+    (step,) = decide(PROMISE, HEAD, words, "$$ \\sqrt{x^2} = 2 x $$")
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+
+
+@pytest.mark.parametrize("words", ["Suppose $x \\ge 0$ fails.", "Assume the contrary of $x \\ge 0$."])
+def test_a_promise_covers_what_is_denied(words: str) -> None:
+    (step,) = decide(PROMISE, HEAD, words, "$$ \\sqrt{x^2} = x $$")
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+
+
+@pytest.mark.parametrize("display", ["1 = 1 \\tag{$1 + 1 = 2$}", "1 = 1 \\tag{so $x = x^2$}"])
 def test_a_relation_in_a_tag_is_named_as_not_checked(display: str) -> None:
     (step,) = decide(HEAD, f"$$ {display} $$")
     assert "not checked: the reason 'tag" in step.evidence.text

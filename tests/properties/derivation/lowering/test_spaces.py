@@ -30,6 +30,7 @@ CASES = [
     (rf"{NM} with $n = m^2$", r"\sqrt{n} x = m x", r"n x = m x", {"n": 4, "m": 2}),
     (rf"{NM} with $n = m^2$", r"n \ge m", r"n \le 3 m", {"n": 16, "m": 4}),
     (rf"{NM} with $n = 2^m$", r"n \ge 2 m", r"n \le 4 m", {"n": 32, "m": 5}),
+    (rf"{NM} with $2^m = n$", r"n \ge m^2 - 1", r"n \le 4 m^2", {"n": 512, "m": 9}),
     (rf"{NM} with $m = \lfloor n / 2 \rfloor$", r"2 m x^2 \le n x^2", r"3 m \le n", {"n": 2, "m": 1}),
     (NM, r"n m = 12 \implies n \le 12", r"n m = 12 \implies n \ne 6", {"n": 6, "m": 2}),
     (r"Let $n, m, k \in \mathbb{N}$ with $n^2 + m^2 = k^2$", r"n + m > k", r"n + m \le k + 2", {"n": 6, "m": 8, "k": 10}),

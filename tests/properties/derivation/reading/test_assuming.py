@@ -35,10 +35,13 @@ ASSUMPTIONS = [
     ". Assume $x = y$", ". We also assume that $x = y$", ". Suppose that the numbers satisfy $x = y$", "as long as $x = y$",
     "be given, with $x = y$", "be the scales of layer $n$, and $x = y$", "(the scales) and $x = y$", ":\n- $x = y$",
     ". Now let $x = y$ hold throughout", "with $x = y$ be numbers of any kind", ". Provided that $x = y$",
+    ". Assume now that $x = y$", ". Suppose first that $x = y$", ". Assume, moreover, that $x = y$", ". Suppose also $x = y$",
+    ". Assume for simplicity that $x = y$", ". Suppose, as usual, that $x = y$", ". Let now $x = y$",
     "and assume $x = y$, so both are one", ". Let us further suppose that $x = y$", "with\n$x = y$",
 ]  # fmt: skip
 
 TALK = [
+    ". Assume nowhere that $x = y$", ". Suppose for contradiction that $x = y$",
     ". Assume $x = y$ is wrong", ". Since $x = y$ is too strong", "with often $x = y$", "and we have $x = y$",
     ", so $x = y$", "be in the claim $x = y$", "and then $x = y$", ". Where does $x = y$ come from?", ". Let $x = y$?",
     "in the belief that $x = y$", "  $x = y$", "be such that one hopes for $x = y$", ". It is false that, with $x = y$",

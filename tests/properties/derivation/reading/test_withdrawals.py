@@ -39,7 +39,8 @@ def test_a_condition_with_more_behind_it_is_not_assumed(words: str) -> None:
         "We drop this assumption.", "We drop the assumption $x \\ge 0$.", "Without this assumption,", "In general,",
         "Now let $x \\in \\mathbb{R}$ be arbitrary.", "For all $x \\in \\mathbb{R}$:", "Fix $x \\in \\mathbb{R}$.",
         "Now $x$ may be negative.", "We no longer assume $x \\ge 0$.", "From now on, $x$ need not be positive.",
-        "Let now $x \\in \\mathbb{R}$ be arbitrary.", "For every real $x$ we have",
+        "For every real $x$ we have",
+        "Suppose instead that $x^2 \\ge 0$.", "Instead, assume $x \\le 1$ or nothing at all.",
     ],
 )  # fmt: skip
 def test_behind_words_that_take_back_nothing_rests_on_what_was_assumed(words: str) -> None:
@@ -50,10 +51,26 @@ def test_behind_words_that_take_back_nothing_rests_on_what_was_assumed(words: st
 
 @pytest.mark.parametrize(
     "words",
-    ["Hence", "For all $x$ we have", "In general position this is", "Now we have", "Without further words, we get"],
+    [
+        "Assume now that $x \\le 2$.",
+        "Hence",
+        "For all $x$ we have",
+        "In general position this is",
+        "Now we have",
+        "Without further words, we get",
+    ],
 )
 def test_other_words_take_nothing_back(words: str) -> None:
     assert last(GIVEN, "$$ x + 1 \\ge 1 $$", words, STEP)[0] == "PROVED"
+
+
+@pytest.mark.parametrize(
+    "words", ["Let $x \\in \\mathbb{R}$ be arbitrary.", "Let now $x \\in \\mathbb{R}$ be arbitrary."]
+)
+def test_what_is_declared_anew_has_lost_what_was_assumed(words: str) -> None:
+    assert last(GIVEN, "$$ x + 1 \\ge 1 $$", words, STEP)[0] == "UNDECIDED"
+    promise = "All hypotheses are declared as formulas."
+    assert last(promise, GIVEN, "$$ x + 1 \\ge 1 $$", words, STEP)[0] == "REFUTED"
 
 
 def test_a_subscript_is_not_declared_anew() -> None:

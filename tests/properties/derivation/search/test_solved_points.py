@@ -75,3 +75,26 @@ def test_a_claim_about_sizes_is_open_where_no_case_was_built() -> None:
     assert last_step(declared, r"n \le d + 1").verdict is Verdict.UNDECIDED  # false at n = 4, d = 2
     room = declared.replace(r"v_i^\top v_j \le 0", r"v_i^\top v_j = 0")
     assert last_step(room, r"n \le d").verdict in GOOD  # ruled out: more orthonormal vectors than dimensions
+
+
+STANDARD = (
+    r"Let $n \in \mathbb{N}$ and $x \in \mathbb{R}^n$ with $\frac{1}{n} \sum_i x_i = 0$ and "
+    r"$\frac{1}{n} \sum_i x_i^2 = 1$."
+)
+
+
+@pytest.mark.parametrize("formula", [r"|x_1| \le 2", r"\sum_i x_i^4 \le 4 n"])
+def test_a_bound_that_fails_at_the_tightest_solution_of_a_larger_size_is_refuted(formula: str) -> None:
+    step = last_step(STANDARD, formula)
+    assert step.verdict is Verdict.REFUTED, step.evidence.text
+    assert step.counterexample is not None and step.counterexample.values["n"] >= 6
+
+
+@pytest.mark.parametrize("formula", [r"|x_1| \le \sqrt{n}", r"\sum_i x_i^4 \ge n"])
+def test_a_bound_that_the_tightest_solutions_meet_is_accepted(formula: str) -> None:
+    assert last_step(STANDARD, formula).verdict in GOOD
+
+
+def test_an_equation_that_fails_with_five_entries_is_refuted() -> None:
+    declared = r"Let $n \in \mathbb{N}$ and $x \in \mathbb{R}^n$ with $\sum_i x_i = 0$ and $\sum_i x_i^3 = 0$."
+    assert last_step(declared, r"\sum_i x_i^5 = 0").verdict is Verdict.REFUTED  # up to four the entries cancel in pairs
