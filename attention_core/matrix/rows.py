@@ -206,6 +206,15 @@ ARGUMENTS: dict[str, Argument] = {
         "values without channels end the process by SIGFPE.",
         "no call without channels.", "onnxruntime",
     ),
+    "bool masks and causality": Argument(
+        "flaw", 40,
+        (
+            "grouped_query_equals_repeated_keys", "rows_dead_by_mask_and_causal_together",
+            "a_slice_alone_equals_itself_in_the_batch", "the_same_call_twice_agrees",
+        ),
+        "a bool mask together with is_causal gives NaN, up to 1.22.0.",
+        "a float mask, or a newer release.",
+    ),
     "nothing written without keys": Argument(
         "flaw", 25, ("an_empty_key_sequence_leaves_dead_rows",),
         "without a key the output is what lay in memory.",
@@ -360,7 +369,10 @@ TRANSFORMERS = (
     *(Row(f"transformers.models.{family}:{name}", "transformers", contract="multi-head") for family, name in MODELS),
 )  # fmt: skip
 ON_ARRAYS = (
-    peer("onnx", "attention", "onnx", "NumPy", options=NUMPY, argued=("mask of one row", "negative scale")),
+    peer(
+        "onnx", "attention", "onnx", "NumPy", options=NUMPY,
+        argued=("mask of one row", "negative scale", "bool masks and causality"),
+    ),
     peer("onnx", "rotary", "onnx", "NumPy", "rotary", options=NUMPY),
     peer("onnxruntime", "attention", "onnxruntime", "ONNX Runtime", options=NUMPY),
     peer(
