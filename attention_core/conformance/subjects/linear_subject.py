@@ -125,6 +125,12 @@ class LinearAttention(ParameterSubject):
         """Whether its state fades."""
         return self.kind in ("retention", "gla") or bool({"log_decay", "decay"} & self.roles.keys())
 
+    @property
+    def _own_scale(self) -> bool:
+        """Whether its scale has a number as default, which a call does not leave to itself."""
+        name = self.roles.get("scale")
+        return any(p["name"] == name and p.get("value") is not None for p in self.description["parameters"] or ())
+
     # --- tokens -----------------------------------------------------------------------------------------
 
     def tokens(self, case: ParameterCase, pace: float = -2.0) -> Tokens:
@@ -175,6 +181,8 @@ class LinearAttention(ParameterSubject):
             extra["state"] = array(self.own_state.to_target(start), lse_dtype(case.dtype))
         if ask:
             extra["asks"] = True
+        if scale is None and self._own_scale:
+            scale = scale_of(self.implementation.scale, tokens.query.shape[-1])
         if scale is not None:
             extra["scale"] = scale
         extra["normalize"] = False

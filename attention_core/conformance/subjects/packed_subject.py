@@ -28,7 +28,7 @@ from attention_core.conformance.subjects.packed_case import (
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, Response, array
 from attention_core.conformance.worker.runner import Runner
-from attention_core.declaration.features import ALIASES, FEATURES, spell_window, window_kind
+from attention_core.declaration.features import ALIASES, FEATURES, is_neutral_feature, spell_window, window_kind
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.scales import scale_of
 
@@ -91,6 +91,16 @@ def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str], us
         if p["name"] in ROLES and p["name"] not in bound:
             found.setdefault(ROLES[p["name"]], p["name"])
     return found
+
+
+def is_plain(parameter: Mapping[str, Any]) -> bool:
+    """Whether a call that leaves a parameter out is a plain one: not causal, scaled as declared, without features."""
+    value = parameter.get("value")
+    if ROLES[parameter["name"]] in ("causal", "grouped"):
+        return bool(parameter["default"]) and not value
+    if ROLES[parameter["name"]] == "scale":
+        return bool(parameter["default"]) and value is None
+    return bool(parameter["default"]) and is_neutral_feature(parameter["name"], value)
 
 
 USUAL = ("cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k")
@@ -226,9 +236,9 @@ class PackedSubject(ParameterSubject):
 
     @property
     def needed(self) -> frozenset[str]:
-        """The roles of parameters without a default."""
-        needed = {p["name"] for p in self.description["parameters"] or () if not p["default"]}
-        return frozenset(role for role, name in self.roles.items() if name in needed)
+        """The roles of parameters without a default, or whose default means something of its own (causal=True)."""
+        given = {p["name"] for p in self.description["parameters"] or () if p["name"] in ROLES and not is_plain(p)}
+        return frozenset(role for role, name in self.roles.items() if name in given)
 
     def _window(self, sides: Any) -> Sides | None:
         """Sides as a window of the target's kind can have them; one beyond all keys where it needs some window."""
