@@ -198,10 +198,23 @@ class Again:
         for j in row.keys:
             grown, centred = p[j] + errors[j], abs(dp[j] - mean)
             ds[j] = p[j] * centred
-            inner = error[j] + divided * size[j] + 2 * self.w * abs(dp[j]) + of_mean[j] + 2 * self.w * abs(mean)
+            inner = (
+                error[j]
+                + divided * size[j]
+                + 3 * self.lost_in_quotients(h, i)
+                + 2 * self.w * abs(dp[j])
+                + of_mean[j]
+                + 2 * self.w * abs(mean)
+            )
             e = (inner * grown + errors[j] * centred) * (1 + 2 * self.u) + 2 * self.u * ds[j]
             ds_error[j] = e + (self.flush / min(self.scale, 1.0) if self.scale else self.flush)
         return ds, ds_error, True
+
+    def lost_in_quotients(self, h: int, i: int) -> float:
+        """What underflow takes from numbers that are divided by the normaliser, times the normaliser."""
+        keys = self.rows[h, i].keys
+        top = max((self.truth.scores[0, h, i, j] for j in keys), default=0.0)
+        return self.flush_between * math.exp(float(self.truth.lse[0, h, i]) - top) if keys else 0.0
 
     def mean_of_magnitudes(self, h: int, i: int, cot: Any) -> float:
         """The mean of sum_c |x_c v_c| under weights that are as large as they may be."""
@@ -227,6 +240,9 @@ class Again:
             (p[j] + errors[j]) * ((1 + rounded) * error[j] + rounded * abs(dp[j])) + errors[j] * abs(dp[j]) for j in p
         )
         step = gamma(summed(self.n_kv, None), self.a) + 2 * self.w
+        lost = self.lost_in_quotients(*at)
+        plain += lost * sum(abs(x) for x in dp.values())
+        fused += lost * sum(abs(x) for x in cot) if p else 0.0
         each = {j: (1 + step) * (error[j] - self.u * abs(dp[j])) + step * abs(dp[j]) for j in error}
         whole, most = sum((p[j] + errors[j]) * each[j] for j in each), max(each.values(), default=0.0)
         shares = {j: (p[j] + errors[j]) * whole / max(p[j] ** 2, 1e-300) for j in each}
@@ -253,6 +269,8 @@ class Again:
                 continue
             p, errors = self.weight_errors(h, i)
             found["lead"][h, i] = self.error_of_largest(self.mean_of_magnitudes(h, i, cot), self.d_v)
+            values = sum(abs(sum(cot[c] * self.v[g, j, c] for c in range(self.d_v))) for j in row.keys)
+            found["lead"][h, i] += self.lost_in_quotients(h, i) * (max(values, sum(abs(x) for x in cot)) + 3)
             found["leads"][h, i, self.leading(h, i)] = True
             for j in row.keys:
                 found["ds"][h, i, j], found["ds_error"][h, i, j] = ds[j], ds_error[j]

@@ -57,7 +57,10 @@ class Backward:
         mean = np.einsum("...ij,...ij->...i", p, dp)[..., None]
         centred = np.abs(dp - mean)
         dp = np.abs(dp, out=dp)
+        lost = self._lost_in_quotients()
+        all_values, all_channels = dp.sum(axis=-1), self.cot.sum(axis=-1)
         self.lead_error = self.error_of_largest(size, p + self.weight_error, gamma(d_v, f.a))
+        self.lead_error += lost * (np.maximum(all_values, all_channels)[..., None] + 3)
         product, divided = gamma(d_v + 2, f.a) * (1 + f.native), gamma(2, f.native)
         of_cotangent = divided * size  # (divided)
         size *= product
@@ -73,12 +76,14 @@ class Backward:
         plain = (1 + rounded) * np.einsum("...ij,...ij->...i", grown, size)
         plain += rounded * np.einsum("...ij,...ij->...i", grown, dp)
         plain += np.einsum("...ij,...ij->...i", self.weight_error, dp)
+        fused += lost[..., 0] * all_channels
+        plain += lost[..., 0] * all_values
         mean_error = np.maximum(fused, plain)[..., None] + 2 * parts
         apart = self._steps_apart(largest, np.abs(mean) + mean_error)
         self.ds = p * centred
         dp *= 2 * f.w
         size += dp
-        size += of_cotangent
+        size += of_cotangent + 3 * lost
         size += mean_error + 2 * f.w * np.abs(mean)
         size += apart
         size *= grown
@@ -91,6 +96,12 @@ class Backward:
             self.ds_error[~self.judged] = 0.0
             self.ds[~self.judged] = 0.0
             self.lead_error[~self.judged] = 0.0
+
+    def _lost_in_quotients(self) -> Array:
+        """What underflow takes from numbers that are divided by the normaliser, times the normaliser (quotients)."""
+        rows = self.rows
+        top = rows.zero_lost_rows(rows.s.max(axis=-1, keepdims=True, initial=-np.inf))
+        return rows.zero_lost_rows(rows.fmt.flush_between * np.exp(rows.lse - top))
 
     def error_of_largest(self, size: Array, grown: Array, dot: float) -> Array:
         """What a gradient that runs through the row's largest score adds to it, row by row (leading).

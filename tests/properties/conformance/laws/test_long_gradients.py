@@ -58,6 +58,12 @@ def test_a_gradient_may_run_through_the_largest_score() -> None:
         held(LAW, by_hand, seed=seed, dtypes=("bfloat16",))
 
 
+def test_a_weight_over_the_normaliser_may_underflow_in_float16() -> None:
+    """Of 4096 equal weights that is the smallest number of the format, and D loses its digits."""
+    for seed in (12, 35, 38):
+        held(LAW, by_hand, seed=seed, dtypes=("float16",))
+
+
 @pytest.mark.parametrize("name", ["value", "key", "query", "mask"])
 def test_sums_in_the_dtype_of_the_input_are_refuted(name: str) -> None:
     fault = getattr(faults, f"{name}_gradient_added_in_its_dtype")
