@@ -100,27 +100,38 @@ def judge_under_conventions(
 def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> None:
     """Judge a function as one that merges parts by `exp(lse - total)`, where this explains every wrong number.
 
-    Only the rounding of a log-sum-exp separates such code from what is declared: a few laws of large scores refute it,
-    on plain calls too. What is refuted without a number (a call that should have been declined) stays so.
+    Only the rounding of a log-sum-exp separates such code from what is declared: laws of large scores refute it, on
+    plain calls too, and with masks there are many of them. What is refuted without a number (a call that should have
+    been declined) stays so.
     """
     wrong = [r for r in (report.under_found or report).with_status("refuted") if is_wrong_number(r)]
     refuted = [result.law for result in wrong]
     declared, first = session.implementation, session.first_look
     own = declared.contract in ATTENTION and declared.merges == "none"
-    if not own or first is None or not first.agrees or not 0 < len(refuted) <= FEW_REFUTED:
+    if not own or first is None or not first.agrees or not refuted:
         return
     needs = {law.name: law.needs for law in session.laws}
     if not any(is_plain(r) and not {"attn_mask", "is_causal"} & set(needs.get(r.law, ())) for r in wrong):
         return  # a rounding of every weight does not wait for a mask
     look = replace(first, lines=(*first.lines, MERGES), found={**first.found, "merges": "lse"})
-    try:
-        results = results_under_conventions(session, refuted, look)
-    except (TargetError, Unavailable):
-        return
-    if results and all(result.status == "held" for result in results):
+    if all_hold_under(session, refuted, look):
         report.advice = [line for line in report.advice if "; consistent with " not in line]
         report.first_look = look
         judge_under_conventions(session, report, names, complete=True, look=look)
+
+
+def all_hold_under(session: Session, names: Sequence[str], look: FirstLook) -> bool:
+    """Whether each of some laws holds under the conventions found; no law is judged after the first that does not."""
+    try:
+        other = adopt_conventions(session, look) if not is_of_another_contract(session) else None
+        if other is None:
+            return False
+        other.shrink = False  # no counterexample of it is shown
+        with other:
+            laws = select_laws(other.laws, names)
+            return bool(laws) and all(other.run(law, lightly=True).status == "held" for law in laws)
+    except (TargetError, Unavailable):
+        return False
 
 
 def is_wrong_number(result: LawResult) -> bool:
@@ -165,7 +176,7 @@ def dtype_of(result: LawResult) -> str:
 
 MERGES = "its weights are good to a rounding of their log-sum-exp, as exp(score - lse) is: --merges lse declares that"
 FEW_REFUTED = 8
-"""As many laws refute a right merge of parts at effort standard."""
+"""Most laws that are judged once more in wider dtypes."""
 FORMS: Mapping[str, str] = {
     "multi-head": "a class of modules with many heads",
     "kv-cache": "a class of caches of keys and values",

@@ -111,6 +111,18 @@ DECLINED = "IndexError"
 """What indexing an axis that is not there raises, in code that takes masks of four axes alone."""
 
 
+SWITCHES: Mapping[str, bool] = {
+    "training": True, "is_training": True, "train": True, "deterministic": False, "inference": False,
+}  # fmt: skip
+"""Parameters of functions that switch dropout on -> by which value."""
+
+
+def find_switches(record: Implementation, description: Mapping[str, Any]) -> dict[str, bool]:
+    """The switches of dropout that a function has, each with the value that is not its default."""
+    free = [p for p in description.get("parameters") or () if p["name"] not in record.arguments]
+    return {p["name"]: on for p in free if (on := SWITCHES.get(p["name"])) is not None and p.get("value") is not on}
+
+
 WRONG_LSE = "its output agrees with softmax attention, but its second result is not the log-sum-exp of the scores"
 
 
@@ -171,13 +183,14 @@ class Look:
             self.window,
             self.grouping,
             self.weights,
+            self.training,
             self.gradients,
             self.dtypes,
             self.dead_rows,
             self.fill,
         ):
             found |= stage(self.record.with_(**found))
-        return found
+        return {name: value for name, value in found.items() if value != getattr(self.record, name)}
 
     def batch_axes(self, record: Implementation) -> Changes:
         """Whether it takes one batch axis alone."""
@@ -204,7 +217,7 @@ class Look:
             if "attn_mask" in claims:
                 for kind, one in iterate_masks(case):
                     groups.setdefault("dead" if kind == "dead" else "masks", []).append(one)
-            if "is_causal" in claims and not record.always_causal:
+            if "is_causal" in claims or record.always_causal:  # where every call is causal, the plain ones show it
                 more = case.sizes[0] > case.sizes[1]
                 groups.setdefault("dead" if more else "causal", []).append(case.with_(is_causal=True))
         free = claims - {"is_causal"} if record.always_causal else claims
@@ -307,6 +320,28 @@ class Look:
             if kept is not None and dropped is not None and (dropped.values == 0).any() and (kept.values != 0).all():
                 return {"dropped_weights": True}
         return {}
+
+    def training(self, record: Implementation) -> Changes:
+        """The switch without which a dropout probability has no effect, where it has one of its own that is off."""
+        if "dropout_p" not in bind(record, self.description).claims:
+            return {}
+        switches = find_switches(record, self.description)
+        cases = self.find_accepted_cases(record)[:1] if switches else []
+        for case, (name, value) in product(cases, switches.items()):
+            on = record.with_(arguments={**record.arguments, name: value})
+            kept, dropped = (self.has_dropout(one, case) for one in (record, on))
+            if kept is False and dropped is True and self.comparer.outcome(on, case) == "agrees":
+                return {"arguments": on.arguments}
+        return {}
+
+    def has_dropout(self, record: Implementation, case: Case) -> bool | None:
+        """Whether a probability of 0.5 changes the output of a call; None where one of the two is not answered."""
+        try:
+            subject, case = self.comparer.subject(record), apply_record(record, case)
+            whole, dropped = (subject.forward(case, dropout=p, seed=1, fresh=True).out.values for p in (0.0, 0.5))
+        except (NotApplicable, Refused, TargetError, Violation):
+            return None
+        return not np.array_equal(whole, dropped, equal_nan=True)
 
     def gradients(self, record: Implementation) -> Changes:
         """Whether the output carries a gradient where one is declared."""

@@ -129,6 +129,8 @@ def meaning(name: str, value: Any) -> str:
         return f"declines all calls but those with {value.text}"
     if name == "declines":
         return f"declines by {', '.join(value)} what it does not take"
+    if name == "arguments":
+        return f"drops nothing but with {', '.join(f'{n}={v!r}' for n, v in value.items())}"
     if name == "mask_fill":
         return f"writes {value} over masked scores, and no -inf: keys come back beside scores below it"
     return MEANINGS.get((name, value), f"follows {option_text(name, value)}")

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.advice import unjudged_masks
+from attention_core.conformance.engine.second_judgement import judge_as_merge
+from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import exit_status, verify_target
 from attention_core.conformance.first_look.findings import command
 from attention_core.conformance.report.law_result import LawResult
@@ -160,6 +162,31 @@ def test_weights_that_are_exponentials_less_their_lse_are_found() -> None:
     assert report.verdict == "refuted"
     assert report.under_found is not None and report.under_found.verdict == "conforms"
     assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
+
+
+def in_log_space(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+    """Right code in any dtype: with masks, many laws show the rounding of the log-sum-exp."""
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = torch.zeros(attn_mask.shape, dtype=q.dtype).masked_fill(~attn_mask, -torch.inf)
+    scores = scores if attn_mask is None else scores + attn_mask
+    return (scores - scores.logsumexp(-1, keepdim=True)).exp() @ v
+
+
+def test_a_log_sum_exp_is_found_however_many_laws_show_its_rounding() -> None:
+    names = [
+        "weights_are_a_distribution", "doubled_keys_change_nothing", "masked_keys_stay_masked_at_low_logits",
+        "a_constant_added_to_a_row_changes_nothing", "stays_finite",
+        "a_common_offset_cancels", "calls_in_between_leave_no_trace",
+        "the_order_of_calls_does_not_matter", "results_outlive_the_next_call",
+    ]  # fmt: skip
+    record = Implementation(in_log_space, dead_rows="nan", dtypes=("float32", "float64", "bfloat16"))
+    with Session(record, effort="quick", shrink=False) as session:
+        report = session.report(list(session.results(select_laws(session.laws, names))), complete=False)
+        assert len(report.with_status("refuted")) > 8
+        judge_as_merge(session, report, names)
+    assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
+    assert report.under_found is not None and not report.under_found.with_status("refuted")
 
 
 def causal_by_rounded_positions(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -> Tensor:

@@ -253,6 +253,31 @@ def test_what_is_declared_rightly_changes_nothing() -> None:
     assert not look.found and look.lines[-1] == "agrees with softmax attention as it is declared"
 
 
+def test_dead_rows_of_a_function_that_is_causal_in_every_call_are_those_that_have_keys() -> None:
+    """Without any key the sum over none is 0, where a row that may see none of its keys is NaN."""
+
+    def windowed(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        hidden = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).triu(1 + k.shape[-2] - q.shape[-2])
+        return (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+
+    assert look_at(windowed, always_causal=True, causal="bottom_right").found == {"dead_rows": "nan"}
+    assert look_at(windowed, always_causal=True, causal="bottom_right", dead_rows="nan").found == {}
+
+
+def test_a_switch_without_which_nothing_is_dropped_is_found() -> None:
+    def switched(q: Tensor, k: Tensor, v: Tensor, dropout_p: float = 0.0, training: bool = False) -> Tensor:
+        weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)
+        return torch.nn.functional.dropout(weights, dropout_p, training) @ v
+
+    def by_itself(q: Tensor, k: Tensor, v: Tensor, dropout_p: float = 0.0, training: bool = False) -> Tensor:
+        return switched(q, k, v, dropout_p, training=True)
+
+    look = look_at(switched)
+    assert look.found == {"arguments": {"training": True}} and look.options() == "--arg training=True"
+    assert look.lines[1] == "it drops nothing but with training=True"
+    assert not look_at(switched, arguments={"training": True}).found and not look_at(by_itself).found
+
+
 def test_declared_sizes_are_heeded() -> None:
     asked: list[tuple[int, int]] = []
 
