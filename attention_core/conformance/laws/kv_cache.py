@@ -6,6 +6,7 @@ The truth of every step is one causal pass over the whole sequence (over its las
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -42,6 +43,8 @@ CONTRACT = "kv-cache"
 FITTING = 2.0**15
 """A score beyond the finite numbers that are added to masked ones in float16, and far below those of float32."""
 
+FEWER_KEY_HEADS = "fewer key heads"
+"""What a cache may take and no law of this contract judges."""
 STEP, LAST = 1000, 4
 """A long prompt comes in steps of so many tokens; its last rows are compared."""
 
@@ -56,6 +59,21 @@ class Cache(ParameterSubject):
         if description.get("is_class") and description.get("step", "") is None:
             message = f"objects of {implementation.name} cannot be called, and have no step(query, key, value)"
             raise TargetError(f"{message}{advise_on_store(description)}")
+        self.shares_key_heads: bool | None = None
+
+    def takes_fewer_key_heads(self, case: ParameterCase) -> bool:
+        """Whether a step of four query heads and two key heads gives an output of four heads; asked once."""
+        if self.shares_key_heads is None:
+            self.shares_key_heads = False
+            case = case.with_(H=4, H_kv=2)
+            if not supports(self.implementation, case):
+                return False
+            q, k, v = self.inputs(case)
+            fields = self.step_fields(self.fresh_instance())
+            with suppress(NotApplicable, Refused, Violation):
+                self.call(q, k[:, :2], v[:, :2], shape=v.shape, dtype=case.dtype, **fields)
+                self.shares_key_heads = True
+        return self.shares_key_heads
 
     def step_fields(self, number: int) -> dict[str, Any]:
         """The fields of a request that make it a step of a cache: its number and arguments, and the method's name."""
@@ -431,6 +449,8 @@ def outputs_may_be_written_into(subject: Cache, case: ParameterCase) -> None:
     """
     what = "after the caller wrote into the outputs of earlier steps"
     check_steps(subject, case, range(case["n"] + 1), what, overwrite_="outputs")
+    if subject.takes_fewer_key_heads(case):
+        subject.unjudged = FEWER_KEY_HEADS
 
 
 def _thousands(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:

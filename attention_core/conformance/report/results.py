@@ -143,7 +143,7 @@ class Report:
             accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
             fixed = f"; with {join_names(self.fixed, FIXED)}" if self.fixed else ""
             left = f"; not judged: {join_names(self.gaps)}" if self.gaps else ""
-            return describe_search(self.laws) + fixed + left + accepted
+            return describe_search(self.laws) + describe_sizes(self.declared) + fixed + left + accepted
         # a problem (no core, a bad target) has its own words, and explains the refusals
         return "; ".join(self.missing()) + ("" if self.problem else describe_refusals(self.laws))
 
@@ -260,6 +260,19 @@ def describe_search(laws: Sequence[LawResult]) -> str:
     problems = count(sum(r.cases for r in held), "problem")
     extra = f", {count(len(known), 'known failure')}" if known else ""
     return f"{count(len(held), 'law')} held on {problems}, no counterexample{extra}{describe_refusals(laws)}"
+
+
+def describe_sizes(declared: Mapping[str, Any]) -> str:
+    """Which sizes alone were judged, as the end of a line; "" where all were.
+
+    Example:
+        >>> describe_sizes({"sizes": "d <= 32"}), describe_sizes({"sizes": None})
+        ('; only sizes d <= 32', '')
+    """
+    sizes = declared.get("sizes")
+    if not sizes:
+        return ""
+    return f"; only {'the sizes of its predicate' if sizes == 'predicate' else f'sizes {sizes}'}"
 
 
 def describe_chosen_laws(laws: Sequence[LawResult]) -> str:

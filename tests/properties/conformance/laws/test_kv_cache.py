@@ -19,6 +19,7 @@ from attention_core.conformance.laws import kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import check_applies
+from attention_core.declaration.sizes import SizeCondition
 from attention_core.faults import kv_cache as faults
 from attention_core.modules.cache import KeyValueCache
 
@@ -207,3 +208,40 @@ def test_gradients_of_our_cache_are_tested() -> None:
 def test_both_of_two_live_caches_are_judged(fault: str) -> None:
     """One of the two alone would be right throughout."""
     assert refuting(getattr(faults, fault), CONTRACT) == {"two_caches_do_not_mix"}
+
+
+class Shared:
+    """A cache of grouped heads that shares them in one way in steps of one token, and in another in longer ones."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Tensor, Tensor]] = []
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        group = query.shape[1] // key.shape[1]
+        share = (1, group, 1, 1) if query.shape[-2] == 1 else (1, 1, 1, 1)
+        self.parts.append((key.clone(), value.clone()))
+        keys, values = (torch.cat(x, -2).repeat(share) for x in zip(*self.parts, strict=True))
+        keys, values = (x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (keys, values))
+        lead = keys.shape[-2] - query.shape[-2]
+        seen = torch.ones(query.shape[-2], keys.shape[-2], dtype=torch.bool).tril(lead)
+        return torch.nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
+
+
+class Unshared(Shared):
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if query.shape[1] != key.shape[1]:
+            raise ValueError("as many key heads as query heads, please")
+        return super().__call__(query, key, value)
+
+
+def test_fewer_key_heads_that_a_cache_takes_are_said_to_be_unjudged() -> None:
+    def look(target: Callable[..., Any], **record: Any) -> tuple[list[str], list[str]]:
+        implementation = Implementation(target, contract=CONTRACT, name="c", dtypes=("float32",), **record)
+        report = check_implementation(implementation, "quick", laws=["outputs_may_be_written_into"])
+        assert [result.status for result in report.laws] == ["held"]
+        return report.gaps, [note for note in report.notes if note.startswith("not judged")]
+
+    gaps, lines = look(Shared)
+    assert gaps == ["fewer key heads"] and lines[0].startswith("not judged: fewer key heads (it takes them")
+    assert look(Shared, sizes=SizeCondition("H == H_kv")) == ([], [])
+    assert look(Unshared) == ([], [])

@@ -224,3 +224,9 @@ def test_no_parameter_is_to_be_accepted_untested_where_no_law_ran() -> None:
     assert judged.verdict == "incomplete" and "--untested mask" in judged.reason()
     nothing = Report("f", laws=[law("not_applicable")], untested=["mask"])
     assert nothing.verdict == "incomplete" and "--untested mask" in nothing.reason()
+
+
+def test_the_verdict_line_names_the_sizes_that_alone_were_judged() -> None:
+    of_all, of_some = (Report("f", {"sizes": sizes}, laws=[law("held")]) for sizes in (None, "d <= 32"))
+    assert of_some.reason() == f"{of_all.reason()}; only sizes d <= 32"
+    assert of_all.reason().endswith("no counterexample")
