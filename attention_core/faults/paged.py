@@ -245,6 +245,11 @@ def chunk_not_causal() -> Attention:
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(n_q, n_kv, False, sides))
 
 
+def scale_of_zero_not_given() -> Attention:
+    """A scale of 0 is taken for one that was not given (`softmax_scale or d ** -0.5`)."""
+    return build(scale=lambda scale, d: scale or d**-0.5)
+
+
 def window_of_pages() -> Attention:
     """A window is rounded up to whole pages (vllm-project/vllm PR4768)."""
     return build(allowed=lambda n_q, n_kv, causal, sides: allowed(
@@ -339,6 +344,6 @@ FAULTY = (
     pages_beyond_the_sixteenth_skipped, new_tokens_at_the_start_of_their_page, new_tokens_in_the_first_ones_page,
     new_tokens_not_attended, chunk_causal_from_the_first_key, chunk_not_causal, window_of_pages,
     lengths_of_the_next_text, one_key_fewer, table_read_by_token, padding_of_new_tokens_is_written,
-    value_pages_by_the_strides_of_keys, pages_taken_as_contiguous,
+    value_pages_by_the_strides_of_keys, pages_taken_as_contiguous, scale_of_zero_not_given,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="paged", accumulate="float32") for fault in FAULTY)

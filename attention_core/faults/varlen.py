@@ -336,6 +336,11 @@ def scale_ignored() -> Attention:
     return build(scale=lambda scale, d: d**-0.5)
 
 
+def scale_of_zero_is_the_usual_one() -> Attention:
+    """A scale of 0 is taken for one that was not given (`softmax_scale or d ** -0.5`)."""
+    return build(scale=lambda scale, d: scale or d**-0.5)
+
+
 def first_text_offsets_all() -> Attention:
     """Every text begins where the first one ends, times its number: right for texts of one length (compare
     Dao-AILab/flash-attention PR2812)."""
@@ -402,7 +407,8 @@ FAULTY = (
     block_reads_into_the_next_text, last_text_reaches_the_end, lengths_from_the_maximum,
     queries_cut_at_the_maximum_of_keys, heads_shared_in_turn, first_key_head_for_few_tokens, keys_beyond_128_skipped,
     sixteen_texts_at_most, rows_read_one_after_the_other, causal_from_the_first_key, causal_in_the_whole_pack,
-    window_one_key_wider, window_ignored, window_zero_is_none, scale_ignored, first_text_offsets_all,
-    gradients_of_the_first_text, gradient_nan_beyond_the_last_text,
+    window_one_key_wider, window_ignored, window_zero_is_none, scale_ignored,
+    scale_of_zero_is_the_usual_one, first_text_offsets_all, gradients_of_the_first_text,
+    gradient_nan_beyond_the_last_text,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="varlen", accumulate="float32") for fault in FAULTY)

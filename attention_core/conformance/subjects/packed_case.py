@@ -55,7 +55,7 @@ class PackedCase(ParameterCase):
         texts = " ".join(f"{n_q}:{n_kv}" for n_q, n_kv in self.texts) or "none"
         others = {
             **self.sizes,
-            **{k: v for k, v in self.options.items() if k not in ("texts", "lengths", "uniform") and v},
+            **{k: v for k, v in self.options.items() if k not in ("texts", "lengths", "uniform") and asks_for_something(v)},
         }
         return f"{self.dtype} texts {texts} {' '.join(f'{k}={v}' for k, v in others.items())}"
 
@@ -90,6 +90,16 @@ class PackedCase(ParameterCase):
     def from_json(data: Mapping[str, Any]) -> PackedCase:
         """The inverse of `to_json`."""
         return PackedCase(**{k: v for k, v in data.items() if k != "type"})
+
+
+def asks_for_something(value: Any) -> bool:
+    """Whether an option asks for something: 0 does.
+
+    Example:
+        >>> [asks_for_something(value) for value in (None, False, 0.0, True)]
+        [False, False, True, True]
+    """
+    return value is not None and value is not False
 
 
 def _as_many_queries(texts: list[tuple[int, int]]) -> bool:
