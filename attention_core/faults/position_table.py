@@ -71,6 +71,14 @@ def odd_sizes_one_wider(n: int, d: int) -> Tensor:
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
 
 
+def odd_sizes_by_the_even_ones_frequencies(n: int, d: int) -> Tensor:
+    """An odd size has the frequencies of the even one below, and a sine more."""
+    even = max(d - d % 2, 1)
+    frequency = torch.exp(torch.arange(0, d, 2).float() * -(math.log(10000.0) / even))
+    angle = torch.arange(n).float()[:, None] * frequency
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :d]
+
+
 def table_repeats_after_256(n: int, d: int) -> Tensor:
     """Positions are kept in a byte."""
     return correct(n, d)[torch.arange(n) % 256]
@@ -134,8 +142,9 @@ def in_degrees(n: int, d: int) -> Tensor:
 
 FAULTY = (
     table_repeats_after_256, table_repeats_after_512, table_repeats_after_4096,
-    exponent_by_column, exponent_by_half_column, even_sizes_only, odd_sizes_one_wider, scaled_by_length,
-    positions_in_half_precision, constant_table, sines_alone, grows_with_the_size, in_degrees,
+    exponent_by_column, exponent_by_half_column, even_sizes_only, odd_sizes_one_wider,
+    odd_sizes_by_the_even_ones_frequencies, scaled_by_length, positions_in_half_precision, constant_table,
+    sines_alone, grows_with_the_size, in_degrees,
 )  # fmt: skip
 STATEFUL = (table_handed_out_by_reference,)
 CORRECT = (correct, sines_then_cosines, even_only_and_says_so)

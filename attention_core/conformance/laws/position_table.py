@@ -75,19 +75,30 @@ def inner_products_are_sums_of_cosines(subject: ParameterSubject, case: Paramete
     """The inner product of two rows is the sum of cosines of their distance times each frequency.
 
     Formula: PE(p) . PE(q) = sum_c cos((p - q) base^(-2c/d)), in whatever order the columns stand; declared
-        inclusive, base^(-2c/(d - 2))
+        inclusive, base^(-2c/(d - 2)); of an odd d the last frequency has a sine, a cosine or 0 alone
     Source: Vaswani et al., "Attention Is All You Need", section 3.5; cos a cos b + sin a sin b = cos(a - b)
     Fault: exponent_by_column
     """
-    _require_cosines(subject, case)
+    odd = case.seed % ODD == 0 and case["d"] % 2 and frequencies(subject.implementation) == "paper"
+    _require_cosines(subject, case, case["d"] if odd else 2 * case["half"])
 
 
-def _require_cosines(subject: ParameterSubject, case: ParameterCase, first: int | None = None) -> None:
-    n, d = case["n"], 2 * case["half"]
+def _require_cosines(subject: ParameterSubject, case: ParameterCase, d: int, first: int | None = None) -> None:
+    n = case["n"]
     gram = gram_of(subject.call(n, d, shape=(n, d)), first=first)
     distance = np.arange(n)[:first, None] - np.arange(n)
-    want = np.cos(distance[..., None] * base_of(subject) ** (-2.0 * np.arange(d // 2) / width_of(subject, d))).sum(-1)
+    frequency = base_of(subject) ** (-2.0 * np.arange(-(-d // 2)) / width_of(subject, d))
+    want = np.cos(distance[..., None] * frequency[: d // 2]).sum(-1)
+    if d % 2:
+        want = want + nearest_of_one_column(gram.values - want, np.arange(n) * frequency[-1], first)
     require_close(gram, want, gram_bound(subject, n, d, first), "inner products of rows")
+
+
+def nearest_of_one_column(rest: NDArray, angle: NDArray, first: int | None = None) -> NDArray:
+    """What the last column of an odd size adds to inner products: that of its sines, cosines or zeros nearest to it."""
+    columns = (np.sin(angle), np.cos(angle), np.zeros_like(angle))
+    products = [np.outer(column[:first], column) for column in columns]
+    return min(products, key=lambda product: float(np.abs(rest - product).max(initial=0.0)))
 
 
 def long_tables_go_on(subject: ParameterSubject, case: ParameterCase) -> None:
@@ -97,7 +108,9 @@ def long_tables_go_on(subject: ParameterSubject, case: ParameterCase) -> None:
     Source: as inner_products_are_sums_of_cosines
     Fault: table_repeats_after_512
     """
-    _require_cosines(subject, case, first=16)  # a few rows determine all others; every pair would cost a second
+    _require_cosines(
+        subject, case, 2 * case["half"], first=16
+    )  # a few rows determine all others; every pair would cost a second
 
 
 def inner_products_depend_on_the_distance(subject: ParameterSubject, case: ParameterCase) -> None:
@@ -183,6 +196,8 @@ def _beyond_usual_tables(sizes: dict[str, int], rng: np.random.Generator) -> dic
     return sizes
 
 
+ODD = 3
+"""Of so many cases of an odd size, one is of that size; all others are of even ones."""
 MODELS = {"d": (65, 160), "half": (33, 80)}
 SPACE = Sizes({"n": (2, 200), "d": (1, 40), "half": (1, 20)}, adjust=as_in_models(MODELS))
 LONG = Sizes({"n": (250, 512), "d": (1, 1), "half": (1, 3)}, adjust=_beyond_usual_tables)

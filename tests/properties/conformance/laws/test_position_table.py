@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from judging import judged, refuted
+from judging import held, judged, refuted
 from judging_contracts import conforming
 from torch import Tensor
 
@@ -24,6 +24,7 @@ SEEN_BY = {  # one law that must see it
     "exponent_by_half_column": "inner_products_depend_on_the_distance",
     "even_sizes_only": "every_size_is_served",
     "odd_sizes_one_wider": "every_size_is_served",
+    "odd_sizes_by_the_even_ones_frequencies": "inner_products_are_sums_of_cosines",
     "table_repeats_after_256": "long_tables_go_on",
     "table_repeats_after_512": "long_tables_go_on",
     "table_repeats_after_4096": "long_tables_go_on",
@@ -64,6 +65,14 @@ def test_odd_sizes_may_be_refused_in_so_many_words() -> None:
     assert result.status == "refused" and "d must be even" in result.message
     broken = refuted("every_size_is_served", faults.even_sizes_only, contract=CONTRACT)
     assert "raised RuntimeError" in broken.message
+
+
+@pytest.mark.parametrize("last", [torch.sin, torch.cos, torch.zeros_like])
+def test_the_last_column_of_an_odd_size_is_a_sine_a_cosine_or_zero(last: Callable[[Tensor], Tensor]) -> None:
+    def table(n: int, d: int) -> Tensor:
+        return torch.cat([faults.correct(n, d)[:, : d - d % 2], last(faults.angles(n, d)[:, d // 2 :])], 1)
+
+    held("inner_products_are_sums_of_cosines", table, contract=CONTRACT)
 
 
 def test_frequencies_are_a_convention() -> None:
