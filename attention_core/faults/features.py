@@ -225,6 +225,48 @@ def sink_by_the_log_sum_exp() -> Attention:
 CORRECT[by_a_further_key] = CORRECT[sink_by_the_log_sum_exp] = "sides"
 
 
+# --- faulty: kept of an earlier call ------------------------------------------------------------------------------
+
+
+def _kept(key: Callable[..., Any], step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step whose result is remembered by a key of its arguments."""
+    found: dict[Any, Any] = {}
+
+    def remembered(*given: Any) -> Any:
+        if key(*given) not in found:
+            found[key(*given)] = step(*given)
+        return found[key(*given)]
+
+    return remembered
+
+
+def window_kept_by_shape() -> Attention:
+    """The mask of a window is remembered by the lengths, and not by the window."""
+    return build(in_window=_kept(lambda n_q, n_kv, sides: (n_q, n_kv, sides == NONE), in_window))
+
+
+def cap_kept_by_shape() -> Attention:
+    """The cap is remembered by the shape of the scores."""
+    kept = _kept(lambda shape, c: (shape, c is None), lambda shape, c: c)
+    return build(cap=lambda s, c: cap(s, kept(s.shape, c)))
+
+
+def sinks_kept_by_shape() -> Attention:
+    """The sinks are remembered by the shape of the scores."""
+    kept = _kept(lambda shape, sinks: (shape, sinks is None), lambda shape, sinks: sinks)
+    return build(normalise=lambda s, sinks: normalise(s, kept(s.shape, sinks)))
+
+
+def slopes_kept_by_shape() -> Attention:
+    """The slopes are remembered by their number."""
+    return build(slopes=_kept(lambda slopes: slopes.shape, lambda slopes: slopes))
+
+
+def lengths_kept_by_shape() -> Attention:
+    """Which keys count is remembered by the number of keys and sequences."""
+    return build(in_lengths=_kept(lambda n_kv, lengths: (n_kv, lengths.shape), in_lengths))
+
+
 # --- faulty: a window ---------------------------------------------------------------------------------------------
 
 
@@ -299,7 +341,7 @@ def backward_without_the_window() -> Attention:
 WINDOWS: tuple[Callable[[], Attention], ...] = (
     window_ignored, window_one_key_wider, window_one_key_narrower, window_right_one_short, window_on_the_other_side,
     window_right_side_dropped, window_from_the_last_key, window_after_the_softmax, window_weakens,
-    window_of_zero_is_none, window_at_most_32, backward_without_the_window,
+    window_of_zero_is_none, window_at_most_32, backward_without_the_window, window_kept_by_shape,
 )  # fmt: skip
 
 
@@ -350,7 +392,7 @@ def backward_without_the_cap() -> Attention:
 
 CAPS: tuple[Callable[[], Attention], ...] = (
     cap_ignored, cap_after_the_mask, cap_clips, cap_not_multiplied_back, cap_of_50_at_most, cap_of_the_shifted_scores,
-    backward_without_the_cap,
+    backward_without_the_cap, cap_kept_by_shape,
 )  # fmt: skip
 
 
@@ -422,6 +464,7 @@ def backward_without_the_sink() -> Attention:
 SINKS: tuple[Callable[[], Attention], ...] = (
     sink_ignored, sink_of_the_first_head, sink_subtracted, sink_beside_the_maximum, sink_spread_over_the_keys,
     sink_of_minus_20_at_least, sink_without_a_gradient, sink_gradient_with_the_other_sign, backward_without_the_sink,
+    sinks_kept_by_shape,
 )  # fmt: skip
 
 
@@ -453,6 +496,15 @@ def slopes_from_the_last_key() -> Attention:
     return build(distance=lambda n_q, n_kv: (torch.arange(n_q)[:, None] + n_kv - n_q - torch.arange(n_kv)).abs())
 
 
+def positions_of_the_inputs_dtype() -> Attention:
+    """Positions are bfloat16, as the inputs of many models: wrong from position 257 on."""
+
+    def counted(n_q: int, n_kv: int) -> Tensor:
+        return (torch.arange(n_q).bfloat16()[:, None] - torch.arange(n_kv).bfloat16()).abs().long()
+
+    return build(distance=counted)
+
+
 def slope_of_zero_is_the_usual_one() -> Attention:
     """A slope of 0 is taken for one that was not given."""
     return build(slopes=lambda slopes: torch.where(slopes == 0, 0.5, slopes))
@@ -465,7 +517,8 @@ def backward_without_slopes() -> Attention:
 
 SLOPES: tuple[Callable[[], Attention], ...] = (
     slopes_ignored, slopes_with_the_other_sign, slopes_of_the_heads_in_reverse, slopes_by_the_signed_distance,
-    slopes_from_the_last_key, slope_of_zero_is_the_usual_one, backward_without_slopes,
+    slopes_from_the_last_key, slope_of_zero_is_the_usual_one, backward_without_slopes, slopes_kept_by_shape,
+    positions_of_the_inputs_dtype,
 )  # fmt: skip
 
 
@@ -510,6 +563,7 @@ def backward_without_lengths() -> Attention:
 LENGTHS: tuple[Callable[[], Attention], ...] = (
     lengths_ignored, one_key_beyond_the_length, last_key_never_counted, length_of_the_first_sequence,
     lengths_count_from_the_end, keys_beyond_a_length_weigh_little, backward_without_lengths,
+    lengths_kept_by_shape,
 )  # fmt: skip
 
 FAULTY = (*WINDOWS, *CAPS, *SINKS, *SLOPES, *LENGTHS)

@@ -20,13 +20,18 @@ from attention_core.conformance.cases.features import (
 )
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.cases.space import Space
-from attention_core.conformance.subjects.evidence import NotApplicable, require_close
+from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
 from attention_core.conformance.subjects.featured import Featured, judge_call, truth_of
+from attention_core.conformance.subjects.parameter_case import after
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import NDArray
 
 BESIDE = 0.3
 """How often each other feature that is claimed stands beside the one that a law is about."""
+AGAIN, TURNS = 2, 6
+"""In one of so many cases a call is made again with another value of its feature, looked for in so many draws."""
+FEW_SCORES = 1 << 11
+"""So many scores a call has at most that is made again."""
 EMPTY = 0.1
 """How often a sequence may have no key at all."""
 USUAL = Space(max_n=257)
@@ -49,11 +54,11 @@ DRAWS: dict[str, Draw] = {
 """Feature -> how its value is drawn for a case."""
 
 
-def draw_features(subject: Subject, case: Case, wanted: str) -> Features:
-    """The feature that a law is about, and now and then others that are claimed."""
+def draw_features(subject: Subject, case: Case, wanted: str, turn: str = "") -> Features:
+    """The feature that a law is about, and now and then others that are claimed; another `turn` draws others."""
     features = Features()
     for name, draw in DRAWS.items():
-        rng = case.rng(f"{wanted} {name}")
+        rng = case.rng(f"{wanted} {name}{turn}")
         beside = rng.random() < BESIDE
         if name == wanted or (beside and name in subject.binding.claims):
             features = features.with_(**{name: draw(subject, case, rng)})
@@ -98,20 +103,35 @@ def count_power(subject: Subject, call: Featured, law: str, wanted: str) -> None
         raise NotApplicable(f"no wrong {wanted.replace('_', ' ')} would stand out")
 
 
-def require_output(subject: Subject, call: Featured, asked: Case, what: str) -> None:
-    """Raise unless a call with the features of `call`, of these arrays, gives its truth."""
+def require_output(subject: Subject, call: Featured, asked: Case, what: str) -> Result:
+    """The output of a call with the features of `call`, of these arrays, which must be its truth."""
     out = subject.forward(asked, features=call.features).out
     where = call.rows_to_judge
     ratio = require_close(out, call.truth.out, call.limit, f"{what} ({call.features.describe()})", where=where)
     for name in call.features.given():
         subject.record_ratio(asked, name, ratio)
+    return out
 
 
 def agrees(subject: Subject, case: Case, law: str, wanted: str) -> None:
-    """The output of a call with a feature is its truth."""
+    """The output of a call with a feature is its truth, now and then also right after a call with another value of it.
+
+    What is kept of a call by its sizes alone is wrong for the next one.
+    """
     call = call_of(subject, case, wanted)
     count_power(subject, call, law, wanted)
-    require_output(subject, call, case, "output")
+    first = require_output(subject, call, case, "output")
+    if case.seed % AGAIN == 0 and case.slices * case.sizes[0] * case.sizes[1] <= FEW_SCORES:
+        with after([first]):
+            require_output(subject, another(subject, case, call, wanted), case, "output after another such call")
+
+
+def another(subject: Subject, case: Case, call: Featured, wanted: str) -> Featured:
+    """A call with another value of a feature, if one of a few draws is another."""
+    old = call.features.given()[wanted]
+    drawn = (draw_features(subject, case, wanted, f" again {turn}") for turn in range(TURNS))
+    features = next((new for new in drawn if not np.array_equal(new.given()[wanted], old)), call.features)
+    return judge_call(subject.implementation, case, features)
 
 
 def require_gradients(subject: Subject, case: Case, wanted: str, judged_inputs: tuple[str, ...] = INPUTS) -> None:

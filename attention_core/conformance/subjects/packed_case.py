@@ -55,7 +55,7 @@ class PackedCase(ParameterCase):
         texts = " ".join(f"{n_q}:{n_kv}" for n_q, n_kv in self.texts) or "none"
         others = {
             **self.sizes,
-            **{k: v for k, v in self.options.items() if k not in ("texts", "lengths", "uniform") and asks_for_something(v)},
+            **{k: v for k, v in self.options.items() if k not in ("texts", "lengths", "uniform") and is_asked(v)},
         }
         return f"{self.dtype} texts {texts} {' '.join(f'{k}={v}' for k, v in others.items())}"
 
@@ -92,11 +92,11 @@ class PackedCase(ParameterCase):
         return PackedCase(**{k: v for k, v in data.items() if k != "type"})
 
 
-def asks_for_something(value: Any) -> bool:
+def is_asked(value: Any) -> bool:
     """Whether an option asks for something: 0 does.
 
     Example:
-        >>> [asks_for_something(value) for value in (None, False, 0.0, True)]
+        >>> [is_asked(value) for value in (None, False, 0.0, True)]
         [False, False, True, True]
     """
     return value is not None and value is not False
