@@ -69,11 +69,17 @@ def causal_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
 def masked_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
     """A mask, of pairs or of keys, shared or one per sequence, takes keys out of every head's softmax.
 
+    A second mask of the same shape takes out its own keys, whatever was kept of the first.
+
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf where the mask forbids
     Source: rasbt/LLMs-from-scratch PR1062 (polarity), lucidrains/vit-pytorch#71 (sequences taken for heads)
     Fault: mask_polarity_reversed
     """
-    _check_truth(subject, case, subject.mask(case, str(case.options["mask"])))
+    mask = subject.mask(case, str(case.options["mask"]))
+    found = subject.recognise(case)
+    first = _check_truth(subject, case, mask, found=found)
+    with after([first]):
+        _check_truth(subject, case, replace(mask, pairs=np.roll(mask.pairs, 1, axis=-1)), found=found)
 
 
 def heads_attend_to_a_context_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
@@ -163,11 +169,16 @@ def two_masks_mean_both(subject: MultiHead, case: ParameterCase) -> None:
     require_close(got, want, bound, f"multi-head output with {masks[0].form.name} and {masks[1].form.name}")
 
 
-def _check_truth(subject: MultiHead, case: ParameterCase, mask: Mask | None = None, causal: bool = False) -> None:
-    found, x = subject.recognise(case), subject.input(case)
+def _check_truth(
+    subject: MultiHead, case: ParameterCase, mask: Mask | None = None, causal: bool = False, found: Filled | None = None
+) -> Result:
+    """The output of a module, a new one unless one is `found`, which must be its truth."""
+    found, x = subject.recognise(case) if found is None else found, subject.input(case)
     assert found.parts is not None
     want, bound = subject.truth(case, found.parts, x, None if mask is None else mask.pairs, causal)
-    require_close(subject.module(case, found, x, mask=mask, causal=causal), want, bound, "multi-head output")
+    got = subject.module(case, found, x, mask=mask, causal=causal)
+    require_close(got, want, bound, "multi-head output")
+    return got
 
 
 def batch_rows_are_independent(subject: MultiHead, case: ParameterCase) -> None:

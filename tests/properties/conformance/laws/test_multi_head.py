@@ -46,6 +46,7 @@ SEEN_BY = {  # one law that must see it
     "values_of_the_input_where_lengths_agree": CONTEXT,
     "context_kept_by_its_shape": CONTEXT,
     "mask_repeated_by_heads": MASKED,
+    "mask_kept_by_its_shape": MASKED,
     "dead_rows_zeroed_behind_the_projection": DEAD,
     "scaled_by_model_size": TRUTH,
     "unscaled": TRUTH,
