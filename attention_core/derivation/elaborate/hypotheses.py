@@ -14,6 +14,7 @@ from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unrea
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import (
+    SCALAR,
     Relation,
     ShapeMismatch,
     Term,
@@ -21,6 +22,7 @@ from attention_core.derivation.terms.terms import (
     fit,
     integer,
     join_types,
+    negative,
     product,
     size_term,
 )
@@ -84,7 +86,17 @@ def typed_relation(
     ordered = op in ("<", "<=", ">", ">=", ">>", "<<")
     if ordered and not kind.scalar:
         raise ShapeMismatch(f"{kind} has no order: compare entries or norms")
+    if op == "!=" and kind.kind == "matrix":
+        return Relation(squares_of_gap(fit(left, kind), fit(right, kind)), op, integer(0), line, over, where)
     return Relation(fit(left, kind), op, fit(right, kind), line, over, where)
+
+
+def squares_of_gap(left: Term, right: Term) -> Term:
+    r"""The squared norm of a difference: arrays differ where one entry does, not where all do."""
+    zero = right.op == "zeros" or (right.op == "const" and right.data == 0)
+    gap = left if zero else Term("add", (left, negative(right)), left.type)
+    norm = Term("norm", (gap,), SCALAR)
+    return product(norm, norm)
 
 
 def free_indices(context: Context, node: object) -> set[str]:

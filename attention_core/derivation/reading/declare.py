@@ -69,6 +69,7 @@ _FOR_SOME = re.compile(
     r"many|few|a few|one|two|three|infinitely many)\b",
     re.IGNORECASE,
 )
+_FOR_ALL = re.compile(r"\bfor (?:all|every|each|any)\s*$", re.IGNORECASE)
 _DECLARING = ("in", "sim", ":=")
 _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 
@@ -121,6 +122,7 @@ class Reader(ReaderState):
         done = self.declare_early(parts, early, stand) if early else set()
         for place, part in enumerate(parts):
             if place in done:
+                self.refuse_all_sizes(parts[place - 1], part, line)
                 binding = False
             elif place % 2 == 0:
                 if place and (partial := _FOR_SOME.match(part)):
@@ -149,6 +151,18 @@ class Reader(ReaderState):
                 name_subjects(self, parts, place, line)
             line += part.count("\n")
         self.settle()
+
+    def refuse_all_sizes(self, before: str, text: str, line: int) -> None:
+        r"""Refuse `with $c \ge n$ for all $n \in \mathbb{N}$`, which says it of every n, where a case has one n.
+
+        Raises:
+            Unreadable: a hypothesis of this sentence mentions what stands behind "for all".
+        """
+        names = {symbol_name(chain.exprs[0]) for chain in condition_parts(text, line)}
+        said = [to_latex(one.chain) for one in self.pending if names & names_in(one.chain)]
+        if said and _FOR_ALL.search(before):
+            words = f"'${said[0]}$ for all ${text.strip()}$' is said of all values together, and a case has one"
+            raise Unreadable(f"{words}: write what follows from it, such as a bound without {text.split()[0]}", line)
 
     def declare_early(self, parts: list[str], early: str, stand: list[Standing]) -> set[int]:
         """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them."""

@@ -75,6 +75,7 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
     if isinstance(expr, Sub) and family is not None and (has_entries(family)):
         items = index_items(Elaborator(reader.context, line=line), expr.items)
         if items is not None:
+            reader.context.forget(family.name, line)
             raise Unreadable(f"{to_latex(expr)} is a part of {family.name}, which is declared already", line)
         letter = missing_index(reader.context, expr)
         scalar = domain.type is not None and domain.type.scalar
@@ -168,6 +169,7 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     """
     if _keeps_its_law(reader, symbol):
         return
+    _refuse_parts(reader, symbol)
     bold = reader.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
     before = reader.context.symbols.get(symbol.name)
     if before is not None and None not in (bold, before.bold) and bold != before.bold:
@@ -180,6 +182,27 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     symbol = replace(symbol, bold=bold)
     reader.context.declare(symbol)
     reader.context.understood.append((symbol.line, text))
+
+
+def _refuse_parts(reader: ReaderState, symbol: Symbol) -> None:
+    """Refuse an array W where W_1 is a symbol of its own: what W_1 then stands for below cannot be told.
+
+    Raises:
+        Unreadable: it is.
+    """
+    kind = symbol.type if symbol.term is None else symbol.term.type
+    if symbol.params or kind is None or kind.kind != "matrix":
+        return
+    part = re.compile(re.escape(symbol.name) + r"_\{?\d+\}?")
+    known = next((name for name in reader.context.symbols if part.fullmatch(name)), "")
+    if known:
+        line = reader.context.symbols[known].line
+        reader.context.forget(known, symbol.line)
+        raise Unreadable(
+            f"{known} is declared already (line {line}), and would be a part of {symbol.name}: "
+            "name one of them by another letter",
+            symbol.line,
+        )
 
 
 def _keeps_its_law(reader: ReaderState, symbol: Symbol) -> bool:

@@ -149,3 +149,15 @@ def test_what_is_said_of_some_entries_is_not_assumed_of_all(some: str) -> None:
     text = f"Let $n \\in \\mathbb{{N}}$ and $p \\in \\mathbb{{R}}^n$ with $p_i = 0$ for {some} $i \\in [n]$."
     found = outcomes(f"{text}\n\n$$ \\|p\\| = 0 $$\n")
     assert [verdict for verdict, _ in found] == ["UNREADABLE", "UNDECIDED"], found
+
+
+@pytest.mark.parametrize("words", ["for all", "for every", "for each"])
+@pytest.mark.parametrize("hypothesis, step", [(r"c \ge \frac{n}{n+1}", r"c \ge 1"), (r"c \le \frac{1}{n}", r"c \le 0")])
+def test_what_is_said_of_all_sizes_is_not_said_of_one(words: str, hypothesis: str, step: str) -> None:
+    text = f"Let $c \\in \\mathbb{{R}}$ with ${hypothesis}$ {words} $n \\in \\mathbb{{N}}$.\n\n$$ {step} $$\n"
+    assert [str(one.verdict) for one in check_document(text).steps] == ["UNREADABLE", "UNDECIDED"]
+
+
+def test_all_sizes_may_be_named_where_no_hypothesis_is_about_them() -> None:
+    text = "Let $c \\in \\mathbb{R}$ with $c \\ge 2$, for all $n \\in \\mathbb{N}$.\n\n$$ c n \\ge 2 n $$\n"
+    assert check_document(text).steps[-1].passed

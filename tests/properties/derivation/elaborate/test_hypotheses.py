@@ -1,0 +1,42 @@
+"""Relations of arrays: two arrays differ where one of their entries does."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+VECTORS = "Let $n \\in \\mathbb{N}$, $i \\in \\{1, \\dots, n\\}$ and $x, y \\in \\mathbb{R}^n$"
+PRODUCTS = r"""Put $A := \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$ and $B := \begin{pmatrix} 0 & 0 \\ 1 & 0 \end{pmatrix}$."""
+
+
+def verdict(words: str, step: str) -> str:
+    (found,) = check_document(f"{words}\n\n$$ {step} $$\n").steps
+    return str(found.verdict)
+
+
+@pytest.mark.parametrize(
+    "words, step",
+    [(PRODUCTS, r"A B \ne B A"), ("Let $u \\in \\mathbb{R}^3$ be a unit vector.", r"u \ne 0"),
+     (f"{VECTORS} with $x \\ne 0$.", r"x^\top x > 0"), (f"{VECTORS} with $x \\ne y$.", r"\|x - y\| > 0"),
+     (f"{VECTORS} with $x \\ne 0$.", r"\left\| \frac{x}{\|x\|} \right\| = 1"),
+     (f"{VECTORS} with $x \\ne 0$ and $x_1 = 0$.", "x_1 = 0"),
+     (VECTORS + ".", r"x^\top x > 0 \implies x \ne 0")],
+)  # fmt: skip
+def test_one_entry_that_differs_is_enough(words: str, step: str) -> None:
+    assert verdict(words, step) in ("PROVED", "EXACT", "AGREES")
+
+
+@pytest.mark.parametrize(
+    "words, step",
+    [(f"{VECTORS} with $x \\ne 0$.", r"x_i \ne 0"), (f"{VECTORS} with $x \\ne y$.", "(x_i - y_i)^2 > 0"),
+     (f"{VECTORS} with $x \\ne 0$.", r"\min_i |x_i| > 0"), ("Let $x, y \\in \\mathbb{R}^3$ be distinct vectors.", r"x_1 \ne y_1"),
+     ("Let $x \\in \\mathbb{R}^3$ be a nonzero vector.", r"x_1^2 > 0"), (PRODUCTS, r"A B \ne A B")],
+)  # fmt: skip
+def test_not_all_entries_need_to_differ(words: str, step: str) -> None:
+    assert verdict(words, step) in ("REFUTED", "UNDECIDED")
+
+
+def test_entries_that_are_zero_refute() -> None:
+    words = "Let $x \\in \\mathbb{R}^3$ with $x \\ne 0$. All hypotheses are declared as formulas."
+    assert verdict(words, r"x_1 \ne 0") == "REFUTED"
