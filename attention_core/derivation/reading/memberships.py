@@ -75,7 +75,8 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
     if isinstance(expr, Sub) and family is not None and (has_entries(family)):
         items = index_items(Elaborator(reader.context, line=line), expr.items)
         if items is not None:
-            reader.context.forget(family.name, line)
+            if family.kind != "family":
+                reader.context.forget(family.name, line)
             raise Unreadable(f"{to_latex(expr)} is a part of {family.name}, which is declared already", line)
         letter = missing_index(reader.context, expr)
         scalar = domain.type is not None and domain.type.scalar
@@ -191,7 +192,7 @@ def _refuse_parts(reader: ReaderState, symbol: Symbol) -> None:
         Unreadable: it is.
     """
     kind = symbol.type if symbol.term is None else symbol.term.type
-    if symbol.params or kind is None or kind.kind != "matrix":
+    if symbol.kind == "family" or symbol.params or kind is None or kind.kind != "matrix":
         return
     part = re.compile(re.escape(symbol.name) + r"_\{?\d+\}?")
     known = next((name for name in reader.context.symbols if part.fullmatch(name)), "")

@@ -332,6 +332,20 @@ _BEFORE = re.compile(rf"^\s*(?:(?:{_NOUNS})\b\s*)*$", re.IGNORECASE)
 _ANEW = re.compile(r"\b(?:and|,)\s+(?:an?|the|two|some|let)\b|,\s*$|\band\s*$", re.IGNORECASE)
 
 
+_HELD = (
+    r"matri(?:x|ces)|vectors?|numbers?|scalars?|famil(?:y|ies)|reals?|integers?|keys?|quer(?:y|ies)|values?|weights?|"
+    r"inputs?|scores?|variables?|constants?|parameters?|random|column|row|directions?|temperatures?|scales?|"
+    r"distributions?|draws?|samples?|square|bas[ie]s|sets?|systems?|tokens?|features?|embeddings?|functions?"
+)
+_ENDS = (
+    r"$|[.,;:()]|(?:and|or|with|such|so|where|which|that|for|then|as|is|are|both|but|whose|having|satisfying|we|has|have)\b|"
+    r"of (?:length|size|dimension|shape|order|norm|the same)\b|positive[ -](?:semi)?-?definite"
+)
+_AFTER = re.compile(rf"^\s*(?:(?:{_HELD})\b\s*)*(?:{_ENDS})", re.IGNORECASE)
+"""What may stand behind a property that is said of a symbol: nouns of what a symbol is, and then no word that turns it.
+"Be an orthogonal projection" and "be orthogonal to the ones" say something else."""
+
+
 @dataclass(frozen=True)
 class PropertyMention:
     """A property in some prose: which one, where it stands, and whether it is about the next formula.
@@ -369,6 +383,12 @@ def properties_in(text: str, follows: bool, leads: bool) -> list[PropertyMention
             many = bool(re.search(r"(?:s|matrices)\s*$", text[start:]))
             bare = not many and not re.search(r"\b(?:an?|the|some|each|every|any)\b[^,;]*$", before, re.IGNORECASE)
             read.append(PropertyMention(*place, True, many, bare))
-        elif follows and _BEHIND.match(before) and not _ANEW.search(before) and not re.search(r"[.;]\s", before):
+        elif (
+            follows
+            and _AFTER.match(after)
+            and _BEHIND.match(before)
+            and not _ANEW.search(before)
+            and not re.search(r"[.;]\s", before)
+        ):
             read.append(PropertyMention(*place))
     return read
