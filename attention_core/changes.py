@@ -79,7 +79,9 @@ def changes_since(revision: str, folder: Path) -> Changes:
     changed = ask_git(root, "diff", "--name-only", "--no-renames", "-z", known, "--")
     new = ask_git(root, "ls-files", "--others", "--exclude-standard", "-z")
     names = [name for name in (changed + new).split("\0") if name]
-    return Changes(root.resolve(), frozenset((root / name).resolve() for name in names), revision)
+    own = root.resolve()
+    paths = {path for name in names for path in (own / name, (own / name).resolve())}  # a link, and where it leads
+    return Changes(own, frozenset(path for path in paths if path.is_relative_to(own)), revision)
 
 
 def ask_git(folder: Path, *words: str) -> str:
@@ -89,8 +91,10 @@ def ask_git(folder: Path, *words: str) -> str:
     except FileNotFoundError:
         raise TargetError("--changed-since needs git, which is not installed") from None
     if found.returncode:
-        told = (found.stderr.strip().splitlines() or [f"it has no revision {words[-1].removesuffix('^{commit}')}"])[0]
-        raise TargetError(f"--changed-since: git says of {folder}: {told}")
+        words_of_git = (
+            found.stderr.strip().splitlines() or [f"it has no revision {words[-1].removesuffix('^{commit}')}"]
+        )[0]
+        raise TargetError(f"--changed-since: git says of {folder}: {words_of_git}")
     return found.stdout
 
 
@@ -104,10 +108,11 @@ def why_judge(origin: str, changes: Changes) -> str:
     for path in sorted(changes.files):
         if any(fnmatchcase(path.name, pattern) for pattern in INSTALLED):
             return f"{path.relative_to(changes.root)} has changed"
-    start = find_source(origin.rpartition(":")[0], changes.root)
+    gone = frozenset(path for path in changes.files if not path.exists())
+    start = find_source(origin.rpartition(":")[0], changes.root, gone)
     if start is None:  # installed: it changes with the files above alone
         return ""
-    reach = reach_of(start, changes.root)
+    reach = reach_of(start, changes.root, gone)
     touched = sorted(reach.files & changes.files) or sorted(beside(reach, changes))
     if touched:
         return f"{touched[0].relative_to(changes.root)} has changed"
@@ -121,12 +126,12 @@ def beside(reach: Reach, changes: Changes) -> Iterator[Path]:
     return (path for path in changes.files if path.suffix in COMPILED and folders.intersection(path.parents))
 
 
-def find_source(where: str, root: Path) -> Path | None:
+def find_source(where: str, root: Path, gone: frozenset[Path] = frozenset()) -> Path | None:
     """The file of a target within the repository; None for what is installed elsewhere."""
     if where.endswith(".py"):
         path = Path(where).resolve()
         return path if path.is_relative_to(root) else None
-    return find_module(where, search_roots(root, Path.cwd()))
+    return next(find_modules(where, search_roots(root, Path.cwd()), gone), None)
 
 
 def search_roots(root: Path, near: Path) -> list[Path]:
@@ -134,18 +139,19 @@ def search_roots(root: Path, near: Path) -> list[Path]:
     return list(dict.fromkeys(path for path in (near.resolve(), root, root / "src") if path.is_relative_to(root)))
 
 
-def find_module(name: str, roots: Sequence[Path]) -> Path | None:
-    """The file of a module, or of a package's door; None where no root has it."""
+def find_modules(name: str, roots: Sequence[Path], gone: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """The files that a module, or a package's door, may be: those that are there, and those that are gone."""
     for base in roots:
         stem = base.joinpath(*name.split("."))
-        for path in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py"):
+        for path in (stem / "__init__.py", stem.with_name(f"{stem.name}.py")):
             if path.is_file():
-                return path
-    return None
+                yield path.resolve()
+            if path in gone:
+                yield path
 
 
-def reach_of(start: Path, root: Path) -> Reach:
-    """Everything of the repository that a source imports, directly or through others."""
+def reach_of(start: Path, root: Path, gone: frozenset[Path] = frozenset()) -> Reach:
+    """Everything of the repository that a source imports, directly or through others; `gone` are deleted files."""
     seen: set[Path] = set()
     waiting, hidden = [start], ""
     while waiting:
@@ -153,13 +159,16 @@ def reach_of(start: Path, root: Path) -> Reach:
         if path in seen:
             continue
         seen.add(path)
+        if not path.is_relative_to(root):
+            hidden = hidden or f"{path} lies outside of the repository"
+            continue
         waiting += doors_of(path, root)
         try:
             tree = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError, OSError, RecursionError):
             hidden = hidden or f"{path.relative_to(root)} cannot be read as Python"
             continue
-        waiting += imports_of(tree, path, search_roots(root, start.parent))
+        waiting += imports_of(tree, path, search_roots(root, start.parent), gone)
         hidden = hidden or hidden_reach(tree, path, root)
     return Reach(frozenset(seen), hidden)
 
@@ -172,7 +181,7 @@ def doors_of(path: Path, root: Path) -> Iterator[Path]:
         folder = folder.parent
 
 
-def imports_of(tree: ast.AST, path: Path, roots: Sequence[Path]) -> Iterator[Path]:
+def imports_of(tree: ast.AST, path: Path, roots: Sequence[Path], gone: frozenset[Path]) -> Iterator[Path]:
     """The files of the repository that a source imports, at its top or later."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -185,8 +194,8 @@ def imports_of(tree: ast.AST, path: Path, roots: Sequence[Path]) -> Iterator[Pat
             continue
         for name in names:
             parts = name.split(".") if name else []
-            every = (find_module(".".join(parts[:count]), bases) for count in range(1, len(parts) + 1))
-            yield from (found for found in every if found is not None)
+            for count in range(1, len(parts) + 1):
+                yield from find_modules(".".join(parts[:count]), bases, gone)
 
 
 def hidden_reach(tree: ast.AST, path: Path, root: Path) -> str:

@@ -75,6 +75,24 @@ def test_what_cannot_be_ruled_out_is_judged(package: Path, text: str, words: str
     assert why(package, "pack.kernel:f", "docs/a.md") == "" and why(package, "pack.kernel:f") == ""
 
 
+def test_a_module_that_is_gone_is_reached(package: Path) -> None:
+    (package / "src/pack/other.py").unlink()
+    assert why(package, "pack.kernel:f", "src/pack/other.py") == "src/pack/other.py has changed"
+    (package / "src/pack/kernel.py").unlink()
+    assert why(package, "pack.kernel:f", "src/pack/kernel.py") == "src/pack/kernel.py has changed"
+
+
+def test_a_link_reaches_where_it_leads(package: Path) -> None:
+    (package / "src/pack/other.py").unlink()
+    (package / "src/pack/other.py").symlink_to("unused.py")
+    assert why(package, "pack.kernel:f", "src/pack/unused.py") == "src/pack/unused.py has changed"
+
+
+def test_a_package_in_the_place_of_a_module_is_reached(package: Path) -> None:
+    write(package, "src/pack/other/__init__.py")
+    assert why(package, "pack.kernel:f", "src/pack/other/__init__.py") == "src/pack/other/__init__.py has changed"
+
+
 def test_an_import_circle_ends(tmp_path: Path) -> None:
     first = write(tmp_path, "a.py", "import b\n")
     second = write(tmp_path, "b.py", "import a\n")
