@@ -31,6 +31,8 @@ def write_page(paths: tuple[Path, ...], out: Path, title: str) -> None:
     from attention_core.report_page.sections import section_of
 
     try:
+        if any(out.resolve() == path.resolve() for path in paths):
+            raise TargetError(f"--out {out} would overwrite what is read: name another file")
         parts, left_out = read_parts(paths)
         text = to_page([section_of(part) for part in parts], title)
         out.write_text(text, encoding="utf-8", errors="replace")

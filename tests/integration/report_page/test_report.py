@@ -51,6 +51,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, files: list[str]) -> No
         ([str(broken)], "does not hold"),
         ([str(tmp_path / "none.json")], "cannot be read"),
         ([files[1], "--out", str(tmp_path / "none" / "a.html")], "cannot be written"),
+        ([*files, "--out", files[1]], "would overwrite"),
     ):
         run = CliRunner().invoke(main, ["report", *given])
         assert run.exit_code == 2 and words in run.output and run.output.count("\n") == 1
