@@ -10,7 +10,7 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import between, index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
 from attention_core.derivation.latex.printer import symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Expr, Name, Sub, Unreadable, children, names_in
+from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Sub, Unreadable, children, names_in
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import (
@@ -61,10 +61,14 @@ def relations_of(
     where = tuple(inner_condition(elab, c) for c in tests)
     try:
         terms = [elab.term(e) for e in chain.exprs]
-        return [
+        neighbours = [
             typed_relation(a, op, b, line, tuple(over), where)
             for a, op, b in zip(terms, chain.ops, terms[1:], strict=False)
         ]
+        if set(chain.ops) == {"="} and isinstance(chain.exprs[-1], Name | Num):
+            # of |a| = |b| = c the solver gets |a| = c and |b| = c: it solves for one symbol at a time
+            return [typed_relation(a, "=", terms[-1], line, tuple(over), where) for a in terms[:-1]]
+        return neighbours
     except ShapeMismatch as error:
         raise Unreadable(f"in the hypothesis '{to_latex(chain)}': {error}", line) from None
 

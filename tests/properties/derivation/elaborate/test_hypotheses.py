@@ -40,3 +40,14 @@ def test_not_all_entries_need_to_differ(words: str, step: str) -> None:
 def test_entries_that_are_zero_refute() -> None:
     words = "Let $x \\in \\mathbb{R}^3$ with $x \\ne 0$. All hypotheses are declared as formulas."
     assert verdict(words, r"x_1 \ne 0") == "REFUTED"
+
+
+CHAIN = r"Let $\beta > 0$ and $u, v, w \in \mathbb{R}^4$ with $u^\top v = 0$, $u^\top w = 0$, $v^\top w = 0$ and $\|u\| = \|v\| = \|w\| = \beta$."
+
+
+@pytest.mark.parametrize(
+    "step, found", [(r"\|u + v\| = \|v - w\|", "PROVED"), (r"\|u + v + w\|^2 = 2 \beta^2", "REFUTED")]
+)
+def test_a_chain_of_equal_norms_is_solved(step: str, found: str) -> None:
+    """The solver takes one symbol at a time: each norm is tied to the symbol at the end, not to its neighbour."""
+    assert verdict(CHAIN, step) == found
