@@ -133,6 +133,8 @@ class Build(Transformer[Token, Any]):
         return Root(body, degree)
 
     def absolute(self, _: Token, body: Expr, __: Token) -> Expr:
+        if isinstance(body, Fence) and body.kind == "abs":
+            return Fence("norm", body.body)  # people write ||x|| for a norm; of numbers both are the magnitude
         return Fence("abs", body)
 
     def norm(self, _: Token, body: Expr, __: Token) -> Expr:

@@ -10,8 +10,8 @@ VECTORS = "Let $n \\in \\mathbb{N}$, $i \\in \\{1, \\dots, n\\}$ and $x, y \\in 
 PRODUCTS = r"""Put $A := \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$ and $B := \begin{pmatrix} 0 & 0 \\ 1 & 0 \end{pmatrix}$."""
 
 
-def verdict(words: str, step: str) -> str:
-    (found,) = check_document(f"{words}\n\n$$ {step} $$\n").steps
+def verdict(words: str, step: str, infer: bool = False) -> str:
+    (found,) = check_document(f"{words}\n\n$$ {step} $$\n", infer=infer).steps
     return str(found.verdict)
 
 
@@ -51,3 +51,26 @@ CHAIN = r"Let $\beta > 0$ and $u, v, w \in \mathbb{R}^4$ with $u^\top v = 0$, $u
 def test_a_chain_of_equal_norms_is_solved(step: str, found: str) -> None:
     """The solver takes one symbol at a time: each norm is tied to the symbol at the end, not to its neighbour."""
     assert verdict(CHAIN, step) == found
+
+
+SOURCE = (
+    r"Let $u, v, w$ be mutually orthogonal vectors in $\mathbb{R}^4$, each with equal norm $||u|| = ||v|| = ||w|| = \beta$, "
+    r"where $\beta > 0$."
+)
+
+
+def test_the_words_of_the_source_declare_the_chain() -> None:
+    """Two bars in a row are a norm, and "each with equal norm" assumes what stands behind it."""
+    assert verdict(SOURCE, r"(u + v)^\top (v + w) = \beta^2", infer=True) == "PROVED"
+    assert (
+        verdict(SOURCE, r"(u + v)^\top (v + w) = 2 \beta^2", infer=True) == "UNDECIDED"
+    )  # "each with equal norm" stays unread as words
+
+
+@pytest.mark.parametrize(
+    "step, found",
+    [("||x + y|| \\le ||x|| + ||y||", "AGREES"), ("||x||_2^2 = x^\\top x", "PROVED"), ("||x|| \\le ||x||_2 / 2", "REFUTED"),
+     ("||x_1| - |y_1|| \\le |x_1 - y_1|", "AGREES"), ("||x_1|| = |x_1|", "PROVED")],
+)  # fmt: skip
+def test_two_bars_in_a_row_are_a_norm(step: str, found: str) -> None:
+    assert verdict("Let $x, y \\in \\mathbb{R}^3$.", step) == found
