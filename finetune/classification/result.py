@@ -106,7 +106,8 @@ def classify_under_lock(run: Run) -> dict[str, Any]:
     result = outcome(run, monitor)
     for problem in result["problems"]:
         run.say(problem)
-    result["seconds"] = time.perf_counter() - start
+    earlier = 0.0 if monitor.trainer is None else monitor.trainer.seconds_before
+    result["seconds"] = earlier + time.perf_counter() - start  # the steps of runs that were interrupted count too
     if run.folder is not None and run.team.rank == 0:
         checkpoint.replace_file(run.folder / "result.json", (json.dumps(result, indent=2) + "\n").encode())
         curves(monitor.records, result["best"], result["majority"]["dev"], run.folder / "curves.png")

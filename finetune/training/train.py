@@ -149,6 +149,8 @@ class Trainer:
         self.called = cast(nn.Module, torch.compile(self.wrapped)) if config.compile else self.wrapped
         self.epoch = self.position = self.step = self.tokens = 0
         self.seconds, self.stop = 0.0, False
+        self.seconds_before = 0.0
+        """What the steps took before this run went on from a checkpoint."""
         self.watchers: list[Sink] = []
 
     # --- state ----------------------------------------------------------------------------------------
@@ -196,7 +198,7 @@ class Trainer:
             self.optimizer.load_state_dict(state["optimizer"])
             restore_random_states(state["random"])
             self.epoch, self.position, self.step, self.tokens = (int(state[name]) for name in PLACE)
-            self.seconds = float(state.get("seconds", 0.0))
+            self.seconds = self.seconds_before = float(state.get("seconds", 0.0))
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise BadInput(f"the checkpoint cannot be gone on from ({type(error).__name__}: {error})") from None
 

@@ -25,6 +25,7 @@ from finetune.data.collate import LabelledTexts, in_order
 from finetune.data.labelled import read_splits
 from finetune.data.texts import encode
 from finetune.errors import BadInput
+from finetune.training import checkpoint
 from finetune.training.locks import try_lock
 from tests.tiny_encoders import write_encoder, write_sst2
 
@@ -71,6 +72,15 @@ def test_what_a_result_says(world: Path, tmp_path: Path) -> None:
     assert result["best"]["dev_accuracy"] >= result["last"]["dev_accuracy"] and result["last"]["epochs"] == 3.0
     assert sum(line.startswith("epoch ") for line in said) == 3
     assert any("34 of" in line and "parameters are trained" in line for line in said)
+
+
+def test_the_seconds_of_an_interrupted_run_count(world: Path, tmp_path: Path) -> None:
+    options = {"method": "head", "output_dir": str(tmp_path)}
+    classify(config(world, **options), lambda _: None)
+    path = tmp_path / "checkpoint"
+    state = checkpoint.load(path)
+    checkpoint.save(path, {**state, "seconds": 1e6})
+    assert classify(config(world, **options), lambda _: None)["seconds"] > 1e6
 
 
 def test_test_is_read_once_for_what_dev_chose(world: Path, tmp_path: Path) -> None:
