@@ -450,7 +450,7 @@ def words(reader: ReaderState, text: str, line: int) -> None:
     if re.search(r"[.;]\s|[.;]$", text):
         reader.drawn, reader.law_index, reader.sentence = [], "", reader.sentence + 1
         reader.independent = False
-    if re.search(r"[.;]\s|[.;]$|\bwith\b|\band let\b", text) and not BINDING.search(text.rstrip()):
+    if re.search(r"[.;]\s|[.;]$|\band let\b", text) and not BINDING.search(text.rstrip()):
         reader.settle()
     for word in re.findall(r"[A-Za-z]+", text):
         if word in OPENERS or word.lower() in (*DEFINING, "given", "assume", "suppose", "draw"):

@@ -161,3 +161,12 @@ def test_what_is_said_of_all_sizes_is_not_said_of_one(words: str, hypothesis: st
 def test_all_sizes_may_be_named_where_no_hypothesis_is_about_them() -> None:
     text = "Let $c \\in \\mathbb{R}$ with $c \\ge 2$, for all $n \\in \\mathbb{N}$.\n\n$$ c n \\ge 2 n $$\n"
     assert check_document(text).steps[-1].passed
+
+
+@pytest.mark.parametrize("words", ["with", "where", "and"])
+def test_a_number_may_be_declared_behind_the_hypothesis_that_names_it(words: str) -> None:
+    text = (
+        f"Let $u \\in \\mathbb{{R}}^4$ with $\\|u\\| = \\beta$, {words} $\\beta > 0$.\n\n$$ u^\\top u = \\beta^2 $$\n"
+    )
+    (step,) = check_document(text).steps
+    assert step.verdict in GOOD
