@@ -41,6 +41,7 @@ from attention_core.conformance.laws import (
     paged,
     position_table,
     process_state,
+    quantised,
     rotary,
     rotation,
     seed_attention,
@@ -64,6 +65,7 @@ from attention_core.conformance.subjects.parameter_case import (
     draw_parameters,
     restrict_parameters,
 )
+from attention_core.conformance.subjects.quantised_subject import QuantisedSubject
 from attention_core.conformance.subjects.session_subject import SessionSubject
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.runner import Runner
@@ -267,6 +269,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(packed_contract, varlen, PackedSubject),
     partial(packed_contract, paged, PagedSubject),
     partial(parameter_contract, linear_attention, LinearAttention),
+    partial(parameter_contract, quantised, QuantisedSubject),
     batch_invariant_contract,
 )
 

@@ -118,6 +118,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "paged": _ALWAYS | _SERVED - {"gradients"},
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
     "linear-attention": _ALWAYS | {"layout", "accumulate", "scale"},
+    "quantised": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -129,18 +130,21 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse",),
     "paged": ("query", "pages", "lse"), "linear-attention": ("kind", "state"),
+    "quantised": ("stored", "scales", "block"),
     "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
-    "window": (int, 1, "a whole number of keys, at least 1"), "base": (int | float, 1e-300, "a positive number"),
+    "window": (int, 1, "a whole number of keys, at least 1"), "block": (int, 1, "a whole number of keys, at least 1"),
+    "base": (int | float, 1e-300, "a positive number"),
     "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
 }  # fmt: skip
 """Parameters that are numbers: their type, the least of them, and what to write."""
 WORDS: Mapping[str, tuple[str, ...]] = {
     "inputs": ("kept",), "results": ("shared",), "form": ("pair", "stacked", "in_place"),
     "lse": ("hn", "nh"), "query": ("bnhd", "bhnd", "bhd"), "pages": ("pshd", "phsd"),
-    "state": ("kv", "vk"),
+    "state": ("kv", "vk"), "stored": ("int8", "float8_e4m3fn", "float8_e5m2"),
+    "scales": ("tensor", "head", "sequence", "token", "block"),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -24,6 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "paged": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "page"),
     "varlen": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "linear-attention": ("B", "H", "n", "d", "d_v"),
+    "quantised": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "batch-invariant": OF_ATTENTION,
 }  # fmt: skip
 """The sizes that a condition may speak of, by contract."""

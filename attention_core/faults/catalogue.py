@@ -31,6 +31,7 @@ from attention_core.faults import (
     paged,
     position_table,
     positions,
+    quantised,
     random_numbers,
     rotary,
     scores,
@@ -50,7 +51,7 @@ SUBJECTS = (
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
-    features, packed_features, linear_attention,
+    features, packed_features, linear_attention, quantised,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

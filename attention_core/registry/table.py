@@ -252,6 +252,25 @@ OTHER_CONTRACTS = (
         "linear-attention",
         kind="gated-delta",
     ),
+    *(
+        Kernel(
+            f"core:quantised_{name}",
+            "attention_core.kernels.quantised:quantised_attention",
+            about,
+            {
+                "contract": "quantised",
+                "accumulate": "float32",
+                "parameters": {"stored": stored, "scales": scales},
+                "arguments": {"block": 16 if scales == "block" else 1},
+            },
+        )
+        for name, about, stored, scales in (
+            ("tensor", "float8 keys and values with one scale each", "float8_e4m3fn", "tensor"),
+            ("sequence", "int8 keys and values with a scale for each head of a sequence", "int8", "sequence"),
+            ("token", "int8 keys and values with a scale for each token", "int8", "token"),
+            ("block", "float8 keys and values with a scale for each block of 16 tokens", "float8_e5m2", "block"),
+        )
+    ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(
         "rotary",

@@ -17,6 +17,7 @@ from attention_core.conformance.budgets.error_rows import (
     Format,
     Forwarded,
     Rows,
+    Stored,
     float_format,
     forward,
     gamma,
@@ -97,6 +98,7 @@ def forward_bound(
     merges: str = "none",
     softcap: float | None = None,
     computed_bias: bool = False,
+    stored: Stored | None = None,
 ) -> ForwardBounds:
     """Largest distance of a correct output, and log-sum-exp, from the truth.
 
@@ -112,6 +114,7 @@ def forward_bound(
         dead_rows: that of the truth; without it "uniform" is recognised where some mean is not 0.
         merges: "lse" if parts of the keys are added times exp(lse - total), which nothing divides by its sum.
         softcap: that of the truth. computed_bias: whether the kernel computes the bias itself, as ALiBi's.
+        stored: what reading keys and values as stored numbers times scales adds; None where they come as they are.
     Returns: Bounds with out, lse, exact, finite. Where a score's error passes 1 the hull of the values
         bounds the output.
     Raises: ValueError for an unknown accumulate.
@@ -120,7 +123,7 @@ def forward_bound(
     """
     fmt = float_format(dtype, accumulate)
     with np.errstate(all="ignore"):
-        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges, softcap, computed_bias)
+        rows = Rows((query, key, value), truth, mask, scale, fmt, blocks, merges, softcap, computed_bias, stored)
         # A kernel that splits the keys merges its parts by a rounded log-sum-exp, as the backward pass does (stored).
         inside = Forwarded(rows, *forward(rows, truth, stored_lse=True))
         out, lse = inside.error, inside.lse

@@ -172,6 +172,24 @@ class Cap:
         return new_ds, (1 + g) * new_error + g * new_ds
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What it adds that a kernel reads keys and values as stored numbers times scales (derivations/quantised.md).
+
+    Args:
+        key_size, value_size: what the relative errors are of, entry by entry, like key and value.
+        score: relative error of a product of a query and a key, beside those of the dot product (stored-terms).
+        mean: relative error of a value, beside those of the weighted mean (stored-terms).
+        lost: what underflow may take from an output, (*batch, H_kv, 1, d_v).
+    """
+
+    key_size: Array
+    value_size: Array
+    score: float
+    mean: float
+    lost: Array
+
+
 class Rows:
     """What forward and backward share: rows grouped by key head, and the errors of their weights."""
 
@@ -186,6 +204,7 @@ class Rows:
         merges: str = "none",
         softcap: float | None = None,
         computed_bias: bool = False,
+        stored: Stored | None = None,
     ) -> None:
         q, k, v = (np.asarray(x, dtype=np.float64) for x in inputs)
         self.batch = truth.lse.shape[:-2]
@@ -205,6 +224,9 @@ class Rows:
         self.lost: BoolArray | None = lost if lost.any() else None
         self.q, self.k, self.v = magnitude(self.group_heads(q)), magnitude(k), magnitude(v)
         self.signed_v = finite_part(v)
+        self.stored = stored
+        if stored is not None:
+            self.k, self.v = stored.key_size, stored.value_size
         self.computed_bias = computed_bias
         self.cap: Cap | None = None
         if softcap is not None:
@@ -249,6 +271,8 @@ class Rows:
         f, s = self.fmt, self.s
         c_dot = (1 + gamma(4, f.native)) * (1 + gamma(self.d + 6, f.a)) - 1
         c_dot *= (1 + gamma(3, f.native)) * (1 + f.w)
+        if self.stored is not None:
+            c_dot = (1 + c_dot) * (1 + self.stored.score) - 1  # (stored-terms)
         c_score = (2 * f.a + (1 + f.native) * gamma(2, f.native) + f.native) * (1 + f.w)
         c_bias = (2 * f.a + (1 + f.native) * gamma(2, f.native)) * (1 + f.w)
         c_raw = c_score
@@ -314,7 +338,10 @@ class Rows:
         if unseen is not None or not self.n_kv:
             nothing = low > high
             low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
-        return np.maximum(np.maximum(high - out, out - low), 0.0), np.maximum(np.abs(low), np.abs(high))
+        largest = np.maximum(np.abs(low), np.abs(high))
+        if self.stored is not None:
+            largest = np.maximum(largest, self.v.max(axis=-2, keepdims=True, initial=0.0))
+        return np.maximum(np.maximum(high - out, out - low), 0.0), largest
 
     def unseen_keys(self) -> BoolArray | None:
         """(..., n_kv, 1), true at keys that no row of their group attends; None where there is none."""
@@ -375,6 +402,8 @@ def forward(rows: Rows, truth: Truth, stored_lse: bool) -> tuple[Array, Array, A
     excess, L = rows.excess(delta)
     out = rows.zero_lost_rows(rows.group_heads(truth.out))
     rho = (1 + rows.c_sum) * (1 + gamma(2, f.w)) * (1 + gamma(2, f.u)) - 1 + rows.n_kv * f.flush  # (rho)
+    if rows.stored is not None:
+        rho = (1 + rho) * (1 + rows.stored.mean) - 1  # (stored-terms)
     mixed = rows.p + excess
     mixed += f.flush / rho  # (underflow) of a weight
     mix = rows.hide(mixed) @ rows.v / L
@@ -391,7 +420,9 @@ def forward(rows: Rows, truth: Truth, stored_lse: bool) -> tuple[Array, Array, A
         total = -np.log1p(-np.minimum(total, 1.0))[..., 0]
     capped = ~rows.close[..., None] | ~(spread <= hull)
     error = np.where(capped, hull, spread) + rho * mix
-    lost = (2 + rows.blocks) * f.flush  # (underflow) of parts, their products and the output
+    lost: Array | float = (2 + rows.blocks) * f.flush  # (underflow) of parts, their products and the output
+    if rows.stored is not None:
+        lost = lost + rows.stored.lost
     error = (1 + f.u) * error + f.u * np.abs(out) + lost  # (output)
     up, down = np.log1p(rows.total[..., 0]), -np.log(L[..., 0])
     size = np.abs(rows.lse[..., 0])

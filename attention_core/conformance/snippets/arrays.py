@@ -149,7 +149,7 @@ def array_text(spec: Array, library: str = "torch") -> str:
         return text
     if library == "torch":
         return f"{text}.as_strided({spec.shape}, {spec.strides}, {spec.offset})"
-    size = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "bool": 1, "uint8": 1}.get(spec.dtype, 4)
+    size = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "bool": 1, "uint8": 1, "int8": 1}.get(spec.dtype, 4)
     steps = tuple(s * size for s in spec.strides)
     view = f"np.lib.stride_tricks.as_strided(np.asarray({text})[{spec.offset}:], {spec.shape}, {steps})"
     return view if library == "numpy" else f"jnp.asarray({view})"

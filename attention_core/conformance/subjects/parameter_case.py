@@ -38,6 +38,7 @@ FUNCTIONS = (
     "varlen",
     "paged",
     "linear-attention",
+    "quantised",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 NUMBERS = count(1)

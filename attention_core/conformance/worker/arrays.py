@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.worker.exchange import FLOATS, STORAGE, Array, Value
+from attention_core.conformance.worker.exchange import FLOATS, SENT, Array, Value
+from attention_core.conformance.worker.small_floats import FORMATS
 from attention_core.declaration.implementation import TargetError, summarize_error
 
 
@@ -82,7 +83,7 @@ class TorchArrays:
         self.device = torch.device(device)
         torch.empty(1, device=self.device)  # a device that is not there is told once, at the door
         torch.set_num_threads(1)
-        self.dtypes = {name: getattr(torch, name) for name in STORAGE}
+        self.dtypes = {name: getattr(torch, name) for name in SENT}
         self.names = {v: k for k, v in self.dtypes.items()}
         self._weighted = weighted_sum(torch)
 
@@ -221,8 +222,8 @@ class NumpyArrays:
 
     def build(self, spec: Array) -> Any:
         native = np.array(spec.base, copy=True)
-        if spec.dtype == "bfloat16":
-            raise NotImplementedError("NumPy has no bfloat16")
+        if spec.dtype == "bfloat16" or spec.dtype in FORMATS:
+            raise NotImplementedError(f"NumPy has no {spec.dtype}")
         strides = tuple(s * native.itemsize for s in spec.strides)
         # Not `as_strided`: its result hides the whole buffer, and writes outside the view would go unseen.
         return np.ndarray(spec.shape, native.dtype, native, spec.offset * native.itemsize, strides)
@@ -324,8 +325,8 @@ class JaxArrays(NumpyArrays):
     def build(self, spec: Array) -> Any:
         jnp = self.jax.numpy
         native = np.array(spec.base, copy=True)
-        if spec.dtype == "bfloat16":
-            native = native.view(jnp.bfloat16)
+        if spec.dtype == "bfloat16" or spec.dtype in FORMATS:
+            native = native.view(getattr(jnp, spec.dtype))
         strides = tuple(s * native.itemsize for s in spec.strides)
         return jnp.asarray(np.lib.stride_tricks.as_strided(native[spec.offset :], spec.shape, strides).copy())
 

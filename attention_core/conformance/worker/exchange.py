@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from attention_core.conformance.worker.small_floats import FORMATS, decode_float8, encode_float8
+
 NDArray = npt.NDArray[Any]
 
 STORAGE = {
@@ -25,6 +27,8 @@ STORAGE = {
     "int32": "<i4",
     "uint8": "|u1",
 }
+SENT: Mapping[str, str] = {**STORAGE, "int8": "|i1", **dict.fromkeys(FORMATS, "|u1")}
+"""Every dtype that an argument may have, those of quantised keys and values among them, and how it travels."""
 PARAMETER = "parameter:"
 """How the name of a module's parameter begins among what is differentiated by; its place follows, from 0."""
 FLOATS = ("float64", "float32", "float16", "bfloat16")
@@ -37,14 +41,18 @@ def encode(values: NDArray, dtype: str) -> NDArray:
         bits = single.view(np.uint32)
         upper = (bits >> np.uint32(16)).astype(np.uint16)
         return np.where(np.isnan(single), np.uint16(0x7FC0), upper).astype(np.uint16)
+    if dtype in FORMATS:
+        return encode_float8(values, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.ascontiguousarray(values).astype(STORAGE[dtype], copy=False)
+        return np.ascontiguousarray(values).astype(SENT[dtype], copy=False)
 
 
 def decode(stored: NDArray, dtype: str) -> NDArray:
     """The stored array as float64 (floats) or unchanged (bool and integers)."""
     if dtype == "bfloat16":
         return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    if dtype in FORMATS:
+        return decode_float8(stored, dtype)
     return stored.astype(np.float64) if dtype in FLOATS else stored
 
 
@@ -85,7 +93,7 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
     """
     values = np.asarray(values)
     shape = values.shape
-    filler = np.nan if dtype in FLOATS else 1
+    filler = np.nan if dtype in (*FLOATS, *FORMATS) else 1
     if view == "contiguous" or values.ndim == 0 or values.size == 0:
         return Array(encode(values, dtype).reshape(-1), dtype, shape, c_strides(shape))
     axes = _order(view, values.ndim)

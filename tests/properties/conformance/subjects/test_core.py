@@ -28,6 +28,7 @@ from attention_core.faults import (
     multi_head,
     paged,
     position_table,
+    quantised,
     rotary,
     split_merge_heads,
     varlen,
@@ -56,6 +57,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "varlen": {"dtypes": ("float32",)},
     "paged": {"dtypes": ("float32",)},
     "linear-attention": {"dtypes": ("float32",)},
+    "quantised": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
@@ -67,6 +69,7 @@ RIGHT: dict[str, Any] = {
     "self-attention": ours.self_attention, "self-attention-steps": ours.attn_softmax,
     "merge": merge.correct, "varlen": varlen.a_loop_over_texts,
     "paged": paged.gathered_and_masked, "linear-attention": linear_attention.build("gla"),
+    "quantised": quantised.build(),
 }  # fmt: skip
 
 
@@ -92,10 +95,14 @@ def refuse_texts(query: Any, key: Any, value: Any, block_table: Any = None, leng
     raise ValueError("not today")
 
 
-SERVED = ("varlen", "paged")
+def refuse_scales(query: Any, key: Any, value: Any, k_scale: Any) -> Any:
+    raise ValueError("not today")
+
+
+SERVED = {"varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales}
 NEVER: list[tuple[str, Any]] = [
     *(
-        (name, refuses_everything if name in ATTENTION else refuse_texts if name in SERVED else refuse)
+        (name, refuses_everything if name in ATTENTION else SERVED.get(name, refuse))
         for name in RIGHT
         if name != "heads"
     ),
