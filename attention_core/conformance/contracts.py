@@ -27,6 +27,7 @@ from attention_core.conformance.first_look.parameters import look_at_parameters
 from attention_core.conformance.first_look.whole_rows import look_at_self_attention
 from attention_core.conformance.laws import (
     bias,
+    block_mask,
     handing_out,
     kv_cache,
     laws_of,
@@ -50,6 +51,7 @@ from attention_core.conformance.laws import (
     varlen,
 )
 from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.block_subject import BlockSubject
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
 from attention_core.conformance.subjects.law import Law, with_comparisons, with_roles
@@ -270,6 +272,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(packed_contract, paged, PagedSubject),
     partial(parameter_contract, linear_attention, LinearAttention),
     partial(parameter_contract, quantised, QuantisedSubject),
+    partial(parameter_contract, block_mask, BlockSubject),
     batch_invariant_contract,
 )
 

@@ -119,6 +119,9 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
     "linear-attention": _ALWAYS | {"layout", "accumulate", "scale"},
     "quantised": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale"},
+    "block-mask": _ALWAYS
+    | {"layout", "causal", "always_causal", "mask_true", "masks", "dead_rows", "masked_nan", "accumulate", "merges"}
+    | {"scale", "gradients"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -131,13 +134,14 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse",),
     "paged": ("query", "pages", "lse"), "linear-attention": ("kind", "state"),
     "quantised": ("stored", "scales", "block"),
-    "batch-invariant": (),
+    "block-mask": ("block", "q_block", "k_block", "map"), "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
     "window": (int, 1, "a whole number of keys, at least 1"), "block": (int, 1, "a whole number of keys, at least 1"),
     "base": (int | float, 1e-300, "a positive number"),
     "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
+    **dict.fromkeys(("q_block", "k_block"), (int, 1, "a whole number of at least 1")),
 }  # fmt: skip
 """Parameters that are numbers: their type, the least of them, and what to write."""
 WORDS: Mapping[str, tuple[str, ...]] = {
@@ -145,6 +149,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "lse": ("hn", "nh"), "query": ("bnhd", "bhnd", "bhd"), "pages": ("pshd", "phsd"),
     "state": ("kv", "vk"), "stored": ("int8", "float8_e4m3fn", "float8_e5m2"),
     "scales": ("tensor", "head", "sequence", "token", "block"),
+    "map": ("bhqk", "bqk", "hqk", "qk", "flex"),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -25,6 +25,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "varlen": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "linear-attention": ("B", "H", "n", "d", "d_v"),
     "quantised": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
+    "block-mask": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "q_block", "k_block"),
     "batch-invariant": OF_ATTENTION,
 }  # fmt: skip
 """The sizes that a condition may speak of, by contract."""

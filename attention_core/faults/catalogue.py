@@ -7,6 +7,7 @@ from attention_core.faults import (
     batch_invariance,
     beside_laws,
     bias,
+    block_mask,
     cache_windows,
     causality,
     dead_rows,
@@ -51,7 +52,7 @@ SUBJECTS = (
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
-    features, packed_features, linear_attention, quantised,
+    features, packed_features, linear_attention, quantised, block_mask,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

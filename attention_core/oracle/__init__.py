@@ -7,7 +7,16 @@ Definitions are written out from the formulas; speed comes only from whole-array
 from __future__ import annotations
 
 from attention_core.oracle.gradients import Gradients, gradients, merge_gradients, second_gradients
-from attention_core.oracle.masks import allowed, causal_mask, padding, prefix, segments, sliding_window, window
+from attention_core.oracle.masks import (
+    allowed,
+    block_pairs,
+    causal_mask,
+    padding,
+    prefix,
+    segments,
+    sliding_window,
+    window,
+)
 from attention_core.oracle.packed import split_texts, text_mask
 from attention_core.oracle.positions import alibi_slopes, rotary, sinusoidal
 from attention_core.oracle.recurrence import linear_attention
@@ -19,6 +28,7 @@ __all__ = [
     "alibi_slopes",
     "allowed",
     "attention",
+    "block_pairs",
     "causal_mask",
     "gradients",
     "linear_attention",

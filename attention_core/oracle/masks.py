@@ -102,6 +102,20 @@ def segments(n_q: int, n_kv: int, ids: npt.ArrayLike, alignment: str = "top_left
     return np.asarray(ids[:, None, start : start + n_q, None] == ids[:, None, None, :n_kv], dtype=np.bool_)
 
 
+def block_pairs(blocks: npt.ArrayLike, n_q: int, n_kv: int, block: tuple[int, int]) -> BoolArray:
+    """The pairs of the blocks that a map allows: {(i, j) : blocks[i // b_q, j // b_kv]}; the last blocks may be short.
+
+    Args: blocks: bool (..., ceil(n_q / b_q), ceil(n_kv / b_kv)); block: (b_q, b_kv).
+    Returns: bool (..., n_q, n_kv).
+    Example:
+        >>> block_pairs([[True, False]], 1, 3, (2, 2)).tolist()
+        [[True, True, False]]
+    """
+    blocks = np.asarray(blocks, dtype=np.bool_)
+    rows, columns = np.arange(n_q) // block[0], np.arange(n_kv) // block[1]
+    return np.asarray(blocks[..., rows[:, None], columns], dtype=np.bool_)
+
+
 def allowed_or_none(
     n_q: int, n_kv: int, mask: npt.NDArray[np.generic] | None, is_causal: bool, alignment: str
 ) -> BoolArray | None:

@@ -180,7 +180,7 @@ def other(
     record: dict[str, Any] = {"contract": contract, "parameters": parameters}
     if contract == "rotary":
         record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
-    if contract in ("kv-cache", "varlen", "paged", "batch-invariant", "linear-attention"):
+    if contract in ("kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask"):
         record["accumulate"] = "float32"
     return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
 
@@ -270,6 +270,12 @@ OTHER_CONTRACTS = (
             ("token", "int8 keys and values with a scale for each token", "int8", "token"),
             ("block", "float8 keys and values with a scale for each block of 16 tokens", "float8_e5m2", "block"),
         )
+    ),
+    other(
+        "block_map",
+        "kernels.block_map:block_map_attention",
+        "the keys of the blocks that a map allows, gathered for each row of blocks",
+        "block-mask",
     ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(

@@ -22,7 +22,7 @@ from attention_core.conformance.snippets.replay import without_gradients
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.outcomes import EVENTS
-from attention_core.conformance.worker.exchange import PARAMETER, Array, Request, Settings
+from attention_core.conformance.worker.exchange import PARAMETER, Array, FlexArgument, Request, Settings
 from attention_core.conformance.worker.process_state import GENERATORS
 from attention_core.declaration.sizes import ATTENTION
 
@@ -310,6 +310,9 @@ class Program:
                 continue
             name = "qkv"[int(key)] if key in ("0", "1", "2") and len(request.args) == 3 else key
             name = f"a{key}" if name.isdigit() else name
+            if isinstance(argument, FlexArgument):
+                variables[key] = self.flex_argument(name, argument)
+                continue
             if not isinstance(argument, Array):
                 variables[key] = self.value(argument)
                 continue
@@ -325,6 +328,22 @@ class Program:
             variables[key] = known
         self.lines[written:] = join_lines(self.lines[written:])
         return variables | {key: variables[other] for key, other in same.items()}
+
+    def flex_argument(self, name: str, argument: FlexArgument) -> str:
+        """An expression for an argument of FlexAttention, after the line of the table that it looks things up in."""
+        table, number = f"{name}_table", sum(line.startswith(f"{name}_table") for line in self.lines)
+        table += str(number + 1) * bool(number)
+        self.lines.append(assignment(table, argument.table))
+        B, H, n_q, n_kv = argument.table.shape
+        entry = f"{table}[b % {B}, h % {H}, i, j]"
+        if argument.kind == "score_mod":
+            return f"lambda s, b, h, i, j: s + {entry}"
+        if argument.kind == "mask_mod":
+            return f"lambda b, h, i, j: {entry}"
+        start = "from torch.nn.attention.flex_attention import create_block_mask"
+        self.lines += [] if start in self.lines else [start]
+        sizes = f"{B}, {H}, {n_q}, {n_kv}, 'cpu', {argument.block}"
+        return f"create_block_mask(lambda b, h, i, j: {entry}, {sizes})"
 
     def value(self, argument: Any) -> str:
         """What is not an array, as text: a scalar, or a tuple that may hold arrays."""

@@ -39,6 +39,7 @@ FUNCTIONS = (
     "paged",
     "linear-attention",
     "quantised",
+    "block-mask",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 NUMBERS = count(1)

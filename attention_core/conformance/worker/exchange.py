@@ -165,6 +165,19 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class FlexArgument:
+    """An argument of FlexAttention, made of a table (B or 1, H or 1, n_q, n_kv) in which (b, h, i, j) is looked up.
+
+    `kind`: "mask_mod", whether a pair is allowed; "score_mod", what is added to its score; "block_mask", the BlockMask
+    that torch's create_block_mask makes of such a mask_mod in blocks of `block` queries and keys.
+    """
+
+    kind: str
+    table: Array
+    block: tuple[int, int] = (128, 128)
+
+
+@dataclass(frozen=True)
 class Request:
     """One call that is made once, or differentiated.
 

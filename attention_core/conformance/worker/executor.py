@@ -44,7 +44,17 @@ from attention_core.conformance.worker.built import (
     takes_a_module,
     with_stand_in,
 )
-from attention_core.conformance.worker.exchange import PARAMETER, Array, Failure, Request, Response, Settings, Value
+from attention_core.conformance.worker.exchange import (
+    PARAMETER,
+    Array,
+    Failure,
+    FlexArgument,
+    Request,
+    Response,
+    Settings,
+    Value,
+)
+from attention_core.conformance.worker.flex_arguments import build_flex_argument
 from attention_core.conformance.worker.process_state import ProcessState, seed_generators
 from attention_core.declaration.implementation import TargetError, summarize_error
 from attention_core.worker.processes import COMPILERS
@@ -254,6 +264,8 @@ class Executor:
     def _build(self, argument: Any) -> Any:
         if isinstance(argument, tuple):
             return tuple(self._build(one) for one in argument)
+        if isinstance(argument, FlexArgument):
+            return build_flex_argument(argument, self.library.build(argument.table))
         return self.library.build(argument) if isinstance(argument, Array) else argument
 
     def _build_arguments(self, request: Request) -> dict[str, Any]:

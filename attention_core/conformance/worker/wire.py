@@ -13,10 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.worker.exchange import Array, Failure, NDArray, Request, Response, Settings, Value
+from attention_core.conformance.worker.exchange import (
+    Array,
+    Failure,
+    FlexArgument,
+    NDArray,
+    Request,
+    Response,
+    Settings,
+    Value,
+)
 from attention_core.worker.frames import FrameError, frame, receive_frame, send_frame
 
-_TYPES: dict[str, Any] = {t.__name__: t for t in (Array, Failure, Request, Response, Settings, Value)}
+_TYPES: dict[str, Any] = {t.__name__: t for t in (Array, Failure, FlexArgument, Request, Response, Settings, Value)}
 _FIELDS = {
     kind: tuple((f.name, f.default if f.default_factory is MISSING else f.default_factory()) for f in fields(kind))
     for kind in _TYPES.values()

@@ -44,6 +44,16 @@ def require_sides(name: str, sizes: dict[str, int], given: dict[str, Any], want:
     np.testing.assert_allclose([left.item(), right.item()], want, rtol=1e-13)
 
 
+@pytest.mark.parametrize("factors", [(1, 0), (0, 1), (1, 1)])
+def test_the_keys_of_a_block_share_the_factor_of_their_map(factors: tuple[int, int]) -> None:
+    case, row, first = a_row(), 2, 3
+    whole = scores_and_values(case, row)
+    given = {"s": whole["s"][:first], "v": whole["v"][:first], "r": whole["s"][first:], "x": whole["v"][first:]}
+    pairs = oracle.block_pairs([[bool(f) for f in factors]], N, N, (N, first))
+    out = oracle.attention(case.query, case.key, case.value, pairs, scale=case.factor).out[0, 0, row, 0]
+    require_sides("block-map", {"n": first, "m": N - first}, given | dict(zip("fg", factors, strict=True)), float(out))
+
+
 def test_a_window_leaves_out_the_keys_beyond_its_sides() -> None:
     case, row = a_row(), 2
     whole, others = scores_and_values(case, row), np.array([j for j in range(N) if j != row])

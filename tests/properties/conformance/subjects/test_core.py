@@ -22,6 +22,7 @@ from attention_core.declaration.sizes import ATTENTION
 from attention_core.faults import (
     batch_invariance,
     bias,
+    block_mask,
     kv_cache,
     linear_attention,
     merge,
@@ -58,6 +59,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "paged": {"dtypes": ("float32",)},
     "linear-attention": {"dtypes": ("float32",)},
     "quantised": {"dtypes": ("float32",)},
+    "block-mask": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
@@ -70,6 +72,7 @@ RIGHT: dict[str, Any] = {
     "merge": merge.correct, "varlen": varlen.a_loop_over_texts,
     "paged": paged.gathered_and_masked, "linear-attention": linear_attention.build("gla"),
     "quantised": quantised.build(),
+    "block-mask": block_mask.build(),
 }  # fmt: skip
 
 
@@ -99,7 +102,11 @@ def refuse_scales(query: Any, key: Any, value: Any, k_scale: Any) -> Any:
     raise ValueError("not today")
 
 
-SERVED = {"varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales}
+def refuse_maps(query: Any, key: Any, value: Any, block_mask: Any, block_size: Any) -> Any:
+    raise ValueError("not today")
+
+
+SERVED = {"varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales, "block-mask": refuse_maps}
 NEVER: list[tuple[str, Any]] = [
     *(
         (name, refuses_everything if name in ATTENTION else SERVED.get(name, refuse))

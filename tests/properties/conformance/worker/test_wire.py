@@ -22,7 +22,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from attention_core.conformance.worker import wire
-from attention_core.conformance.worker.exchange import STORAGE, Array, Failure, Request, Response, Value, c_strides
+from attention_core.conformance.worker.exchange import (
+    STORAGE,
+    Array,
+    Failure,
+    FlexArgument,
+    Request,
+    Response,
+    Value,
+    c_strides,
+)
 from attention_core.worker import frames
 
 HEAD = 16
@@ -53,10 +62,11 @@ def values(draw: Any) -> Value:
     return Value(draw(st.sampled_from(["float32", "bool", "torch.complex64"])), numbers.shape, numbers)
 
 
+flexible = st.builds(FlexArgument, st.sampled_from(["mask_mod", "score_mod"]), arrays(), st.just((2, 3)))
 requests = st.builds(
     Request,
     args=st.lists(arrays() | plain, max_size=3).map(tuple),
-    kwargs=st.dictionaries(names, arrays() | plain, max_size=2),
+    kwargs=st.dictionaries(names, arrays() | flexible | plain, max_size=2),
     method=st.none() | st.text(max_size=4),
     instance=st.none() | st.tuples(st.integers(0, 9), st.tuples(plain)),
     wrt=st.lists(names, max_size=3).map(tuple),
