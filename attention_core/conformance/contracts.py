@@ -30,6 +30,7 @@ from attention_core.conformance.laws import (
     block_mask,
     handing_out,
     kv_cache,
+    latent_attention,
     laws_of,
     linear_attention,
     mask_builder,
@@ -54,6 +55,7 @@ from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.block_subject import BlockSubject
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
+from attention_core.conformance.subjects.latent_subject import LatentSubject
 from attention_core.conformance.subjects.law import Law, with_comparisons, with_roles
 from attention_core.conformance.subjects.linear_subject import LinearAttention
 from attention_core.conformance.subjects.merge_subject import Merger
@@ -273,6 +275,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, linear_attention, LinearAttention),
     partial(parameter_contract, quantised, QuantisedSubject),
     partial(parameter_contract, block_mask, BlockSubject),
+    partial(parameter_contract, latent_attention, LatentSubject),
     batch_invariant_contract,
 )
 

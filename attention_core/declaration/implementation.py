@@ -63,7 +63,7 @@ DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 USUAL: Mapping[str, Mapping[str, str]] = {
     **{contract: {"causal": "bottom_right", "masked_nan": "ignored"} for contract in ("varlen", "paged")},
-    "quantised": {"causal": "bottom_right"},
+    **{contract: {"causal": "bottom_right"} for contract in ("quantised", "mla")},
 }
 """Defaults that differ by contract: where texts are served, queries are the last tokens, and a text is its own."""
 

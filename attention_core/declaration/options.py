@@ -118,6 +118,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "paged": _ALWAYS | _SERVED - {"gradients"},
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
     "linear-attention": _ALWAYS | {"layout", "accumulate", "scale"},
+    "mla": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale"},
     "quantised": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale"},
     "block-mask": _ALWAYS
     | {"layout", "causal", "always_causal", "mask_true", "masks", "dead_rows", "masked_nan", "accumulate", "merges"}
@@ -133,7 +134,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse",),
     "paged": ("query", "pages", "lse"), "linear-attention": ("kind", "state"),
-    "quantised": ("stored", "scales", "block"),
+    "quantised": ("stored", "scales", "block"), "mla": ("w_uk", "w_uv"),
     "block-mask": ("block", "q_block", "k_block", "map"), "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
@@ -150,6 +151,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "state": ("kv", "vk"), "stored": ("int8", "float8_e4m3fn", "float8_e5m2"),
     "scales": ("tensor", "head", "sequence", "token", "block"),
     "map": ("bhqk", "bqk", "hqk", "qk", "flex"),
+    "w_uk": ("hdr", "hrd", "rhd"), "w_uv": ("hdr", "hrd", "rhd"),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

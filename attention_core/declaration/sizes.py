@@ -24,6 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "paged": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "page"),
     "varlen": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "linear-attention": ("B", "H", "n", "d", "d_v"),
+    "mla": ("B", "n_q", "n_kv", "H", "r", "d", "d_rope", "d_v"),
     "quantised": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "block-mask": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "q_block", "k_block"),
     "batch-invariant": OF_ATTENTION,

@@ -17,6 +17,7 @@ from attention_core.faults import (
     heads_and_batch,
     known,
     kv_cache,
+    latent_attention,
     linear_attention,
     lse,
     mask_builder,
@@ -52,7 +53,7 @@ SUBJECTS = (
     state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
-    features, packed_features, linear_attention, quantised, block_mask,
+    features, packed_features, linear_attention, quantised, block_mask, latent_attention,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

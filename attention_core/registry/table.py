@@ -180,7 +180,7 @@ def other(
     record: dict[str, Any] = {"contract": contract, "parameters": parameters}
     if contract == "rotary":
         record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
-    if contract in ("kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask"):
+    if contract in ("kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask", "mla"):
         record["accumulate"] = "float32"
     return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
 
@@ -276,6 +276,15 @@ OTHER_CONTRACTS = (
         "kernels.block_map:block_map_attention",
         "the keys of the blocks that a map allows, gathered for each row of blocks",
         "block-mask",
+    ),
+    other(
+        "mla_materialised",
+        "kernels.latent:materialised_latent_attention",
+        "latent attention with every head's keys and values in full",
+        "mla",
+    ),
+    other(
+        "mla_absorbed", "kernels.latent:absorbed_latent_attention", "latent attention on the latents themselves", "mla"
     ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(

@@ -114,7 +114,7 @@ def forward_bound(
         dead_rows: that of the truth; without it "uniform" is recognised where some mean is not 0.
         merges: "lse" if parts of the keys are added times exp(lse - total), which nothing divides by its sum.
         softcap: that of the truth. computed_bias: whether the kernel computes the bias itself, as ALiBi's.
-        stored: what reading keys and values as stored numbers times scales adds; None where they come as they are.
+        stored: what it adds that keys and values are stored numbers times scales, or come from a latent; else None.
     Returns: Bounds with out, lse, exact, finite. Where a score's error passes 1 the hull of the values
         bounds the output.
     Raises: ValueError for an unknown accumulate.

@@ -174,13 +174,16 @@ class Cap:
 
 @dataclass(frozen=True)
 class Stored:
-    """What it adds that a kernel reads keys and values as stored numbers times scales (derivations/quantised.md).
+    """What it adds that keys and values are stored numbers times scales, or come from a latent.
+
+    Source: derivations/quantised.md (stored-terms); derivations/latent.md (absorbed-key).
 
     Args:
         key_size, value_size: what the relative errors are of, entry by entry, like key and value.
         score: relative error of a product of a query and a key, beside those of the dot product (stored-terms).
         mean: relative error of a value, beside those of the weighted mean (stored-terms).
         lost: what underflow may take from an output, (*batch, H_kv, 1, d_v).
+        score_lost: what underflow may take from a score, (*batch, H_kv, 1, n_kv).
     """
 
     key_size: Array
@@ -188,6 +191,7 @@ class Stored:
     score: float
     mean: float
     lost: Array
+    score_lost: Array | float = 0.0
 
 
 class Rows:
@@ -289,6 +293,8 @@ class Rows:
         self.finite &= ~self.bad
         delta = size
         delta *= self.scale * c_dot
+        if self.stored is not None:
+            delta += self.stored.score_lost
         if self.cap is not None:
             delta = self.hide(self.cap.error(delta + c_raw * self.cap.raw))
         part = np.abs(s)

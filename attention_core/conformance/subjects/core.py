@@ -48,6 +48,10 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         {"B": 2, "H_kv": 4, "group": 1, "q_block": 4, "k_block": 4, "n_q": 16, "n_kv": 16, "d": 8, "d_v": 8},
         {"B": 3, "H_kv": 3, "group": 1, "q_block": 3, "k_block": 3, "n_q": 7, "n_kv": 7, "d": 7, "d_v": 7},
     ),
+    "mla": (
+        {"B": 2, "H": 4, "n_q": 8, "n_kv": 16, "r": 16, "d": 8, "d_rope": 8, "d_v": 8},
+        {"B": 3, "H": 3, "n_q": 5, "n_kv": 7, "r": 9, "d": 7, "d_rope": 3, "d_v": 5},
+    ),
     "merge": ({"parts": 2, "B": 2, "H": 4, "n": 8, "d": 8}, {"parts": 3, "B": 3, "H": 3, "n": 5, "d": 7}),
 }
 """Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
@@ -160,6 +164,10 @@ def _attend_to_numbers(subject: Any, case: ParameterCase) -> None:
     subject.attend(case, subject.operands(case))
 
 
+def _attend_to_latents(subject: Any, case: ParameterCase) -> None:
+    subject.attend(case, subject.inputs(case))
+
+
 def _pack(subject: Any, case: ParameterCase) -> None:
     case = subject.adapt_case(case)
     subject.attend(case, subject.pack(case), subject.setting(case))
@@ -176,4 +184,5 @@ PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "merge": _merge, "varlen": _pack, "paged": _pack, "linear-attention": _recur,
     "quantised": _attend_to_numbers,
     "block-mask": _attend_in_blocks,
+    "mla": _attend_to_latents,
 }  # fmt: skip

@@ -40,6 +40,7 @@ FUNCTIONS = (
     "linear-attention",
     "quantised",
     "block-mask",
+    "mla",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 NUMBERS = count(1)

@@ -132,11 +132,11 @@ def test_bad_accumulate_is_refused() -> None:
 
 def test_every_formula_named_in_the_code_is_derived() -> None:
     root = Path(__file__).resolve().parents[4]
-    documents = ("error_budget", "merged_parts", "features", "quantised")
+    documents = ("error_budget", "merged_parts", "features", "quantised", "latent")
     document = "".join((root / "derivations" / f"{name}.md").read_text() for name in documents)
     derived = set(re.findall(r"\\tag\{([\w-]+)\}|\(([a-zA-Z][\w-]*)\)", document))
     names = set()
-    for module in ("budget", "error_rows", "error_backward", "merge_bound", "quantised_bound"):
+    for module in ("budget", "error_rows", "error_backward", "merge_bound", "quantised_bound", "latent_bound"):
         code = (root / "attention_core" / "conformance" / "budgets" / f"{module}.py").read_text()
         for comment in re.findall(r'#.*|""".*', code):
             names |= set(re.findall(r"\(([a-zA-Z][\w-]*)\)", comment))

@@ -24,6 +24,7 @@ from attention_core.faults import (
     bias,
     block_mask,
     kv_cache,
+    latent_attention,
     linear_attention,
     merge,
     multi_head,
@@ -60,6 +61,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "linear-attention": {"dtypes": ("float32",)},
     "quantised": {"dtypes": ("float32",)},
     "block-mask": {"dtypes": ("float32",)},
+    "mla": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
@@ -73,6 +75,7 @@ RIGHT: dict[str, Any] = {
     "paged": paged.gathered_and_masked, "linear-attention": linear_attention.build("gla"),
     "quantised": quantised.build(),
     "block-mask": block_mask.build(),
+    "mla": latent_attention.build(),
 }  # fmt: skip
 
 
@@ -106,7 +109,14 @@ def refuse_maps(query: Any, key: Any, value: Any, block_mask: Any, block_size: A
     raise ValueError("not today")
 
 
-SERVED = {"varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales, "block-mask": refuse_maps}
+def refuse_latents(q_nope: Any, q_rope: Any, c_kv: Any, k_rope: Any) -> Any:
+    raise ValueError("not today")
+
+
+SERVED = {
+    "varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales, "block-mask": refuse_maps,
+    "mla": refuse_latents,
+}  # fmt: skip
 NEVER: list[tuple[str, Any]] = [
     *(
         (name, refuses_everything if name in ATTENTION else SERVED.get(name, refuse))
