@@ -84,17 +84,17 @@ def changes_since(revision: str, folder: Path) -> Changes:
     return Changes(own, frozenset(path for path in paths if path.is_relative_to(own)), revision)
 
 
-def ask_git(folder: Path, *words: str) -> str:
-    """What git answers. Raises: TargetError."""
+def ask_git(folder: Path, *words: str, option: str = "--changed-since") -> str:
+    """What git answers; `option` begins what is said where it refuses. Raises: TargetError."""
     try:
         found = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise TargetError("--changed-since needs git, which is not installed") from None
+        raise TargetError(f"{option} needs git, which is not installed") from None
     if found.returncode:
         words_of_git = (
             found.stderr.strip().splitlines() or [f"it has no revision {words[-1].removesuffix('^{commit}')}"]
         )[0]
-        raise TargetError(f"--changed-since: git says of {folder}: {words_of_git}")
+        raise TargetError(f"{option}: git says of {folder}: {words_of_git}")
     return found.stdout
 
 

@@ -14,6 +14,10 @@ Rooms, in the order of the data:
   (`timing.statistics`), the machine and its limit (`timing.machine`, `timing.roofline`).
 * `report`: `report.results` as plain JSON, `report.growth` with n, and what is printed, drawn or written from them.
 
+* `revisions`: the kernels of two revisions of the user's repository. `revisions.checkout` gives both as folders,
+  `revisions.pair` runs them in turns, `revisions.rounds` says what rounds of that mean, `revisions.compare` holds it
+  together; `worker.pair_entry` and `worker.turns` are the other end.
+
 `run` holds these together, and goes on with what `files` wrote. `cli` is `attention-core bench` and says how it ends;
 `cli_validation` checks its options. `tune` writes the table of choices; `selftest` puts a kernel beside itself and
 publishes the false-alarm rate.

@@ -84,7 +84,10 @@ def declare_in_hint(name: str, hint: str) -> str:
 
 STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
 measured as asked, such as a named kernel that cannot be timed, or if a known failure no longer fails;
-else 0."""
+else 0.
+
+With --base: 1 if a kernel is slower than at that revision by more than --gate; else 2 if one could not be
+judged, as it is wrong or cannot be timed in one of them or its interval crosses the gate; else 0."""
 DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 
 
@@ -120,7 +123,12 @@ class Finite(click.FloatRange):
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the inputs.")
 @click.option("--timeout", type=Finite(0.1), default=120.0, show_default=True, help="Seconds for one call.")
-@click.option("--gate", type=Finite(1.0), help="Fail if a kernel is slower than the baseline by this factor.")
+@click.option("--gate", type=Finite(1.0), help="Fail if a kernel is slower than the baseline by this factor.  "
+              "[with --base, than at that revision: 1.02]")  # fmt: skip
+@click.option("--base", "base", metavar="REV",
+              help="Compare each KERNEL of this repository with itself at this revision of git.")  # fmt: skip
+@click.option("--head", "head", metavar="REV", help="The revision to compare with --base.  [default: the working tree]")
+@click.option("--build", "build", metavar="COMMAND", help="With --base: what to run in each checkout first.")
 @click.option("--known-failures", "known_path", type=click.Path(dir_okay=False),
               help="TOML list of known failures (strict), as for `verify`.")  # fmt: skip
 @click.option("--self-test", type=click.IntRange(1), metavar="TRIALS",
@@ -134,6 +142,8 @@ class Finite(click.FloatRange):
 @click.option("--plot", "plot_path", type=click.Path(dir_okay=False), metavar="FILE.svg",
               help="Write pictures FILE-growth.svg, ... (also .png, .pdf).")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write tables and pictures as one page.")
+@click.option("--markdown", "markdown_path", type=click.Path(dir_okay=False),
+              help="Write the tables as Markdown; with --base, as the comment of a pull request.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 def bench(**options: Any) -> None:
     """Time correct attention kernels side by side.
@@ -168,6 +178,8 @@ def run(options: dict[str, Any]) -> int:
     if options["tune"]:
         return tune(options)
     options = options | {"dtypes": options["dtypes"] or ("float32",)}
+    if options["base"] is not None:
+        return compare_with_base(options)
     settings = Settings(
         baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
         seed=options["seed"], timeout=options["timeout"],
@@ -262,6 +274,37 @@ def write_files(results: Results, options: dict[str, Any]) -> None:
         from attention_core.bench.report.render_html import to_html
 
         write_text(Path(options["html_path"]), to_html(results))
+    if options["markdown_path"]:
+        from attention_core.bench.report.render_markdown import to_markdown
+
+        write_text(Path(options["markdown_path"]), to_markdown(results))
+
+
+def compare_with_base(options: dict[str, Any]) -> int:
+    """Each kernel of this repository at two revisions; the exit status. Raises: TargetError."""
+    from attention_core.bench import cli_validation
+    from attention_core.bench.files import write_text
+    from attention_core.bench.report.render_text import Telling
+    from attention_core.bench.revisions.comment import print_comparison, to_markdown
+    from attention_core.bench.revisions.compare import Request, compare_revisions
+    from attention_core.bench.revisions.rounds import LIMIT
+
+    cells = cli_validation.cells_of(options)
+    cli_validation.check_device(options["device"])
+    cli_validation.check_threads(options["threads"])
+    request = Request(
+        options["base"], options["head"], options["build"], options["gate"] or LIMIT, options["seconds"],
+        options["threads"], options["device"], options["timeout"],
+    )  # fmt: skip
+    warn_of_others()
+    with interruptible(), Telling(options["quiet"]) as show:
+        found = compare_revisions(list(dict.fromkeys(options["kernels"])), cells, request, show)
+    print_comparison(make_console(), found)
+    if options["json_path"]:
+        write_text(Path(options["json_path"]), found.to_json())
+    if options["markdown_path"]:
+        write_text(Path(options["markdown_path"]), to_markdown(found))
+    return found.exit_status
 
 
 def self_test(cells: list[Workload], settings: Settings, options: dict[str, Any]) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 TUNED = ("dtypes", "device", "quiet")
 """What --tune goes by, beside itself."""
-NOT_SELF_TESTED = ("kernels", "gate", "json_path", "resume", "plot_path", "html_path", "known_path")
+NOT_SELF_TESTED = ("kernels", "gate", "json_path", "resume", "plot_path", "html_path", "markdown_path", "known_path")
 """What --self-test does not go by."""
+NOT_COMPARED = ("baseline", "known_path", "resume", "plot_path", "html_path", "tune", "self_test")
+"""What --base does not go by."""
+WITH_BASE = ("head", "build")
+"""What nothing but --base goes by."""
 CROWDED = 4
 """Threads a core at most."""
 
@@ -109,6 +113,7 @@ def check_together(context: click.Context) -> None:
     source = click.core.ParameterSource.DEFAULT
     given = {str(p.name): p for p in context.command.params if context.get_parameter_source(str(p.name)) != source}
     spelled = {name: p.opts[0] if isinstance(p, click.Option) else "KERNEL" for name, p in given.items()}
+    check_base(given, spelled, context.params.get("gate"))
     if "tune" in given:
         extra = [spelled[name] for name in given if name not in ("tune", *TUNED)]
         if extra:
@@ -119,6 +124,24 @@ def check_together(context: click.Context) -> None:
             raise TargetError(f"--self-test does not go with {', '.join(extra)}: it compares --baseline with itself")
 
 
+def check_base(given: Mapping[str, Any], spelled: Mapping[str, str], gate: float | None) -> None:
+    """Refuse what does not go with --base, or without it. Raises: TargetError."""
+    from attention_core.declaration.implementation import TargetError
+
+    if "base" not in given:
+        lonely = [spelled[name] for name in WITH_BASE if name in given]
+        if lonely:
+            raise TargetError(f"{lonely[0]} needs --base REV, the revision to compare with")
+        return
+    extra = [spelled[name] for name in given if name in NOT_COMPARED]
+    if extra:
+        raise TargetError(f"--base does not go with {', '.join(extra)}: it compares each KERNEL with itself")
+    if gate == 1:
+        raise TargetError("--gate 1 with --base: write a factor above 1, since equal times lie on both sides of it")
+    if "kernels" not in given:
+        raise TargetError("--base needs a KERNEL of this repository, as in mine.py:attention")
+
+
 def check_files(options: dict[str, Any]) -> None:
     """Refuse at the door what could not be written after a long run. Raises: TargetError."""
     from attention_core.bench.files import check_writable
@@ -126,7 +149,7 @@ def check_files(options: dict[str, Any]) -> None:
     from attention_core.declaration.implementation import TargetError
 
     named: list[tuple[str, str]] = [
-        (f"--{n}", options[f"{n}_path"]) for n in ("json", "html") if options[f"{n}_path"] is not None
+        (f"--{n}", options[f"{n}_path"]) for n in ("json", "html", "markdown") if options[f"{n}_path"] is not None
     ]
     if options["resume"] and options["json_path"] is None:
         raise TargetError("--resume needs --json FILE, the file to continue")

@@ -161,7 +161,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "workloads",
         "targets timing",
         "worker report tune",
-        "verdicts",
+        "verdicts revisions",
         "run",
         "selftest cli_validation",
         f"{DOOR} cli",

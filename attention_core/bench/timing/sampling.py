@@ -40,13 +40,15 @@ class StoppingRule:
     """When to stop.
 
     Args: seconds, the budget of all functions together; least, most blocks; width, half the width of every ratio's 95 %
-        interval at which it is narrow enough (a rule on the width alone, so that stopping does not favour an answer).
+        interval at which it is narrow enough (a rule on the width alone, so that stopping does not favour an answer);
+        floor, blocks that are measured whatever the budget.
     """
 
     seconds: float = 10.0
     least: int = 20
     most: int = 400
     width: float = 0.005
+    floor: int = LEAST
 
 
 @dataclass
@@ -150,7 +152,7 @@ def sample(
         for name, pair in times.items():
             taken[name].append(pair)
             spent += sum(pair) * found.inner[name]
-        if not running or (block + 1 >= LEAST and spent > plan.seconds):
+        if not running or (block + 1 >= plan.floor and spent > plan.seconds):
             break
         if block + 1 >= check:
             check = math.ceil(1.25 * check)

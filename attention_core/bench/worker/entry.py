@@ -18,12 +18,14 @@ from attention_core.bench.targets import NoTensor
 from attention_core.bench.timing.roofline import measure_limits
 from attention_core.bench.worker.measure import measure
 from attention_core.bench.worker.probe import check_loads, probe
+from attention_core.bench.worker.turns import take_turns
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 from attention_core.worker.child import end_with_the_starting_thread, inherited_pipes, limit_memory
 from attention_core.worker.frames import FrameError, Tell, receive, send
 
 JOBS: dict[str, Callable[[dict[str, Any], Tell], None]] = {
     "probe": probe, "measure": measure, "limits": measure_limits, "load": check_loads,
+    "turns": take_turns,
 }  # fmt: skip
 
 

@@ -107,7 +107,8 @@ class Checked:
 class Measurement:
     """The steps of one job: every kernel judged, timed side by side, and looked at again.
 
-    Args: job, as `run.measure` writes it; tell, sends a message.
+    Args: job, as `run.measure` writes it; it may hold checksums of what a kernel `gave` that was judged before, on the
+        same inputs; tell, sends a message.
     """
 
     def __init__(self, job: dict[str, Any], tell: Tell) -> None:
@@ -140,16 +141,16 @@ class Measurement:
                     restore(self.inputs)
                     self.fails(column, CHANGES, "refuted")
                     continue
-                errors = judge.judge(results, named.implementation)
+                gave = checksums(map(without_minus_zeros, results.values()))
+                errors = {} if gave == self.job.get("gave") else judge.judge(results, named.implementation)
             except (CannotRun, TargetError, Unavailable, NoTensor) as error:
                 self.fails(column, str(error))
                 continue
             except BaseException as error:  # also SystemExit: it is the kernel's, and the others go on
                 self.fails(column, f"raised {summarize_error(error)}")
                 continue
-            self.tell({"event": "checked", "kernel": column, "errors": errors})
+            self.tell({"event": "checked", "kernel": column, "errors": errors, "gave": gave})
             if not any(found["refuted"] for found in errors.values()):
-                gave = checksums(map(without_minus_zeros, results.values()))
                 self.checked[column] = Checked(call, named.implementation, before, gave)
         judge.forget()
 
