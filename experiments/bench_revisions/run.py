@@ -1,7 +1,7 @@
 """How often `attention-core bench --base REV` errs: equal revisions called different, a slow-down of 5 % not found.
 
-`python experiments/bench_revisions/run.py` compares revisions of a small repository on this machine, in turn two that do
-the same and two of which the head does 5 % more; --log keeps what is done, and a run goes on. --simulated needs no
+`python experiments/bench_revisions/run.py` compares revisions of a small repository on this machine, in turn two that
+do the same and two of which the head does 5 % more; --log keeps what is done, and a run goes on. --simulated needs no
 quiet machine: processes have speeds of their own there.
 """
 

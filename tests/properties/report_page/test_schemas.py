@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from attention_core.audit.results import Audit, Fate
 from attention_core.bench.report.results import Results
+from attention_core.bench.revisions.outcomes import Comparison, Outcome, Revision
 from attention_core.cli import main
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.report.law_result import Counterexample, LawResult
@@ -31,6 +32,7 @@ REPORT = Report(
 REPORT.under_found = Report("f")
 STEPS = "Let $x \\in \\mathbb{R}$.\n\n$$ x + x = 2 x $$\n\n$$ x = 2 x $$\n\n$$ x = \\oops $$\n"
 AUDIT = Audit("m:f", ("tests",), fates=[Fate("a", "", "masking", status="survived")])
+LOST = Outcome("f.py:f", "n=8", message="it is wrong")
 LISTS = ("laws", "kernels", "contracts")
 WRITTEN = [
     ("verify", json.loads(to_json([REPORT]))),
@@ -38,6 +40,7 @@ WRITTEN = [
     ("verify", json.loads(shard_to_json(read_shard("1/2", ["f", "g"]), [REPORT]))),
     ("derive", {"schema_version": 1, "documents": [json.loads(json.dumps(check_document(STEPS).as_dict()))]}),
     ("bench", json.loads(Results({}, {}, {}).to_json())),
+    ("revisions", json.loads(Comparison(Revision("a", "b"), Revision("c", "d"), 1.02, outcomes=[LOST]).to_json())),
     ("audit", json.loads(AUDIT.to_json())),
     ("audit", json.loads(Audit("m:f", ("tests",), problem="why").to_json())),
     ("grade", json.loads(grades_to_json([Grade("a.py", "t", "accepted")]))),
