@@ -21,6 +21,8 @@ TINY, ONE = 5e-324, 1.0
 """Their product is 0 where the processor flushes subnormal numbers (which no comparison of numbers shows there)."""
 KERNELS = ("flash", "math", "mem_efficient")
 """torch's kernels of attention that can be switched off."""
+WRITTEN_BY_TORCH = ("TORCHINDUCTOR_CACHE_DIR",)
+"""Variables that torch sets by itself whenever it compiles, as FlexAttention does for each new mask_mod."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,12 @@ def _device(torch: Any, device: Any) -> None:
     torch.set_default_device(None if device.type == "cpu" else device)
 
 
+def _read_environment(os: Any) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in WRITTEN_BY_TORCH}
+
+
 def _environment(os: Any, values: Mapping[str, str]) -> None:
-    for name in [name for name in os.environ if name not in values]:
+    for name in _read_environment(os).keys() - values.keys():
         del os.environ[name]
     os.environ.update(values)
 
@@ -86,7 +92,7 @@ STEADY: tuple[Setting, ...] = (
 )  # fmt: skip
 """What no call changes, be it the first one."""
 LOADED: tuple[Setting, ...] = (
-    Setting("the environment", "os", "dict(os.environ)", lambda o: dict(o.environ), _environment),
+    Setting("the environment", "os", "dict(os.environ)", _read_environment, _environment),
     Setting("the filters of warnings", "warnings", "list(warnings.filters)", lambda w: list(w.filters), _filters),
     Setting("NumPy's print options", "numpy", "np.get_printoptions()",
             lambda n: n.get_printoptions(), lambda n, v: n.set_printoptions(**v)),

@@ -84,6 +84,19 @@ def test_what_loads_draws_or_restores_is_right(fault: Callable[[], Any]) -> None
     held(LAW, fault())
 
 
+def test_what_torch_writes_down_as_it_compiles_is_not_the_targets_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FlexAttention compiles for every new mask_mod, and torch's compiler sets this variable each time."""
+    right, name = faults.build(), "TORCHINDUCTOR_CACHE_DIR"
+    monkeypatch.delenv(name, raising=False)
+
+    def compiling(query: Any, key: Any, value: Any) -> Any:
+        os.environ[name] = "cache"
+        return right(query, key, value)
+
+    held(LAW, compiling)
+    assert os.environ[name] == "cache"  # torch counts on it
+
+
 def test_the_law_names_a_fault_that_it_refutes() -> None:
     assert {law.fault for law in LAWS} == {"seeds_the_global_generator"}
     assert {law.contract for law in LAWS} == set(built_in())
