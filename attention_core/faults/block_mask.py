@@ -249,6 +249,17 @@ def other_blocks_weigh_little() -> Attend:
     return attend
 
 
+def maximum_not_subtracted() -> Attend:
+    """Exponentials of the scores themselves, over their sum."""
+
+    def plain(scores: Tensor, pairs: Tensor, v: Tensor) -> Tensor:
+        weights = scores.exp() * pairs
+        total = weights.sum(-1, keepdim=True)
+        return weights / torch.where(total == 0, 1.0, total) @ v
+
+    return build(weigh=plain)
+
+
 # --- rows, causality, scale ------------------------------------------------------------
 
 
@@ -369,7 +380,8 @@ FAULTY = (
     map_ignored, map_transposed, map_of_the_first_head, map_of_the_first_sequence, map_of_the_next_head,
     map_of_the_key_head, map_one_block_late, map_inverted, map_read_in_order, first_map_kept, written_into_the_map,
     short_last_block_dropped, padded_keys_weigh, last_block_one_key_short, sides_of_blocks_swapped,
-    sixteen_blocks_at_most, last_block_left_out, other_blocks_weigh_little, dead_rows_are_means, dead_rows_are_nan,
+    sixteen_blocks_at_most, last_block_left_out, other_blocks_weigh_little, maximum_not_subtracted,
+    dead_rows_are_means, dead_rows_are_nan,
     dead_rows_keep_the_row_before, causality_ignored, causal_by_blocks, given_scale_ignored,
     scale_of_zero_taken_for_none, backward_ignores_the_map, whole_blocks_of_a_mask_mod, score_mod_before_the_scale,
 )  # fmt: skip

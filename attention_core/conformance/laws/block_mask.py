@@ -26,6 +26,8 @@ HUGE = {"float16": 1e3}
 """A number far from all others whose products stay finite: 1e30, and less in float16."""
 SHORT = ("short last block of keys dropped", "map ignored", "map one block late")
 """Null models of calls whose lengths no block divides."""
+FAR = {"float64": 1000.0}
+"""What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
 NOISE = 1e-9
 """What rounding alone moves a float64 output by, generously: a null model below it is none of the case."""
 
@@ -231,6 +233,18 @@ def many_blocks_are_attended_whole(subject: BlockSubject, case: ParameterCase) -
     check(subject, case, call, what, law, about=["first block left out", "last block left out"])
 
 
+def large_scores_of_attended_blocks_stay_numbers(subject: BlockSubject, case: ParameterCase) -> None:
+    """Scores of several hundred neither overflow nor vanish, whichever block holds a row's largest one.
+
+    Formula: |o - t| <= E_o for scores far above log of the largest number, of either sign
+    Source: derivations/online_softmax.md; exp(s) without the row's maximum
+    Fault: maximum_not_subtracted
+    """
+    call = subject.draw(case)
+    query = round_to(call.query * FAR.get(case.dtype, 100.0), case.dtype)
+    check(subject, case, call.with_(query=query), "out of large scores under a map")
+
+
 def keys_outside_the_blocks_do_not_matter(subject: BlockSubject, case: ParameterCase) -> None:
     """Huge numbers, and NaN where that is declared, in a block of keys that no query attends change nothing.
 
@@ -403,6 +417,7 @@ LAWS = (
     Law(causality_holds_within_blocks, **{**ROW, "space": CAUSAL}),
     Law(a_scale_that_is_given_counts_under_a_map, **ROW),
     Law(many_blocks_are_attended_whole, **{**ROW, "large": 6, "space": MANY}),
+    Law(large_scores_of_attended_blocks_stay_numbers, **ROW),
     Law(keys_outside_the_blocks_do_not_matter, **ROW),
     Law(another_map_of_the_same_shape_is_read_anew, **ROW),
     Law(arrays_are_read_by_their_strides, **{**ROW, "space": VIEWS}),
@@ -416,7 +431,8 @@ LAWS = (
 COMPARISONS = (
     "short_last_blocks_are_attended_whole", "rows_without_any_block_are_as_declared", "every_head_has_its_own_map",
     "causality_holds_within_blocks", "a_scale_that_is_given_counts_under_a_map", "many_blocks_are_attended_whole",
-    "keys_outside_the_blocks_do_not_matter", "another_map_of_the_same_shape_is_read_anew",
+    "large_scores_of_attended_blocks_stay_numbers", "keys_outside_the_blocks_do_not_matter",
+    "another_map_of_the_same_shape_is_read_anew",
     "arrays_are_read_by_their_strides", "a_mask_mod_holds_within_blocks", "a_score_mod_is_added_to_scaled_scores",
     "gradients_under_a_map_are_true",
 )  # fmt: skip

@@ -22,6 +22,7 @@ SEEN_BY = {  # what no law but these is sure to see
     "map_read_in_order": "arrays_are_read_by_their_strides",
     "sixteen_blocks_at_most": "many_blocks_are_attended_whole",
     "other_blocks_weigh_little": "keys_outside_the_blocks_do_not_matter",
+    "maximum_not_subtracted": "large_scores_of_attended_blocks_stay_numbers",
     "dead_rows_are_means": "rows_without_any_block_are_as_declared",
     "dead_rows_are_nan": "rows_without_any_block_are_as_declared",
     "dead_rows_keep_the_row_before": "rows_without_any_block_are_as_declared",
