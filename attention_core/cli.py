@@ -203,21 +203,58 @@ def _finish(console: Console, reports: list[Report], options: dict[str, Any], sh
 @click.option("-q", "--quiet", is_flag=True, help="Show only the verdicts.")
 @click.option("-v", "--verbose", is_flag=True, help="Show laws that do not apply and every counterexample, too.")
 def merge(paths: tuple[Path, ...], **options: Any) -> None:
-    """Join what `verify --json` wrote in several runs, such as the shards of one.
+    """Join what `verify --json` or `audit --json` wrote in several runs, such as the shards of one.
 
-    All shards of a run have to be there; reports come out in the order of its targets.
+    All shards of a run have to be there; reports come out in the order of its targets. Of audits, --html, --json and
+    --badge are written; of trials of experiments/power, --json.
     """
+    from attention_core.audit.merge import is_audit
     from attention_core.conformance.engine.verify import exit_status
     from attention_core.conformance.report.render_text import print_report
-    from attention_core.conformance.report.shards import merge_files
+    from attention_core.conformance.report.shards import is_trials, merge_files
 
     exit_on_target_error(lambda: check_outputs(options))
     console = make_console(stderr=options["json_path"] == STANDARD_OUTPUT)
+    if is_audit(paths[0]):
+        sys.exit(_merge_audits(console, paths, options))
+    if is_trials(paths[0]):
+        sys.exit(_merge_trials(console, paths, options))
     reports: list[Report] = exit_on_target_error(lambda: merge_files(paths))
     for report in reports:
         print_report(console, report, details=not options["quiet"], everything=options["verbose"])
     _finish(console, reports, options)
     sys.exit(exit_status(reports))
+
+
+def _merge_audits(console: Console, paths: tuple[Path, ...], options: dict[str, Any]) -> int:
+    """Show shards of an audit as one, and write it as the options say; the exit status."""
+    from attention_core.audit.cli import show
+    from attention_core.audit.merge import merge_audits
+
+    extra = [name for name in ("junit", "sarif") if options[f"{name}_path"]] + ["github"] * options["github"]
+    if extra:
+        _stop(f"--{extra[0]} is not written of audits: use --json, --html or --badge")
+    found = exit_on_target_error(lambda: merge_audits(paths))
+    show(console, found, options)
+    return int(found.exit_status)
+
+
+def _merge_trials(console: Console, paths: tuple[Path, ...], options: dict[str, Any]) -> int:
+    """Write shards of an experiment's trials as one file; the exit status."""
+    from attention_core.conformance.report.shards import merge_trials, trials_to_json
+
+    extra = [name for name in ("html", "junit", "sarif", "badge") if options[f"{name}_path"]]
+    if extra or options["github"]:
+        _stop(f"--{extra[0] if extra else 'github'} is not written of trials: use --json")
+    trials = exit_on_target_error(lambda: merge_trials(paths))
+    text = trials_to_json(trials)
+    if options["json_path"] == STANDARD_OUTPUT:
+        click.echo(text, nl=False)
+    elif options["json_path"]:
+        Path(options["json_path"]).write_text(text, encoding="utf-8")
+    refuted = sum(bool(trial.get("refuting")) for trial in trials)
+    console.print(f"{len(trials)} trials, {refuted} refuted", highlight=False)
+    return 0
 
 
 def _announce(console: Console, bar: progress, look: FirstLook) -> None:

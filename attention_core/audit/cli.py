@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from attention_core.audit.results import Audit
     from attention_core.audit.trial import Request
 
-EXIT_STATUS = """Exit status: 0 if the score reaches the floor, 1 if it does not, 2 if nothing could be judged."""
+EXIT_STATUS = """Exit status: 0 if the score reaches the floor, 1 if it does not, 2 if nothing could be judged.
+With --shard: 0 if its faults were judged."""
 """Of `audit`."""
 
 
@@ -37,6 +38,8 @@ EXIT_STATUS = """Exit status: 0 if the score reaches the floor, 1 if it does not
               "[default: 20 plus 5 times what it takes without one]")  # fmt: skip
 @click.option("--log", "log_path", type=click.Path(dir_okay=False),
               help="Keeps progress, so that an interrupted run continues.  [default: in the user's cache]")  # fmt: skip
+@click.option("--shard", "shard_text", metavar="I/N",
+              help="Take only every N-th fault from the I-th on; `merge` joins what --json wrote.")  # fmt: skip
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True),
               help="Write the result as JSON; - writes it to standard output, and nothing else there.")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the result as one HTML page.")
@@ -75,6 +78,7 @@ def audit(tests: tuple[str, ...], **options: Any) -> None:
 def request_of(tests: tuple[str, ...], options: dict[str, Any]) -> Request:
     """The request that the words make. Raises: TargetError."""
     from attention_core.audit.trial import Request
+    from attention_core.conformance.report.shards import read_shard
     from attention_core.declaration.implementation import TargetError
     from attention_core.declaration.options import HELP, check_applies, fields_from_text
     from attention_core.worker.target import split_target
@@ -96,6 +100,7 @@ def request_of(tests: tuple[str, ...], options: dict[str, Any]) -> Request:
     return Request(
         options["target"], own, fields, more, None if options["whole"] else options["count"], options["seed"],
         options["floor"], options["processes"] or os.cpu_count() or 1, options["timeout"], keeps=True, log_path=path,
+        shard=None if options["shard_text"] is None else read_shard(options["shard_text"], []),
     )  # fmt: skip
 
 

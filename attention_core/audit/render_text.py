@@ -23,12 +23,15 @@ def headline(audit: Audit) -> str:
     """
     if audit.problem:
         return f"{audit.target}: not judged: {audit.problem}"
+    part = "" if audit.shard is None else f"shard {audit.shard}: "
+    if audit.score is None and part:
+        return f"{part}no fault counts here; the run has {len(audit.shard.targets) if audit.shard else 0}"
     if audit.score is None:
         return f"{audit.target}: not judged: no fault of the catalogue shows in the target's place"
     low, high = (100 * end for end in audit.interval)
     killed, counted = len(audit.kills), len(audit.faults)
     return (
-        f"{' '.join(audit.tests)} sees {killed} of {counted} faults in the place of {audit.target} "
+        f"{part}{' '.join(audit.tests)} sees {killed} of {counted} faults in the place of {audit.target} "
         f"({100 * audit.score:.0f} %, 95 % interval {low:.0f} to {high:.0f} %)"
     )
 

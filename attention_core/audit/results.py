@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from attention_core.conformance.report.shards import Shard
+
 SCHEMA = 1
 KILLED = ("killed", "hung", "died")
 """Fates of faults that the suite would not let through."""
@@ -88,6 +90,7 @@ class Audit:
         seed, floor: of the run.
         whole: whether all faults of the contract were wanted.
         problem: why nothing could be judged, else "".
+        shard: which part of a run it is, with the names of all its faults; None for a whole run.
     """
 
     target: str
@@ -104,6 +107,7 @@ class Audit:
     whole: bool = False
     problem: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    shard: Shard | None = None
 
     @property
     def faults(self) -> list[Fate]:
@@ -140,7 +144,12 @@ class Audit:
 
     @property
     def exit_status(self) -> int:
-        """0 where the score reaches the floor, 1 where it does not, 2 where nothing could be judged."""
+        """0 where the score reaches the floor, 1 where it does not, 2 where nothing could be judged.
+
+        A shard has no score to be held to: it is 0 where it was judged.
+        """
+        if self.shard is not None:
+            return 2 if self.problem else 0
         return {"passes": 0, "survivors": 1, "not judged": 2}[self.verdict]
 
     @property
@@ -171,8 +180,14 @@ class Audit:
             "baseline": self.baseline, "too_strict": self.too_strict, "notes": self.notes,
             "subjects": [{"subject": name, "killed": k, "counted": n} for name, k, n in self.subjects()],
             "survivors": [fate.name for fate in self.survivors], "few": self.few,
-            "faults": [asdict(fate) for fate in self.fates], "versions": self.versions,
+            "faults": [asdict(fate) for fate in self.fates], "versions": self.versions, **self._shard(),
         }  # fmt: skip
+
+    def _shard(self) -> dict[str, Any]:
+        shard = self.shard
+        if shard is None:
+            return {}
+        return {"shard": {"index": shard.index, "of": shard.of, "targets": list(shard.targets)}}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Audit:

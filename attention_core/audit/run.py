@@ -19,6 +19,7 @@ from attention_core.audit.results import Audit, Fate
 from attention_core.audit.suite import SuiteRun, Suites, suite_environment
 from attention_core.audit.survivors import with_cases
 from attention_core.audit.trial import Request, Trial
+from attention_core.conformance.report.shards import Shard
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.faults.row import Row
 
@@ -46,7 +47,13 @@ def audit(request: Request, progress: Progress | None = None) -> Audit:
         opened.callback(judges.close)
         result, trial = prepare(Trial(request, judges, suites, request.plan(), 0.0), watched, seconds, tell)
         rows = likely_first(rows, Implementation(None, **trial.plan.fields()), result.claims)
-        result.fates = judge_faults(request, rows, trial, tell)
+        if request.shard is None:
+            result.fates = judge_faults(request, rows, trial.fate, trial.close, tell)
+        else:
+            result.shard = choose_shard(request, rows, trial, tell)
+            by_name, alone = {row.name: row for row in rows}, replace(request, count=None)
+            own = [by_name[name] for name in result.shard.choose()]
+            result.fates = judge_faults(alone, own, trial.fate, trial.close, tell)
         if request.cases:
             result.fates = with_cases(result.fates, trial, path, tell)
         return result
@@ -86,10 +93,21 @@ def prove(target: str, found: Mapping[str, Any]) -> None:
         )
 
 
-def judge_faults(request: Request, rows: list[Row], trial: Trial, tell: Progress) -> list[Fate]:
+def choose_shard(request: Request, rows: list[Row], trial: Trial, tell: Progress) -> Shard:
+    """The shard, with the faults of the whole run in their order: which these are, the laws say, whatever the suite."""
+    assert request.shard is not None
+    whole = judge_faults(request, rows, trial.ask_laws, trial.close, tell)
+    return replace(request.shard, targets=tuple(fate.name for fate in whole))
+
+
+def judge_faults(
+    request: Request, rows: list[Row], judge: Callable[[Row], Fate], close: Callable[[], None], tell: Progress
+) -> list[Fate]:
     """The fates of faults in their order, until as many count as are wanted.
 
     How many processes there are does not change what is chosen: what was judged beyond is left out.
+
+    Args: judge, what becomes of one fault; close, ends all processes where the run is broken off.
     """
     wanted = len(rows) if request.count is None else request.count
     fates: dict[int, Fate] = {}
@@ -103,7 +121,7 @@ def judge_faults(request: Request, rows: list[Row], trial: Trial, tell: Progress
                     number, row = next(ahead, (None, None))
                     if number is None or row is None:
                         break
-                    waiting[pool.submit(trial.fate, row)] = number
+                    waiting[pool.submit(judge, row)] = number
                 if not waiting:
                     break
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -112,7 +130,7 @@ def judge_faults(request: Request, rows: list[Row], trial: Trial, tell: Progress
                 tell(f"{counted} faults", min(counted, wanted), wanted)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            trial.close()
+            close()
             raise
     return take_counted([fates[number] for number in sorted(fates)], wanted)
 

@@ -1,7 +1,8 @@
 """For each survivor a test to paste, tried before it is shown: the smallest case that tells it from the target.
 
 All tests are tried together: once on the user's own function, where each must pass, and once for each survivor, where
-its own must fail; which others fail then says how few tests would do.
+its own must fail; which others fail then says how few tests would do. A shard of a run does not know the others' tests:
+there each is tried on its own survivor alone, so that the result is the same for any number of shards.
 """
 
 from __future__ import annotations
@@ -74,14 +75,17 @@ def confirm(found: dict[str, Fate], names: Sequence[str], trial: Trial, path: tu
     tests = {name: fate.test for name, fate in found.items() if fate.test}
     if not tests or not names:
         return
-    plan = replace(trial.plan, leave_out=(), path=path)
+    plan, alone = replace(trial.plan, leave_out=(), path=path), trial.request.shard is not None
     passing = passed_by(run_pasted(replace(plan, mode="plain"), tests, trial), tests)
 
     def catch(name: str) -> list[str]:
-        run = run_pasted(replace(plan, fault=name), tests, trial)
+        tried = {test: text for test, text in tests.items() if test == name} if alone else tests
+        if not tried:
+            return []
+        run = run_pasted(replace(plan, fault=name), tried, trial)
         if run.hung or run.died:
             return [name] if name in passing else []
-        return [test for test in passing if test not in passed_by(run, tests)]
+        return [test for test in passing if test in tried and test not in passed_by(run, tried)]
 
     with ThreadPoolExecutor(trial.request.processes) as pool:
         for number, (name, caught) in enumerate(zip(names, pool.map(catch, names), strict=True), 1):

@@ -14,6 +14,7 @@ from attention_core.audit.plan import Plan
 from attention_core.audit.results import Fate
 from attention_core.audit.suite import SuiteRun, Suites
 from attention_core.conformance.engine.verify import saved_fields
+from attention_core.conformance.report.shards import Shard
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults.row import Row
 
@@ -34,6 +35,7 @@ class Request:
         keeps: whether what is done is kept, so that a run goes on; log_path, laws_path: where, None for
             the user's cache.
         log: of what is done. answers: those of the laws, which hold for any suite.
+        shard: which part of the faults the suite is run on, and of how many; None for all.
     """
 
     target: str
@@ -51,11 +53,13 @@ class Request:
     laws_path: Path | None = None
     log: Log = field(default_factory=lambda: Log(None, ""))
     answers: Log = field(default_factory=lambda: Log(None, ""))
+    shard: Shard | None = None
 
     def open_logs(self, file: str) -> None:
         """Go on where an earlier run on the same files was ended; `file` defines the target."""
         if self.keeps:
-            fields, suite = saved_fields(self.fields), [self.pytest_arguments, self.timeout]
+            fields, suite = saved_fields(self.fields), list[Any]([self.pytest_arguments, self.timeout])
+            suite += ["in shards"] if self.shard is not None else []  # where tests are tried on their own faults alone
             logs = open_logs(self.target, file, self.tests, fields, suite, self.log_path, self.laws_path)
             self.log, self.answers = logs
 
@@ -92,12 +96,16 @@ class Trial:
         self.request.log.add(row.name, asdict(fate))
         return fate
 
+    def ask_laws(self, row: Row) -> Fate:
+        """Ask the laws alone: "left_out" where none of them can tell it, else "survived", as no suite has run."""
+        fate = Fate(row.name, row.about, subject(row), row.source)
+        law = str(self.judges.ask("fault", replace(self.plan, fault=row.name))["law"])
+        return replace(fate, law=law, status="survived") if law else fate
+
     def try_fault(self, row: Row) -> Fate:
         """Ask the laws, and if they can tell it, the suite."""
-        fate = Fate(row.name, row.about, subject(row), row.source)
-        plan = replace(self.plan, fault=row.name)
-        law = str(self.judges.ask("fault", plan)["law"])
-        if not law:
+        fate, plan = self.ask_laws(row), replace(self.plan, fault=row.name)
+        if not fate.law:
             return fate
         run = self.request.run(self.suites, plan, self.limit, first=True)
         if run.end.get("problem"):
@@ -105,8 +113,7 @@ class Trial:
         status = "hung" if run.hung else "died" if run.died else "killed" if run.bad else "survived"
         by = run.hung or (run.bad[0] if run.bad else "")
         words = run.died or " ".join(run.words.get(by, "").split())[:300]
-        return replace(fate, status=status, law=law, killed_by=by, words=words, seconds=round(run.seconds, 2),
-                       calls=run.calls)  # fmt: skip
+        return replace(fate, status=status, killed_by=by, words=words, seconds=round(run.seconds, 2), calls=run.calls)
 
 
 def restore(known: Mapping[str, Any]) -> Fate:

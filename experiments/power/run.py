@@ -3,11 +3,15 @@
 python experiments/power/run.py --processes 2          # all of it
 python experiments/power/run.py --tag hard --effort quick
 python experiments/power/run.py --only hard_tiles      # names that contain this
+python experiments/power/run.py --shard 2/4 --json 2.json    # every fourth piece of work from the second on
+attention-core merge 1.json 2.json 3.json 4.json --json all.json
+python experiments/power/run.py --take all.json        # as if all of it had run here
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +24,7 @@ import store
 import trial
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from attention_core.conformance.report.shards import read_shard, trials_to_json
 from finetune.faults.catalogue import FAULTS, named
 
 RESULTS = store.ROOT / "build" / "power"
@@ -70,6 +75,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--whole", action="store_true", help="at standard, too, go on after the first refutation")
     parser.add_argument("--first", action="store_true", help="stop at the first refutation at quick, too")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--shard", default=None, metavar="I/N", help="only every N-th piece of work from the I-th on")
+    parser.add_argument("--json", type=Path, default=None, help="write the trials of this run, for `merge`")
+    parser.add_argument("--take", type=Path, default=None, help="trials of other machines, which are not run again")
     chosen = parser.parse_args(argv)
     rows = [r for r in FAULTS if chosen.only in r.name and (not chosen.tag or chosen.tag in r.tags)]
     pieces = [
@@ -77,11 +85,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         for effort in chosen.effort or ["quick", "standard"] for row in rows
     ]  # fmt: skip
     kept = store.Store(chosen.results / "trials.jsonl")
+    if chosen.take is not None:
+        for line in json.loads(chosen.take.read_text(encoding="utf-8"))["trials"]:
+            kept.add(line)
+    shard = read_shard(chosen.shard or "1/1", [store.key(*piece) for piece in pieces])
+    pieces = pieces[shard.index - 1 :: shard.of]
     for line in run_pieces(work, pieces, kept, "trial", chosen.processes):
         if not line["refuting"] or line["odd"]:
             print(line["name"], line["effort"], "not refuted" if not line["refuting"] else "", line["odd"] or "")
     known = kept.known()
     done = [known[store.key(*p)] for p in pieces]
+    if chosen.json is not None:
+        chosen.json.write_text(trials_to_json(done, shard if chosen.shard else None), encoding="utf-8")
     missed = [line for line in done if not line["refuting"]]
     print(f"{len(done)} trials, {len(done) - len(missed)} refuted; not: {[(m['name'], m['effort']) for m in missed]}")
 

@@ -172,7 +172,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "child judge judging suite",
         "trial",
         "baseline survivors",
-        "run render_text",
+        "run render_text merge",
         "render_html",
         f"{DOOR} cli",
     ),

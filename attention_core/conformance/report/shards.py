@@ -18,6 +18,8 @@ from attention_core.conformance.report.law_result import law_result_from_dict
 from attention_core.conformance.report.results import SCHEMA_VERSION, Report
 from attention_core.declaration.implementation import TargetError
 
+TRIALS = "attention-core trials"
+"""The kind of a file of trials."""
 NUMBERS = ("got", "want", "bound")
 """Of a counterexample; JSON has no infinity and no NaN, so these may be texts."""
 
@@ -89,8 +91,8 @@ def merge_files(paths: Sequence[Path]) -> list[Report]:
             reports are on one target.
     """
     files = [(path, _read(path)) for path in paths]
-    shards = [(path, _shard_of(path, data)) for path, data in files]
-    order = _check_shards([(path, shard) for path, shard in shards if shard is not None], len(files))
+    shards = [(path, shard_of(path, data)) for path, data in files]
+    order = check_shards([(path, shard) for path, shard in shards if shard is not None], len(files))
     found: dict[str, Report] = {}
     origins: dict[str, Path] = {}
     for path, data in files:
@@ -104,6 +106,48 @@ def merge_files(paths: Sequence[Path]) -> list[Report]:
     if missing:
         raise TargetError(f"no report on {missing[0]}: the run of its shard did not end")
     return [found[target] for target in order or found]
+
+
+def trials_to_json(trials: Sequence[Mapping[str, Any]], shard: Shard | None = None) -> str:
+    """Return trials, each with its "key", as a JSON text that `merge_trials` reads; a shard's targets are all keys."""
+    about = {} if shard is None else {"shard": {"index": shard.index, "of": shard.of, "targets": list(shard.targets)}}
+    data = {"schema_version": SCHEMA_VERSION, "kind": TRIALS, **about, "trials": list(trials)}
+    return json.dumps(data, indent=1) + "\n"
+
+
+def is_trials(path: Path) -> bool:
+    """Whether a file holds trials of faults, as `experiments/power/run.py --json` writes them."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and data.get("kind") == TRIALS
+
+
+def merge_trials(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return the trials of all shards of a run, in its order.
+
+    Args:
+        paths: what `experiments/power/run.py --shard I/N --json` wrote.
+
+    Raises:
+        TargetError: a file is of something else, a shard or a trial is missing, or shards are of different runs.
+    """
+    files = [(path, _read(path)) for path in paths]
+    shards = [(path, shard_of(path, data)) for path, data in files]
+    order = check_shards([(path, shard) for path, shard in shards if shard is not None], len(files))
+    if not order:
+        raise TargetError(f"{paths[0]} is not a shard, or its run has no trials")
+    found: dict[str, dict[str, Any]] = {}
+    for path, data in files:
+        trials = data.get("trials")
+        if data.get("kind") != TRIALS or not isinstance(trials, list):
+            raise TargetError(f"{path} does not hold trials, and {paths[0]} does")
+        found |= {str(trial["key"]): trial for trial in trials}
+    missing = [key for key in order if key not in found]
+    if missing:
+        raise TargetError(f"no trial {missing[0]}: the run of its shard did not end, or had other code")
+    return [found[key] for key in order]
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -125,7 +169,8 @@ def _dicts(path: Path, data: Mapping[str, Any]) -> Iterable[Any]:
     return reports
 
 
-def _shard_of(path: Path, data: Mapping[str, Any]) -> Shard | None:
+def shard_of(path: Path, data: Mapping[str, Any]) -> Shard | None:
+    """The shard that a file says it is; None for a whole run. Raises: TargetError."""
     about = data.get("shard")
     if about is None:
         return None
@@ -135,8 +180,12 @@ def _shard_of(path: Path, data: Mapping[str, Any]) -> Shard | None:
         raise TargetError(f"{path} does not say which shard it is") from error
 
 
-def _check_shards(shards: Sequence[tuple[Path, Shard]], files: int) -> tuple[str, ...]:
-    """The targets of the whole run, in order; empty where no file is a shard."""
+def check_shards(shards: Sequence[tuple[Path, Shard]], files: int) -> tuple[str, ...]:
+    """The targets of the whole run, in order; empty where no file is a shard.
+
+    Args: shards, with the files that they come from; files, how many there are.
+    Raises: TargetError: a shard is missing or there twice, or shards are of different runs.
+    """
     if not shards:
         return ()
     path, first = shards[0]

@@ -22,7 +22,7 @@ class Known:
 def test_the_same_faults_count(processes: int, count: int | None) -> None:
     rows = [Row(str(number), lambda: None, "", ("own",)) for number in range(20)]
     request = Request("m:f", ("tests",), count=count, processes=processes)
-    found = judge_faults(request, rows, Known(), lambda *_: None)  # type: ignore[arg-type]
+    found = judge_faults(request, rows, Known().fate, lambda: None, lambda *_: None)
     counted = [fate.name for fate in found if fate.status != "left_out"]
     wanted = [str(n) for n in range(20) if n % 3][: count or 20]
     assert counted == wanted

@@ -15,7 +15,15 @@ from attention_core.cli import main
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.results import Report, to_json
-from attention_core.conformance.report.shards import Shard, merge_files, read_shard, report_from_dict, shard_to_json
+from attention_core.conformance.report.shards import (
+    Shard,
+    merge_files,
+    merge_trials,
+    read_shard,
+    report_from_dict,
+    shard_to_json,
+    trials_to_json,
+)
 from attention_core.declaration.implementation import Implementation, TargetError
 
 CASE = Counterexample(
@@ -146,3 +154,36 @@ def test_shards_of_a_command_merge_to_its_run(tmp_path: Path) -> None:
     empty = CliRunner().invoke(main, ["verify", targets[0], "--shard", "2/2"])
     assert empty.exit_code == 0 and "shard 2/2 has no target: there are 1" in empty.output
     assert CliRunner().invoke(main, ["verify", targets[0], "--shard", "2"]).exit_code == 2
+
+
+def trials_of(folder: Path, of: int) -> list[Path]:
+    keys = [f"k{number}" for number in range(11)]
+    paths = []
+    for index in range(1, of + 1):
+        shard = read_shard(f"{index}/{of}", keys)
+        own = [{"key": key, "refuting": ["a_law"] * (key != "k3")} for key in shard.choose()]
+        paths.append(folder / f"{index}-{of}.json")
+        paths[-1].write_text(trials_to_json(own, shard))
+    return paths
+
+
+def test_trials_of_shards_are_those_of_one_run(tmp_path: Path) -> None:
+    merged = [merge_trials(trials_of(tmp_path, of)) for of in (1, 2, 4, 20)]
+    assert all(one == merged[0] for one in merged) and len(merged[0]) == 11
+    found = CliRunner().invoke(main, ["merge", *map(str, trials_of(tmp_path, 4)), "--json", str(tmp_path / "all.json")])
+    assert found.exit_code == 0 and "11 trials, 10 refuted" in found.output, found.output
+    assert json.loads((tmp_path / "all.json").read_text())["trials"] == merged[0]
+    assert CliRunner().invoke(main, ["merge", str(trials_of(tmp_path, 1)[0]), "--html", "x"]).exit_code == 2
+
+
+def test_trials_that_are_missing_are_said(tmp_path: Path) -> None:
+    paths = trials_of(tmp_path, 4)
+    with pytest.raises(TargetError, match="shard 4/4 is missing"):
+        merge_trials(paths[:3])
+    data = json.loads(paths[1].read_text())
+    paths[1].write_text(json.dumps({**data, "trials": data["trials"][1:]}))
+    with pytest.raises(TargetError, match="no trial k1"):
+        merge_trials(paths)
+    paths[1].write_text(to_json([report("a:f")]))
+    with pytest.raises(TargetError, match="others are whole runs"):
+        merge_trials(paths)
