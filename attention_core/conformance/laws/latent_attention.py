@@ -202,7 +202,7 @@ ROW: dict[str, Any] = {"contract": CONTRACT, "family": "latent_attention", "larg
 LAWS = (
     Law(latent_attention_agrees_with_the_truth, **{**ROW, "large": 20, "space": SPACE}, central=True),
     Law(a_given_scale_of_latent_scores_counts, **{**ROW, "large": 4}),
-    Law(many_keys_heads_and_latent_features_are_read, **{**ROW, "space": LARGE}),
+    Law(many_keys_heads_and_latent_features_are_read, **{**ROW, "large": 12, "space": LARGE}),
     Law(latents_at_the_edge_of_a_block_are_read, **{**ROW, "large": 12, "space": BLOCKS}),
     Law(strides_of_latents_are_followed, **{**ROW, "space": STRIDED}),
     Law(an_earlier_call_leaves_no_projection, **{**ROW, "large": 4}),

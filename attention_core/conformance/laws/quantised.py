@@ -251,7 +251,7 @@ LAWS = (
     Law(all_numbers_of_the_format_are_read, **ROW),
     Law(lengths_around_blocks_have_their_scales, **{**ROW, "space": BLOCKS}),
     Law(query_heads_share_heads_and_their_scales, **{**ROW, "space": SHARED}),
-    Law(many_keys_heads_and_features_are_read, **{**ROW, "space": LARGE}),
+    Law(many_keys_heads_and_features_are_read, **{**ROW, "large": 12, "space": LARGE}),
     Law(a_given_scale_leaves_those_of_numbers, **{**ROW, "large": 4}),
     Law(a_scale_of_queries_counts, **{**ROW, "large": 4}),
     Law(strides_of_numbers_and_scales_are_followed, **{**ROW, "space": STRIDED}),

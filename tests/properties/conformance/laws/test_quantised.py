@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from judging import refuted
@@ -12,7 +13,8 @@ from judging_contracts import conforming
 from torch import Tensor
 
 from attention_core.conformance.laws import quantised
-from attention_core.conformance.laws.quantised import CONTRACT
+from attention_core.conformance.laws.quantised import CONTRACT, null_models
+from attention_core.conformance.subjects.quantised_subject import Operands
 from attention_core.faults import quantised as faults
 from attention_core.kernels.quantised import quantised_attention
 
@@ -125,3 +127,16 @@ def test_a_function_without_a_scale_of_values_gets_them_as_they_are() -> None:
         return faults.build()(q, k, v, k_scale, torch.tensor(1.0), causal)
 
     conforming(quantised, CONTRACT, accumulate="float32")
+
+
+@pytest.mark.parametrize(
+    ("scales", "shape", "seen"), [("head", (2,), False), ("token", (1, 2, 3), True), ("block", (1, 2, 1), False)]
+)
+def test_a_zero_point_that_all_keys_share_is_not_expected_to_show(
+    scales: str, shape: tuple[int, ...], seen: bool
+) -> None:
+    """It adds one number to all scores of a row."""
+    numbers, own = np.zeros((1, 2, 3, 4)), np.ones(shape)
+    operands = Operands({"key": numbers, "value": numbers}, {}, *({"key": own, "value": own} for _ in range(2)), scales)
+    names = [name for name, _ in null_models(operands)]
+    assert ("zero point of keys ignored" in names) is seen and "zero point of values ignored" in names
