@@ -43,6 +43,7 @@ def print_rules(context: click.Context, parameter: click.Parameter, value: bool)
 )  # fmt: skip
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True),
               help="Write the grades as JSON; - writes them to standard output, and nothing else there.")  # fmt: skip
+@click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the grades as one HTML page.")
 @click.option("--rules", is_flag=True, is_eager=True, expose_value=False, callback=print_rules,
               help="List the rules by which submissions are refused, and exit.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show only the verdicts.")
@@ -104,3 +105,7 @@ def finish(console: Any, grades: list[Grade], options: dict[str, Any]) -> None:
         click.echo(to_json(grades), nl=False)
     elif path:
         Path(path).write_text(to_json(grades), encoding="utf-8", errors="replace")
+    if options["html_path"]:
+        from attention_core.grading.render_html import to_html
+
+        Path(options["html_path"]).write_text(to_html(grades), encoding="utf-8", errors="replace")

@@ -75,12 +75,17 @@ def grade_table(grades: Sequence[Grade]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, right in (("submission", False), ("verdict", False), ("speed", True), ("why", False)):
         table.add_column(name, justify="right" if right else "left")
-    for grade in sorted(grades, key=lambda each: (each.verdict != "accepted", each.ratio or 0.0)):
+    for grade in sort_by_rank(grades):
         ratio = grade.ratio
         fast = "" if ratio is None or grade.verdict != "accepted" else f"{1 / ratio:.2f}x"
         why = f"{grade.rule}: {grade.reason}" if grade.rule else grade.reason
         table.add_row(grade.submission, grade.verdict, fast, why[:120], style=STYLES[grade.verdict])
     return table
+
+
+def sort_by_rank(grades: Sequence[Grade]) -> list[Grade]:
+    """Accepted submissions first, the fastest first."""
+    return sorted(grades, key=lambda each: (each.verdict != "accepted", each.ratio or 0.0))
 
 
 def rules_as_text() -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from attention_core.audit.render_html import COLOURS as AUDIT_COLOURS
 from attention_core.bench.report.render_html import COLOURS as BENCH_COLOURS
 from attention_core.conformance.report.render_html import COLOURS as VERIFY_COLOURS
+from attention_core.grading.render_html import COLOURS as GRADE_COLOURS
 from attention_core.html_page import STYLE, render_page
 from attention_core.report_page.sections import BAD, OPEN, Section
 
@@ -112,7 +113,7 @@ def to_page(sections: Sequence[Section], title: str = "attention-core report") -
     state = BAD if bad else OPEN if unknown else "good"
     kinds = dict.fromkeys(one.kind for one in sections)
     legend = [pair for kind in kinds for pair in LEGEND[kind]]
-    style = STYLE + VERIFY_COLOURS + BENCH_COLOURS + AUDIT_COLOURS + COLOURS
+    style = STYLE + VERIFY_COLOURS + BENCH_COLOURS + AUDIT_COLOURS + GRADE_COLOURS + COLOURS
     return render_page(
         title, style, TEMPLATE, script=SCRIPT, title=title, state=state, verdict=headline(len(sections), bad, unknown),
         sections=sections, legend=legend,

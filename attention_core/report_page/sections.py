@@ -154,34 +154,17 @@ def audit_section(part: Part) -> Section:
     return Section(title, part.name, audit.verdict, state, headline(audit), to_sections(audit, LEVEL), part.kind)
 
 
-GRADES = """\
-{{ table((("submission", ""), ("verdict", ""), ("why", "")), rows) }}
-{% for line, lines, snippet in details %}
-<h3>{{ line }}</h3>
-{% for one in lines %}<p>{{ one }}</p>{% endfor %}
-{% if snippet %}<pre>{{ snippet }}</pre>{% endif %}
-{% endfor %}
-"""
-
-
 def grade_section(part: Part) -> Section:
     """Each submission with its verdict, its time and its smallest case."""
-    from attention_core.grading.render_text import details, headline
+    from attention_core.grading.render_html import ORDER, to_sections
     from attention_core.grading.results import Grade
 
     grades = [Grade.from_dict(one) for one in part.data["grades"]]
     states = {"accepted": GOOD, "refused": BAD}
-    rows = [
-        ((each.submission, ""), (each.verdict, states.get(each.verdict, OPEN)),
-         (headline(each).removeprefix(f"{each.submission}: "), ""))
-        for each in grades
-    ]  # fmt: skip
     verdicts = [each.verdict for each in grades]
-    worst = next((word for word in ("refused", "error", "incomplete", "accepted") if word in verdicts), "incomplete")
-    remark = count_words(verdicts, ("refused", "error", "incomplete", "accepted"))
-    body = render(GRADES, rows=rows, details=[(each.submission, list(details(each)), each.snippet) for each in grades])
-    title = "Which submissions are right, and how fast?"
-    return Section(title, part.name, worst, states.get(worst, OPEN), remark, body, part.kind)
+    worst = next((word for word in ORDER if word in verdicts), "incomplete")
+    remark, title = count_words(verdicts, ORDER), "Which submissions are right, and how fast?"
+    return Section(title, part.name, worst, states.get(worst, OPEN), remark, to_sections(grades, LEVEL), part.kind)
 
 
 MATRIX = (

@@ -180,6 +180,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "arena rules forbidden watch draws truth",
         "source problems player task results",
         "child conduct flashinfer measure render_text",
+        "render_html",
         "stages reference_stages",
         "run",
         "judge",
