@@ -29,6 +29,7 @@ from attention_core.terminal import (
     Seconds,
     annotate,
     check_outputs,
+    complete_target,
     interruptible,
     make_console,
     progress,
@@ -89,7 +90,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @main.command(epilog=EXIT_STATUS)
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...", shell_complete=complete_target)
 @click.option("--effort", type=click.Choice(["quick", "standard", "thorough"]), default="standard", show_default=True,
               help="How many cases each law sees.")  # fmt: skip
 @seed_option

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from rich.console import Console
 
     from attention_core.conformance.report.law_result import LawResult
@@ -179,6 +180,20 @@ def make_console(stderr: bool = False) -> Console:
 
 # How help is asked for and how wide it is; a command that is also called by itself, as tests do, takes it too.
 HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What a shell offers for a TARGET: rows of the kernel table, and files.
+
+    >>> [item.value for item in complete_target(None, None, "torch:fl")]
+    ['torch:flash']
+    """
+    from click.shell_completion import CompletionItem
+
+    from attention_core.registry.table import KERNELS
+
+    rows = [CompletionItem(row.name) for row in KERNELS if row.name.startswith(incomplete)]
+    return rows or [CompletionItem(incomplete, type="file")]
 
 
 class Commands(click.Group):

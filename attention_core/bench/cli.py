@@ -17,7 +17,7 @@ import click
 
 from attention_core.bench.conventions import PYTHON, verify_words, with_convention
 from attention_core.bench.report.numbers import factor
-from attention_core.terminal import HELP, interruptible, make_console
+from attention_core.terminal import HELP, complete_target, interruptible, make_console
 
 if TYPE_CHECKING:
     from attention_core.bench.report.results import Results
@@ -102,8 +102,9 @@ class Finite(click.FloatRange):
 
 
 @click.command(name="bench", epilog=STATUS, context_settings=HELP)
-@click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
-@click.option("--baseline", default="torch:default", show_default=True, help="The kernel that times are divided by.")
+@click.argument("kernels", nargs=-1, metavar="[KERNEL]...", shell_complete=complete_target)
+@click.option("--baseline", default="torch:default", show_default=True, shell_complete=complete_target,
+              help="The kernel that times are divided by.")  # fmt: skip
 @click.option("--shapes", multiple=True, metavar="SHAPE", default=(DEFAULT_SHAPE,), show_default=True,
               help="BERT-base, GPT-2, Llama-3-8B, also NAME:LENGTH; sizes; a TOML file. Repeatable.")  # fmt: skip
 @click.option("--lengths", metavar="N,N,...", help="Use these lengths instead of each shape's own.")

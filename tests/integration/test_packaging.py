@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("attention_core", "finetune")
@@ -177,6 +179,33 @@ def test_pins_satisfy_what_is_declared(project: dict[str, Any]) -> None:
             assert requirement.specifier.contains(pins()[requirement.name]), requirement
 
 
+def test_the_lowest_pins_are_the_declared_bounds(project: dict[str, Any]) -> None:
+    """`tox run -e lowest` tries what is declared; only torch is a later one, and the file says why."""
+    lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    lowest = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    declared = {r.name: str(r.specifier).removeprefix(">=") for r in map(Requirement, project["dependencies"])}
+    assert lowest.pop("torch") == pins()["torch"] and declared.pop("torch")
+    assert {name: Version(version) for name, version in lowest.items()} == {
+        name: Version(version) for name, version in declared.items()
+    }
+
+
+def test_the_project_has_addresses(project: dict[str, Any]) -> None:
+    assert set(project["urls"]) == {"Homepage", "Documentation", "Repository", "Issues", "Changelog"}
+
+
+def test_releases_are_published_without_a_token() -> None:
+    """Only the job that publishes may ask for an identity, and it runs nothing of the repository."""
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"} and jobs["build"]["permissions"] == {
+        "contents": "read"
+    }
+    assert all("run" not in step for step in jobs["publish"]["steps"]) and jobs["publish"]["needs"] == "build"
+    assert "password" not in text and "secrets." not in text
+    assert '"OWNER" in url' in text, "an address with a placeholder would be published"
+
+
 def test_every_dependency_is_imported(project: dict[str, Any]) -> None:
     """A dependency that nothing imports is weight for every user; SymPy is there for an experiment alone."""
     folders = (*PACKAGES, "experiments")
@@ -249,7 +278,9 @@ def test_the_thorough_run_takes_every_row_and_holds_the_floor_of_coverage(tox_in
 def test_every_environment_is_constrained(tox_ini: configparser.ConfigParser) -> None:
     for section in ("testenv", "testenv:.pkg"):
         assert "PIP_CONSTRAINT = {tox_root}/constraints.txt" in tox_ini[section]["set_env"]
-    others = [name for name in tox_ini.sections() if name.startswith("testenv:") and name != "testenv:.pkg"]
+    assert "PIP_CONSTRAINT = {tox_root}/constraints-lowest.txt" in tox_ini["testenv:lowest"]["set_env"]
+    own = {"testenv:.pkg", "testenv:lowest"}
+    others = [name for name in tox_ini.sections() if name.startswith("testenv:") and name not in own]
     assert not [name for name in others if "set_env" in tox_ini[name]], "would replace the constraint"
 
 
