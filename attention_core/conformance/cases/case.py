@@ -134,7 +134,7 @@ class Case:
     query (B, H, n_q, d), key (B, H_kv, n_kv, d), value (B, H_kv, n_kv, d_v); mask None, bool, or float64 (added to the
     scaled scores), broadcastable to (B, H, n_q, n_kv). `views` names a memory layout per argument;
     `default_scale` is what a scale of None means. A law that draws problems of its own for a case judges one that is
-    `given` as it is: such a problem can be made smaller.
+    `given` as it is: such a problem can be made smaller. `near` is the written size around which it was drawn, or 0.
     """
 
     dtype: str
@@ -149,6 +149,7 @@ class Case:
     views: Mapping[str, str] = field(default_factory=dict)
     default_scale: str = DEFAULT
     given: bool = False
+    near: int = 0
 
     @property
     def factor(self) -> float:
@@ -321,7 +322,8 @@ class Case:
         """The case as JSON values (arrays as base64 of float64 or bool)."""
         arrays = {n: _array_to_json(getattr(self, n)) for n in ("query", "key", "value", "mask")}
         plain = {n: getattr(self, n) for n in ("dtype", "is_causal", "scale", "seed", "label", "default_scale")}
-        given = {"given": True} if self.given else {}
+        given: dict[str, Any] = {"given": True} if self.given else {}
+        given |= {"near": self.near} if self.near else {}
         return {"type": "attention", **plain, **arrays, "views": dict(self.views), **given}
 
     @staticmethod
@@ -336,7 +338,7 @@ class Case:
         if plain["dtype"] not in FLOATS:
             raise ValueError(f"dtype {plain['dtype']!r} is not one of {', '.join(FLOATS)}")
         plain["default_scale"] = check_scale(data.get("default_scale", DEFAULT))
-        case = Case(**{**plain, **arrays}, given=data.get("given") is True)
+        case = Case(**{**plain, **arrays}, given=data.get("given") is True, near=int(data.get("near", 0)))
         case._check_shapes()
         return case
 

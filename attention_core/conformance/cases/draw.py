@@ -14,6 +14,7 @@ import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.near import MOST_WORK, Near
 from attention_core.conformance.cases.space import FALLBACK, Member, Profile, Space, large_member
 from attention_core.conformance.worker.exchange import NDArray
 
@@ -36,6 +37,12 @@ SCORES_PER_CASE = {"float64": 1 << 15, "float32": 1 << 15, "bfloat16": 1 << 15, 
 """Bound on B*H*n_q*n_kv of one case; float16 products are slow on processors."""
 WORK_PER_CASE = {"float64": 1 << 20, "float32": 1 << 20, "bfloat16": 1 << 20, "float16": 1 << 17}
 """Bound on B*H*n_q*n_kv*(d + d_v)."""
+NEAR = ("both", "both", "keys", "width", "both", "queries", "heads")
+"""What is near a written size, in turn."""
+SCORES_NEAR = 1 << 17
+"""Bound on the scores of a case near a written size: two blocks of 128 and a row fit."""
+FEW, NARROW, MOST_NEAR = 9, 16, 4
+"""Other lengths, widths and numbers of such a case are no larger."""
 
 
 def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | None:
@@ -44,10 +51,14 @@ def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | Non
         return _fill_member(space, profile, member, rng)
     for _ in range(50):
         dtype = str(rng.choice(space.dtypes or profile.dtypes))
-        sizes = _sizes(space, dtype, rng, profile.axes)
+        if space.near is None:
+            sizes = _sizes(space, dtype, rng, profile.axes)
+        else:
+            sizes = _sizes_near(space, space.near, rng, profile.axes)
         batch, (n_q, n_kv, d, d_v, heads, kv_heads) = sizes
         if profile.allows((n_q, n_kv, d, d_v, heads, kv_heads)):
-            return _fill(space, profile, dtype, batch, (n_q, n_kv, d, d_v, heads, kv_heads), rng)
+            case = _fill(space, profile, dtype, batch, (n_q, n_kv, d, d_v, heads, kv_heads), rng)
+            return case if space.near is None else case.with_(near=space.near.size)
     return None
 
 
@@ -97,6 +108,40 @@ def _sizes(
     batches = [b for b in some if b * kv_heads * group <= room] or [1]
     batch = max(int(rng.choice(batches)), space.min_batch)
     return batch, (n_q, n_kv, d, d_v, kv_heads * group, kv_heads)
+
+
+def _sizes_near(
+    space: Space, near: Near, rng: np.random.Generator, axes: int = 4
+) -> tuple[int, tuple[int, int, int, int, int, int]]:
+    """Sizes of a small case, of which one or both lengths, the width, or the number of heads or problems is near."""
+    batch, sizes = _sizes(space.with_(max_n=FEW, near=None), "float32", rng, axes)
+    n_q, n_kv, d, d_v, heads, kv_heads = sizes
+    batch, d, d_v = min(batch, MOST_NEAR), min(d, NARROW), min(d_v, NARROW)
+    if heads > MOST_NEAR:
+        heads = kv_heads = max(1, space.min_heads)
+    what, first = near.choose(NEAR)
+    if what == "both" and first**2 > SCORES_NEAR:
+        what = "keys"
+    if space.square and what in ("keys", "queries"):
+        what = "both" if first**2 <= SCORES_NEAR else "width"
+    fits = first <= space.max_n
+    if what == "both" and fits:
+        n_q = n_kv = first
+        other = near.another(rng)
+        if not space.square and rng.random() < 0.5 and first * other <= SCORES_NEAR and other <= space.max_n:
+            n_q, n_kv = (other, n_kv) if rng.random() < 0.5 else (n_q, other)
+    elif what == "keys" and fits:
+        n_q, n_kv = 1 if space.min_q <= 1 and rng.random() < 0.4 else n_q, first
+    elif what == "queries" and fits:
+        n_q = first
+    elif what == "heads" and axes > 2:
+        batch, heads, kv_heads = (batch, first, first) if rng.random() < 0.5 else (first, heads, kv_heads)
+    else:
+        d, d_v = first, first if d_v == d else d_v
+    room = min(SCORES_NEAR // max(1, n_q * n_kv), MOST_WORK // max(1, n_q * n_kv * (d + d_v)))
+    if batch * heads > max(room, 1):
+        batch, heads, kv_heads = max(1, space.min_batch), max(1, space.min_heads), max(1, space.min_heads)
+    return batch, (max(n_q, space.min_q), max(n_kv, space.min_kv), d, d_v, heads, kv_heads)
 
 
 def _lengths(space: Space, shape: str, scores: int, rng: np.random.Generator) -> tuple[int, int]:

@@ -16,6 +16,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.near import neighbours
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.features import PAIRS, SYMMETRIC, WINDOWS, sides_of
 
@@ -175,7 +176,8 @@ def fit_sides(kind: str, sides: Sides) -> Sides | None:
 def draw_window(case: Case, kind: str, rng: np.random.Generator) -> Sides:
     """Sides that hide some keys of a case where that is possible, as a window of this kind can have them."""
     n_kv = case.sizes[1]
-    widths = [w for w in WIDTHS if w < n_kv - 1] or [0]
+    near = [w + step for w in neighbours(case.near) for step in (-1, 0)] if case.near else []
+    widths = [w for w in near if w < n_kv - 1] or [w for w in WIDTHS if w < n_kv - 1] or [0]
     left, right = (int(rng.choice(widths)) for _ in range(2))
     if kind not in PAIRS:
         width = left + 1
@@ -211,7 +213,9 @@ def draw_lengths(case: Case, rng: np.random.Generator, *, empty: bool = False) -
     """A number of keys for each sequence, some of which is less than all; 0 among them where `empty`."""
     n_kv, batch = case.sizes[1], case.query.shape[0]
     lengths = np.asarray(rng.integers(0 if empty else min(1, n_kv), n_kv + 1, size=batch))
-    lengths[int(rng.integers(batch))] = max(n_kv - int(rng.integers(1, 4)), 0 if empty else min(1, n_kv))
+    last = max(n_kv - int(rng.integers(1, 4)), 0 if empty else min(1, n_kv))
+    near = [n for n in neighbours(case.near) if n <= n_kv] if case.near else []
+    lengths[int(rng.integers(batch))] = int(rng.choice(near)) if near else last
     return lengths
 
 

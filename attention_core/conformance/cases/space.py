@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from attention_core.conformance.cases.near import Near
 from attention_core.declaration.scales import DEFAULT
 
 T = TypeVar("T")
@@ -207,6 +208,7 @@ class Space:
         square: n_q == n_kv always.
         small: whether the Hypothesis source is used as well.
         pool: the shapes that cases are drawn from; none, and all sizes are free.
+        near: the written size around which a case is drawn, or None.
         floor: whether min_q and min_kv hold for shrunk cases, too; else they are for drawing alone.
         shrinks: whether a smaller case is another problem; else the law makes its problem of the dtype alone.
     """
@@ -228,6 +230,7 @@ class Space:
     floor: bool = True
     shrinks: bool = True
     pool: tuple[Member, ...] = ()
+    near: Near | None = None
 
     def contains(self, case: Any) -> bool:
         """Whether a case (shrunk, or drawn for another law) is one that this law could draw."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from attention_core.conformance.cases.space import POOL
@@ -12,6 +12,7 @@ from attention_core.conformance.laws.kv_cache import FEWER_KEY_HEADS
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.worker.runner import Runner
+from attention_core.conformance.worker.written_sizes import is_size
 from attention_core.declaration.implementation import Implementation
 
 UNJUDGED = {
@@ -71,6 +72,24 @@ def list_gaps(results: Sequence[LawResult]) -> list[str]:
     """
     found = dict.fromkeys(result.unjudged for result in results if result.unjudged)
     return [f"not judged: {what}{f' ({UNJUDGED[what]})' if what in UNJUDGED else ''}" for what in found]
+
+
+def about_sizes(sizes: Collection[int], arguments: Mapping[str, Any]) -> list[str]:
+    """Say near which sizes of the target's own cases were drawn.
+
+    Args: sizes: near which a case was judged. arguments: name -> value bound by --arg, where sizes are read, too.
+
+    Example:
+        >>> about_sizes([32, 128], {})
+        ['sizes 32 and 128 are written in the target: lengths, widths and counts around them were drawn, too']
+    """
+    if not sizes:
+        return []
+    *most, last = map(str, sorted(sizes))
+    named = f"sizes {', '.join(most)} and {last} are" if most else f"size {last} is"
+    where = "the target or its arguments" if {*sizes} & {*filter(is_size, arguments.values())} else "the target"
+    them = "them" if most else "it"
+    return [f"{named} written in {where}: lengths, widths and counts around {them} were drawn, too"]
 
 
 def about_absent(laws: Sequence[Law], results: Sequence[LawResult]) -> list[str]:

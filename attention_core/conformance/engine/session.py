@@ -16,6 +16,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from attention_core.conformance.cases.near import sizes_to_draw
 from attention_core.conformance.cases.small import plain_case
 from attention_core.conformance.cases.space import OF_CALLS
 from attention_core.conformance.contracts import Contract, find_contract
@@ -136,6 +137,7 @@ class Session:
             self.close()
             raise
         self.subject.origin = origin or ""
+        self.subject.written = sizes_to_draw(self.description.get("written"), implementation.arguments)
         self.subject.stand_in = bool(self.description.get("stand_in"))
         self.core_message: str | None = None
         self.searches: dict[str, Search] = {}
@@ -503,6 +505,7 @@ class Session:
                 *(notes.about_absent(self.laws, results) if self.implementation.gradients else []),
                 *notes.about_fixed_parameters(self.fixed_parameters),
                 *notes.list_gaps(results),
+                *notes.about_sizes(subject.met, self.implementation.arguments),
                 *notes.about_fewest(len(self.fewest)),
             ],
             untested=[name for name in untested if name not in accepted],

@@ -131,6 +131,7 @@ def verify_target(
             if other:
                 refuted = any(result.status == "refuted" for result in found.values())
                 session.fewest += helper.fewest
+                session.subject.met |= helper.met
                 found |= {result.law: result for result in session.judge_fully(session.fewest, refuted=refuted)}
                 session.shrink_counterexamples(list(found.values()))
             report = session.report([found[law.name] for law in chosen], complete=not laws)
@@ -157,6 +158,7 @@ class Helper(ExitStack):
         self.laws = laws
         self.under_found: list[LawResult] = []
         self.fewest: list[str] = []  # laws that judged the fewest cases that a verdict needs
+        self.met: set[int] = set()  # written sizes near which a case was judged
         if laws:
             # A plain process: a pool's semaphores would be left behind where this process is ended by a signal.
             context = get_context("spawn")
@@ -179,7 +181,7 @@ class Helper(ExitStack):
             return
         if isinstance(share, Exception):
             raise share
-        results, ratios, fates, self.under_found, self.fewest = share
+        results, ratios, fates, self.under_found, self.fewest, self.met = share
         join(session.recorder.fates, fates)
         subject = session.subject
         own = subject.ratios
@@ -197,7 +199,8 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
                 results = list(session.results(select_laws(session.laws, laws)))
                 under = results_under_conventions(session, laws)
                 ratios = dict(session.subject.ratios)
-                sender.send((results, ratios, session.recorder.fates, under, session.fewest))
+                met = session.subject.met
+                sender.send((results, ratios, session.recorder.fates, under, session.fewest, met))
         except (TargetError, Unavailable) as error:
             sender.send(error)
 

@@ -254,18 +254,20 @@ def _mask(i: Implementation) -> bool:
     return differentiable(i) and i.mask_gradient
 
 
-def _law(check: Callable[..., None], space: Space = ANY, large: int = 4, small: int = 12) -> Law:
+def _law(
+    check: Callable[..., None], space: Space = ANY, large: int = 4, small: int = 12, *, near: bool = False
+) -> Law:  # fmt: skip
     """A law for every target that declares gradients."""
     return Law(
         check, "gradients", declares=differentiable, because=NOT_DECLARED, space=space, large=large,
-        small=small,
+        small=small, near=near,
     )  # fmt: skip
 
 
 LAWS = (
-    _law(query_gradient_is_true),
-    _law(key_gradient_is_true),
-    _law(value_gradient_is_true),
+    _law(query_gradient_is_true, near=True),
+    _law(key_gradient_is_true, near=True),
+    _law(value_gradient_is_true, near=True),
     Law(
         mask_gradient_is_true, "gradients", needs=needs("attn_mask"), declares=_mask,
         because="a gradient of the mask is not declared", space=MASKS,

@@ -27,6 +27,7 @@ from attention_core.conformance.subjects.evidence import (
 )
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    LARGE_SCORES,
     ParameterCase,
     ParameterSubject,
     Sizes,
@@ -94,7 +95,8 @@ class Cache(ParameterSubject):
     def inputs(self, case: ParameterCase, purpose: str = "") -> tuple[NDArray, NDArray, NDArray]:
         """Queries, keys and values of a whole sequence."""
         shape = (case["B"], case["H"], case["n"], case["d"])
-        q, k, v = (case.values(f"{purpose}{name}", *shape) for name in "qkv")
+        q = case.queries(f"{purpose}q", *shape)
+        k, v = (case.values(f"{purpose}{name}", *shape) for name in "kv")
         return q, k, v
 
     def truth(
@@ -488,7 +490,7 @@ RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES)
 STEPS = Sizes({**RANGES, "n": (2, 14)}, dtypes=("float32", "float64"))
 ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
-SEVERAL = Sizes({**RANGES, "n": (3, 40)})
+SEVERAL = Sizes({**RANGES, "n": (3, 40)}, LARGE_SCORES)
 DOZENS = Sizes({"B": (1, 1), "H": (1, 2), "n": (1, 72), "d": (1, 2)}, adjust=_dozens)
 AGAIN = Sizes({**RANGES, "n": (1, 24)})
 LONG = Sizes({"B": (1, 1), "H": (1, 1), "n": (129, 560), "d": (1, 3)}, adjust=_beyond_usual_stores)

@@ -31,7 +31,7 @@ from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.packed_case import PackedCase
 from attention_core.conformance.subjects.packed_subject import Pack, Setting
 from attention_core.conformance.subjects.paged_subject import GARBAGE, PagedSubject, Pages, Paging
-from attention_core.conformance.subjects.parameter_case import Sizes
+from attention_core.conformance.subjects.parameter_case import LARGE_SCORES, Sizes
 from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "paged"
@@ -273,7 +273,9 @@ def wider_values(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, i
 PAGED = heads_of(page=(1, 5))
 VIEWS = ("chunk", "padded", "offset", "heads_first", "heads_last", "contiguous")
 """How pages lie in memory (see `array`), two of them at a time: features side by side, as every cache has them."""
-USUAL = Sizes(PAGED, {**ASKED, "lengths": ("any", "same", "decode", "edges", "one")}, adjust=without_page)
+USUAL = Sizes(
+    PAGED, {**ASKED, **LARGE_SCORES, "lengths": ("any", "same", "decode", "edges", "one")}, adjust=without_page
+)
 FEW = Sizes({**PAGED, "most": (3, 12)}, {**ASKED, **BESIDE, "lengths": ("any", "same")}, adjust=without_page)
 SHARED_PAGES = Sizes(
     {**PAGED, "most": (8, 16), "page": (1, 3)},

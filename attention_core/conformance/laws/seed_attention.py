@@ -26,7 +26,13 @@ from attention_core.conformance.subjects.evidence import (
     require_same,
 )
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    LARGE_SCORES,
+    ParameterCase,
+    ParameterSubject,
+    Sizes,
+    as_in_models,
+)
 from attention_core.conformance.worker.exchange import NDArray, Request, array
 from attention_core.declaration.implementation import ALIASES, CLAIMS
 from attention_core.declaration.scales import scale_of
@@ -68,7 +74,8 @@ class SelfAttention(ParameterSubject):
     def inputs(self, case: ParameterCase, purpose: str = "") -> list[NDArray]:
         """Drawn Q, K and V, each (B, n, E)."""
         shape = (case["B"], case["n"], case["H"] * case["d"])
-        return [case.values(f"{name}{purpose}", *shape) for name in "QKV"]
+        query = case.queries(f"Q{purpose}", *shape)
+        return [query, *(case.values(f"{name}{purpose}", *shape) for name in "KV")]
 
     def make_request(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Request:
         """The request; heads and causality go by name where the signature has one, else by place.
@@ -235,7 +242,7 @@ RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
 LARGER = as_in_models({"B": (1, 2), "n": (65, 72), "H": (1, 3), "d": (17, 40)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_attention", "large": 16, "small": 0}
 LAWS = (
-    Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, adjust=LARGER), **ROW, central=True),
+    Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, LARGE_SCORES, LARGER), **ROW, central=True),
     Law(causal_self_attention_masks_before_its_softmax, space=Sizes({**RANGES, "n": (2, 9)}, adjust=LARGER), **ROW),
     Law(later_inputs_change_no_earlier_output, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
     Law(

@@ -21,7 +21,7 @@ from attention_core.conformance.subjects.evidence import NotApplicable, Result, 
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.packed_case import PackedCase
 from attention_core.conformance.subjects.packed_subject import Judged, Pack, PackedSubject, Setting
-from attention_core.conformance.subjects.parameter_case import Sizes, as_argument
+from attention_core.conformance.subjects.parameter_case import LARGE_SCORES, Sizes, as_argument
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -347,7 +347,11 @@ def as_in_models(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, i
 SIDES = (None, (-1, -1), (2, 0), (1, 1), (3, 2), (0, 0), (-1, 1), (2, -1), (-1, 0))
 ASKED = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0, 0.0), "sides": SIDES}
 """What calls ask for. A scale of 0 makes the weights of the keys that a row sees equal, and is false in Python."""
-USUAL = Sizes(heads_of(), {**ASKED, "lengths": ("any", "same", "chunk", "decode", "one", "edges")}, adjust=as_in_models)
+USUAL = Sizes(
+    heads_of(),
+    {**ASKED, **LARGE_SCORES, "lengths": ("any", "same", "chunk", "decode", "one", "edges")},
+    adjust=as_in_models,
+)
 BESIDE = {"softcap": (None, None, None, 1.0), "sinks": (False, False, True), "slopes": (False, False, True)}
 """Features that stand beside what a law is about, where the target has them."""
 FEW = Sizes(heads_of(most=(1, 8)), {**ASKED, **BESIDE, "lengths": ("any", "same", "chunk")})

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import time
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.cases.near import Near
 from attention_core.conformance.cases.null_models import MINIMUM
 from attention_core.conformance.cases.space import OF_CALLS
 from attention_core.conformance.contracts import Contract
@@ -35,6 +37,11 @@ EXTRA_ROUNDS = 4
 """How often the large cases of a law are drawn once more while too few problems separate a null model."""
 SHARE = 4
 """One part in so many of its cases is what a law that diagnoses judges first: the fewest that a verdict needs."""
+NEAR_SHARE, NEAR_SHARE_BESIDE, SMALL_SHARE = 2, 6, 3
+"""One case more for so many of its own has a central law near written sizes, and another comparison with a truth; so
+many small ones count as a large one."""
+NEAR_ROUND = 1 << 10
+"""Number of the stream that those are drawn from."""
 FURTHER_ROUNDS = 16
 """How often the cases of a law are drawn once more while refusals, or cases that say nothing, leave it short of them.
 
@@ -123,6 +130,8 @@ class Search:
         found = found or search_small(law, contract, subject, space, more, seed, self.tally, known[0], drawn[0])
         found = found or search_large(law, contract, subject, space, drawn[1] - known[1], self.rng, self.tally)
         small = law.small if contract.small(subject, space) is not None else 0
+        if share == 1:
+            found = found or self._search_near(effort)
         self.needed = minimum(EFFORTS[effort] * (law.large + small), self.tally.refused, EFFORTS[effort])
         self.drawn = drawn
         if share == 1:
@@ -133,6 +142,36 @@ class Search:
             rng = np.random.default_rng([*self.key, EFFORTS[effort], extra])
             found = search_large(law, contract, subject, space, law.large * EFFORTS[effort], rng, self.tally)
         return found or self._further_cases(effort, seed)
+
+    def _search_near(self, effort: str) -> Found | None:
+        """The cases near sizes that are written in the target: those that an effort has beyond the one before.
+
+        They are counted as problems, but not among the cases or the null models that a verdict needs, nor as refusals.
+        """
+        subject, counted = self.subject, (self.subject.relevant, self.subject.powers)
+        if not subject.written or not hasattr(self.space, "near") or getattr(self.space, "pool", None):
+            return None
+        before = [dict(counts) for counts in counted]
+        found = self._judge_near(effort)
+        for counts, old in zip(counted, before, strict=True):
+            counts.clear()
+            counts.update(old)
+        return found
+
+    def _judge_near(self, effort: str) -> Found | None:
+        law, subject, written, space = self.law, self.subject, self.subject.written, self.space
+        assert space is not None
+        rng, count = np.random.default_rng([*self.key, EFFORTS[effort], NEAR_ROUND]), cases_near(law)
+        for turn in range(self.reached * count, EFFORTS[effort] * count):
+            place = turn + (0 if law.central else self.key[1] % len(written))
+            near, tally = Near(written[place % len(written)], turn // len(written)), Tally()
+            found = search_large(law, self.contract, subject, replace(space, near=near), 1, rng, tally)
+            self.tally.judged += tally.judged
+            if found is not None or tally.judged:
+                subject.met.add(near.size)
+            if found is not None:
+                return found
+        return None
 
     def _judge_first(self) -> Found | None:
         """The cases of the target's first calls, whose answers are remembered."""
@@ -180,6 +219,13 @@ class Search:
         result.minimum_met = tally.cases >= self.needed
         weigh(result, self.subject, effort)
         return result
+
+
+def cases_near(law: Law) -> int:
+    """How many cases near written sizes a law meets at effort "quick"."""
+    if not (law.central or law.compares or law.near):
+        return 0
+    return -(-(law.large + law.small // SMALL_SHARE) // (NEAR_SHARE if law.central else NEAR_SHARE_BESIDE))
 
 
 def run_law(

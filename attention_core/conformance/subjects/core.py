@@ -41,16 +41,16 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         {"B": 3, "H": 3, "n": 5, "d": 7, "d_v": 7},
     ),
     "quantised": (
-        {"B": 2, "H_kv": 4, "group": 1, "n_q": 8, "n_kv": 16, "d": 8, "d_v": 8},
-        {"B": 3, "H_kv": 3, "group": 1, "n_q": 5, "n_kv": 7, "d": 7, "d_v": 7},
+        {"B": 2, "H_kv": 4, "group": 1, "n_q": 1, "n_kv": 16, "d": 8, "d_v": 8},
+        {"B": 3, "H_kv": 3, "group": 1, "n_q": 1, "n_kv": 7, "d": 7, "d_v": 7},
     ),
     "block-mask": (
         {"B": 2, "H_kv": 4, "group": 1, "q_block": 4, "k_block": 4, "n_q": 16, "n_kv": 16, "d": 8, "d_v": 8},
         {"B": 3, "H_kv": 3, "group": 1, "q_block": 3, "k_block": 3, "n_q": 7, "n_kv": 7, "d": 7, "d_v": 7},
     ),
     "mla": (
-        {"B": 2, "H": 4, "n_q": 8, "n_kv": 16, "r": 16, "d": 8, "d_rope": 8, "d_v": 8},
-        {"B": 3, "H": 3, "n_q": 5, "n_kv": 7, "r": 9, "d": 7, "d_rope": 3, "d_v": 5},
+        {"B": 2, "H": 4, "n_q": 1, "n_kv": 16, "r": 16, "d": 8, "d_rope": 8, "d_v": 8},
+        {"B": 3, "H": 3, "n_q": 1, "n_kv": 7, "r": 9, "d": 7, "d_rope": 3, "d_v": 5},
     ),
     "merge": ({"parts": 2, "B": 2, "H": 4, "n": 8, "d": 8}, {"parts": 3, "B": 3, "H": 3, "n": 5, "d": 7}),
 }

@@ -44,6 +44,7 @@ class Law:
             accepts.
         absent: what a report notes of a target of which no case of this law says anything, or "".
         large, small: cases at effort "quick" from each source; other efforts multiply them.
+        near: whether it meets cases near the sizes that are written in a target; comparisons with a truth do anyway.
         role: "detect", or "diagnose" where other laws were measured to refute all that it refutes before it does.
     """
 
@@ -61,6 +62,7 @@ class Law:
     large: int = 4
     small: int = 12
     role: str = DETECT
+    near: bool = False
 
     def _field(self, label: str) -> str:
         lines = [line.strip() for line in (self.check.__doc__ or "").splitlines()]

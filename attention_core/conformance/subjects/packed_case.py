@@ -19,6 +19,8 @@ KINDS = ("any", "same", "decode", "chunk", "empty", "edges", "long", "many", "on
 queries or keys, at the edges of blocks, one long text among short ones, dozens of texts, or a single one."""
 
 
+UNSAID = ("texts", "lengths", "uniform", "near")
+"""Options that say how texts are drawn, and no call asks for."""
 FEATURES_ASKED = ("sides", "softcap", "sinks", "slopes")
 """Options of a case that ask for a feature."""
 
@@ -53,10 +55,8 @@ class PackedCase(ParameterCase):
     def describe(self) -> str:
         """The case in one line."""
         texts = " ".join(f"{n_q}:{n_kv}" for n_q, n_kv in self.texts) or "none"
-        others = {
-            **self.sizes,
-            **{k: v for k, v in self.options.items() if k not in ("texts", "lengths", "uniform") and is_asked(v)},
-        }
+        asked = {k: v for k, v in self.options.items() if k not in UNSAID and is_asked(v)}
+        others = {**self.sizes, **asked}
         return f"{self.dtype} texts {texts} {' '.join(f'{k}={v}' for k, v in others.items())}"
 
     def smaller(self) -> Iterator[ParameterCase]:
@@ -121,10 +121,13 @@ def _shorter(n_q: int, n_kv: int) -> Iterator[tuple[int, int]]:
             yield n_q, other
 
 
-def draw_texts(kind: str, rng: np.random.Generator, *, most: int = 12, alike: bool = False) -> Lengths:
+def draw_texts(
+    kind: str, rng: np.random.Generator, *, most: int = 12, alike: bool = False, reach: bool = False
+) -> Lengths:
     """Lengths of texts of a kind (see `KINDS`).
 
-    Args: most: of the usual lengths; alike: whether n_q = n_kv is all that the target takes.
+    Args: most: of the usual lengths; alike: whether n_q = n_kv is all that the target takes; reach: whether one text
+        has the most keys.
 
     Example:
         >>> draw_texts("one", np.random.default_rng(0), most=1)
@@ -132,6 +135,9 @@ def draw_texts(kind: str, rng: np.random.Generator, *, most: int = 12, alike: bo
     """
     count = {"one": 1, "many": int(rng.integers(17, 41))}.get(kind, int(rng.integers(2, 6)))
     texts = [_pair(kind, rng, most) for _ in range(count)]
+    if reach:
+        text = texts[int(rng.integers(count))]
+        text[:] = [most if text[0] == text[1] else text[0], most]
     if kind == "empty":
         for i in {0, int(rng.integers(count)), count - 1} if rng.random() < 0.8 else range(count):
             texts[i] = [[0, 0], [0, texts[i][1]], [texts[i][0], 0]][0 if alike else int(rng.integers(3))]

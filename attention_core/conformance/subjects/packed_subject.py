@@ -212,7 +212,8 @@ class PackedSubject(ParameterSubject):
         if isinstance(case, PackedCase):
             return case
         kind = str(case.options.get("lengths", "any"))
-        texts = draw_texts(kind, case.rng("lengths"), most=case.sizes.get("most", 12), alike=self.alike)
+        most, reach = case.sizes.get("most", 12), "near" in case.options
+        texts = draw_texts(kind, case.rng("lengths"), most=most, alike=self.alike, reach=reach)
         sizes = {k: v for k, v in case.sizes.items() if k != "most"}
         minimum = {k: v for k, v in case.minimum.items() if k != "most"}
         options = {**case.options, "texts": texts}
@@ -255,7 +256,7 @@ class PackedSubject(ParameterSubject):
     def pack(self, case: PackedCase, more: int = 0) -> Pack:
         """The arrays of a case, drawn; `more` rows belong to no text."""
         T_q, T_k = (sum(pair[i] for pair in case.texts) + more for i in (0, 1))
-        query = case.values("query", T_q, case.heads, case["d"])
+        query = case.queries("query", T_q, case.heads, case["d"])
         key = case.values("key", T_k, case["H_kv"], case["d"])
         value = case.values("value", T_k, case["H_kv"], case["d_v"])
         return Pack(query, key, value, tuple(case.texts))

@@ -92,7 +92,7 @@ class PagedSubject(PackedSubject):
             return case
         drawn = {**case.options, "lengths": str(case.options.get("lengths", "any"))}
         rng = case.rng("lengths")
-        texts = draw_texts(drawn["lengths"], rng, most=case.sizes.get("most", 12))
+        texts = draw_texts(drawn["lengths"], rng, most=case.sizes.get("most", 12), reach="near" in drawn)
         n = int(rng.integers(1, 4)) if rng.random() < 0.5 and "n" in self.query_axes.own else 1
         keys = [n_kv if drawn["lengths"] == "empty" else max(n_kv, n) for _, n_kv in texts]
         sizes = {k: v for k, v in case.sizes.items() if k != "most"}

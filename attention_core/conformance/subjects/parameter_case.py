@@ -18,6 +18,15 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.near import (
+    MOST_WORK,
+    Near,
+    complete_sizes,
+    options_near,
+    sizes_near,
+    small_sizes,
+    work_of,
+)
 from attention_core.conformance.subjects.binding import BUILD, other_contract
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation, require_same
 from attention_core.conformance.subjects.law import Law
@@ -43,11 +52,18 @@ FUNCTIONS = (
     "mla",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
+LARGE_SCORES: dict[str, tuple[Any, ...]] = {"scores": (None, None, None, "large")}
+"""An option of cases, a quarter of which have scores far above what exp can take, and far apart."""
+LOUD = 64.0
+"""What their queries are multiplied by: exp(89) is too large for float32, and a score of two tokens is about 64."""
 NUMBERS = count(1)
 """The numbers of built objects."""
 WIDER = (8, 16, 32, 64, 128)
 """Sizes that are tried where none of a law's own range is declared."""
 TRIES = 50
+TRIES_NEAR = 10
+WIDE, WIDE_SHARE = ("float32", "float64"), 0.9
+"""Dtypes that show a small error, and how often a case near a written size has one of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +95,11 @@ class ParameterCase:
         """A generator that depends on the case's seed and on what it is for."""
         return np.random.default_rng([self.seed, *purpose.encode()])
 
+    def queries(self, purpose: str, *shape: int) -> NDArray:
+        """Drawn queries, which make large scores where the case asks for them in a dtype that can tell them apart."""
+        loud = self.options.get("scores") == "large" and self.dtype in WIDE
+        return self.values(purpose, *shape) * (LOUD if loud else 1.0)
+
     def values(self, purpose: str, *shape: int) -> NDArray:
         """Drawn numbers of a shape, exact in the case's dtype."""
         drawn = self.rng(purpose).standard_normal(shape)
@@ -100,7 +121,7 @@ class ParameterCase:
 
     def describe(self) -> str:
         """The case in one line."""
-        parts = [f"{k}={v}" for k, v in {**self.sizes, **self.options}.items()]
+        parts = [f"{k}={v}" for k, v in {**self.sizes, **self.options}.items() if v is not None]
         return f"{self.dtype} {' '.join(parts)}"
 
     def smaller(self) -> Iterator[ParameterCase]:
@@ -323,6 +344,7 @@ class Sizes:
         adjust: `(sizes, rng) -> sizes` to impose relations between sizes, or None.
         related: whether sizes stand in the relation that `adjust` imposes; shrinking keeps to it.
         dtypes: restrict to these among the declared ones.
+        near: the written size around which a case is drawn, or None.
     """
 
     ranges: Mapping[str, tuple[int, int]]
@@ -330,6 +352,7 @@ class Sizes:
     adjust: Callable[[dict[str, int], np.random.Generator], dict[str, int]] | None = None
     related: Callable[[Mapping[str, int]], bool] = lambda sizes: True
     dtypes: tuple[str, ...] | None = None
+    near: Near | None = None
 
     def contains(self, case: ParameterCase) -> bool:
         """Whether a case of other sizes still belongs here."""
@@ -373,6 +396,8 @@ def draw_parameters(subject: ParameterSubject, space: Sizes, rng: np.random.Gene
     dtypes = [d for d in space.dtypes or declared if d in declared]
     if not dtypes:
         return None
+    if space.near is not None:
+        return _draw_near(subject, space, space.near, dtypes, rng)
     case = subject.adapt_case(_draw_case(space, dtypes, rng))
     for _ in range(TRIES):
         if supports(subject.implementation, case):
@@ -380,6 +405,26 @@ def draw_parameters(subject: ParameterSubject, space: Sizes, rng: np.random.Gene
         case = subject.adapt_case(_draw_case(space, dtypes, rng))
     near = find_nearest_sizes(subject.implementation, case)
     return near if near is not None and space.contains(near) else None
+
+
+def _draw_near(
+    subject: ParameterSubject, space: Sizes, near: Near, dtypes: list[str], rng: np.random.Generator
+) -> ParameterCase | None:
+    """One case of small sizes, some of which are near a written one; None where no such case is declared and cheap."""
+    wide = [dtype for dtype in WIDE if dtype in dtypes] or dtypes
+    for trial in range(TRIES_NEAR):
+        plain = _draw_case(space, wide if rng.random() < WIDE_SHARE else dtypes, rng)
+        sizes = sizes_near(space.ranges, near, rng, first=not trial)
+        options = options_near(space.options, plain.options, near, rng)
+        if sizes is None or options is None:
+            return None
+        sizes = complete_sizes(small_sizes(space.ranges, rng), sizes, rng, space.adjust)
+        if work_of(sizes) > MOST_WORK or not space.contains(plain.with_(**sizes)):
+            continue
+        case = subject.adapt_case(replace(plain, sizes=sizes, options=options))
+        if supports(subject.implementation, case):
+            return case
+    return None
 
 
 def _draw_case(space: Sizes, dtypes: list[str], rng: np.random.Generator) -> ParameterCase:

@@ -24,6 +24,7 @@ class SessionSubject(Protocol):
         binding: the target's conventions, of the contract `attention`; None of others.
         form: how a module is built and called; None of others.
         unjudged: what the law that runs met in the target and no law judges, "" where it met nothing such.
+        written: sizes that are written in the target; those near which a case was judged are `met`.
         close: ends what the subject has started and removes what it has written; the session's last call.
     """
 
@@ -42,6 +43,8 @@ class SessionSubject(Protocol):
     binding: Any
     form: Any
     unjudged: str
+    written: tuple[int, ...]
+    met: set[int]
 
     def close(self) -> None: ...
 
@@ -60,6 +63,8 @@ class SubjectBase:
         self.relevant: Counter[tuple[str, str]] = Counter()
         self.powers: Counter[tuple[str, str]] = Counter()
         self.unjudged = ""
+        self.written: tuple[int, ...] = ()
+        self.met: set[int] = set()
 
     def close(self) -> None:
         """End the process that counterexamples were tried in, if any."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attention_core.conformance.laws import latent_attention
 from attention_core.conformance.laws.latent_attention import CONTRACT
+from attention_core.declaration.sizes import SizeCondition
 from attention_core.faults import latent_attention as faults
 from attention_core.kernels.latent import absorbed_latent_attention, materialised_latent_attention
 
@@ -58,3 +59,14 @@ def test_projections_may_lie_otherwise_and_tokens_before_heads() -> None:
     record = {"layout": "bnhd", "parameters": {"w_uk": "rhd", "w_uv": "hrd"}}
     results = conforming(attend, CONTRACT, dtypes=("float32", "bfloat16", "float16"), **record)
     assert {name for name, r in results.items() if r.status == "not_applicable"} == {GIVEN}
+
+
+def test_a_kernel_that_decodes_one_token_alone_conforms_at_the_sizes_it_declares() -> None:
+    inner = faults.decoding()
+
+    def decode(q_nope: Tensor, q_pe: Tensor, ckv: Tensor, kpe: Tensor, sm_scale: float) -> Tensor:
+        if q_nope.shape[2] != 1:
+            raise ValueError("one token a call")
+        return inner(q_nope, q_pe, ckv, kpe, sm_scale)
+
+    conforming(decode, CONTRACT, accumulate="float32", sizes=SizeCondition("n_q == 1"))
