@@ -283,6 +283,9 @@ IN_TORCH = (
     peer("torch_functions", "sdpa", "torch", argued=FUSED),
     peer("torch_functions", "flex", "torch", argued=("flex without keys",)),
     peer("torch_functions", "flex_causal", "torch", argued=("flex without keys",)),
+    peer(
+        "torch_functions", "flex_blocks", "torch", contract="block-mask", options=("--no-gradients",), declared=True
+    ),
     peer("torch_functions", "nested_tensors", "torch", contract="varlen"),
     peer("torch_functions", "MultiHead", "torch", contract="multi-head"),
     peer("torch_functions", "causal_mask", "torch", contract="mask-builder"),

@@ -25,6 +25,16 @@ def flex_causal(query: Tensor, key: Tensor, value: Tensor) -> Any:
     return flex_attention(query, key, value, score_mod=causal)
 
 
+def flex_blocks(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Any = None, block_mask: Any = None,
+    scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """flex_attention without torch.compile, under a BlockMask."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return flex_attention(query, key, value, score_mod, block_mask, scale, enable_gqa)
+
+
 def sdpa(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
     """scaled_dot_product_attention as torch chooses its kernel."""
     return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=is_causal)
