@@ -10,9 +10,10 @@ SIZES: Mapping[str, str] = {
     for size, names in {
         "E": "embed_dim d_model dim hidden_size n_embd emb_dim embedding_dim model_dim d_embed hidden_dim hid_dim "
         "embed_size emb_size n_state embed embedding_size model_size num_hiddens d_in d_out in_dim out_dim input_dim "
-        "output_dim query_dim in_features out_features features dims n_units d_emb dmodel d_hidden",
+        "output_dim query_dim in_features out_features features dims n_units d_emb dmodel d_hidden dim_model n_embed "
+        "model_dimension",
         "H": "num_heads n_heads heads n_head h nhead num_attention_heads nheads num_head n_attention_heads head_count "
-        "num_attn_heads head_num",
+        "num_attn_heads head_num n_attn_heads attention_heads number_of_heads",
         "H_kv": "num_kv_heads n_kv_heads kv_heads num_key_value_heads n_kv_head n_local_kv_heads num_kv_groups "
         "num_query_groups",
         "d": "head_dim dim_head d_head head_size d_k d_v d_kv attention_head_size rotary_dim",

@@ -450,8 +450,15 @@ class values_read_from_the_key(Apart):  # noqa: N801
         return super().read(key, key)
 
 
+class self_attention_recognised_by_its_key(Apart):  # noqa: N801
+    """Where query and key are one tensor all three are projected from it: q = k = x + pos of DETR loses its value."""
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Any:  # type: ignore[override]
+        return super().forward(query, key, key if query is key else value)
+
+
 FAULTY = (
-    projections_kept_by_identity,
+    self_attention_recognised_by_its_key, projections_kept_by_identity,
     bias_scaled_with_the_scores, mask_kept_for_later_calls, scores_clamped_at_thirty,
     dropped_in_every_mode, values_read_from_the_key,
     context_for_keys_alone, values_of_the_input_where_lengths_agree, context_kept_by_its_shape,

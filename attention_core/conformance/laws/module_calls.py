@@ -76,6 +76,40 @@ def values_come_from_their_own_input(subject: MultiHead, case: ParameterCase) ->
     require_close(got, want, bound, "output with values of their own")
 
 
+def inputs_may_be_the_same_tensor(subject: MultiHead, case: ParameterCase) -> None:
+    """One tensor that is query, key and value, or two of them, is read as each of them, and the third is read too.
+
+    Formula: concat_h softmax(q_h k_h^T / sqrt(E/H)) v_h W_o + b_o of the objects (x, x, x), (x, x, v), (x, c, c)
+    Source: detr, models/transformer.py, whose queries and keys are one tensor and its values another
+    Fault: self_attention_recognised_by_its_key
+    """
+    roles = list(subject.form.inputs)
+    if len(roles) < 2:
+        raise NotApplicable("the module takes one input")
+    shares = [roles]
+    if {"key", "value"} <= set(roles) and not subject.always_causal:
+        shares += [[role for role in roles if role != "value"], ["key", "value"]]
+    found, x = subject.recognise(case), subject.input(case)
+    assert found.parts is not None
+    for shared in shares:
+        context = subject.input(case, "key", case["m"]) if shared == ["key", "value"] else None
+        values = subject.input(case, "value") if shared != roles and context is None else None
+        want, bound = subject.truth(case, found.parts, x, context=context, values=values)
+        given = x if shared == roles else context
+        got = subject.module(case, found, x, context=given, values=values, same_=_one_object(subject, shared))
+        require_close(got, want, bound, f"output with one tensor for {' and '.join(shared)}")
+
+
+def _one_object(subject: MultiHead, roles: list[str]) -> tuple[tuple[str, str], ...]:
+    """The arguments of some roles as pairs: that of each but the first is the first's object."""
+    inputs = list(subject.form.inputs)
+    first, *rest = (
+        str(place) if (place := inputs.index(role)) < subject.form.places else subject.form.inputs[role]
+        for role in roles
+    )
+    return tuple((name, first) for name in rest)
+
+
 def large_scores_are_kept(subject: MultiHead, case: ParameterCase) -> None:
     """Scores of a hundred and more are compared as they are: no clamp, no overflow.
 
@@ -201,6 +235,7 @@ APART = Sizes({**RANGES, "m": (1, 7)}, dtypes=("float32",))
 LAWS = (
     Law(options_end_with_their_call, space=TOKENS, **{**ROW, "large": 8}),
     Law(values_come_from_their_own_input, space=APART, **ROW, compares=True),
+    Law(inputs_may_be_the_same_tensor, space=APART, **{**ROW, "large": 8}, compares=True),
     Law(large_scores_are_kept, space=replace(TOKENS, adjust=None), **ROW, compares=True),
     Law(biases_are_added_to_scaled_scores, space=replace(MASKED, adjust=None), **{**ROW, "large": 8}, compares=True),
     Law(inputs_written_into_are_read_anew, space=TOKENS, **{**ROW, "large": 6}),

@@ -30,7 +30,10 @@ CONTEXT = "heads_attend_to_a_context_as_the_formula_says"
 DEAD = "tokens_without_a_key_are_as_declared"
 TWO_MASKS = "two_masks_mean_both"
 BIASES = "biases_are_added_to_scaled_scores"
-SILENT = (BIASES, CONTEXT, DEAD, TWO_MASKS, "values_come_from_their_own_input", "evaluation_drops_nothing")
+SILENT = (
+    BIASES, CONTEXT, DEAD, TWO_MASKS, "values_come_from_their_own_input", "inputs_may_be_the_same_tensor",
+    "evaluation_drops_nothing",
+)  # fmt: skip
 """What modules without a context, a declaration of dead rows or a second mask are not asked."""
 RECORDS: dict[str, dict[str, Any]] = {"dead_rows_zeroed_behind_the_projection": {"dead_rows": "zeros"}}
 SEEN_BY = {  # one law that must see it
@@ -40,6 +43,7 @@ SEEN_BY = {  # one law that must see it
     "scores_clamped_at_thirty": "large_scores_are_kept",
     "dropped_in_every_mode": "evaluation_drops_nothing",
     "values_read_from_the_key": "values_come_from_their_own_input",
+    "self_attention_recognised_by_its_key": "inputs_may_be_the_same_tensor",
     "padding_dropped_beside_a_mask": TWO_MASKS,
     "far_keys_lost_beyond_a_hundred": TRUTH,
     "last_of_twelve_heads_uniform": TRUTH,
