@@ -48,23 +48,43 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             return _under_readings(found, readings, problem, step)
         found = _apply_doubts(step, found, effort)
         if advise and problem is not None and found.counterexample is not None:
-            from attention_core.derivation.decision.advice import find_missing_hypothesis
-
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
-                found = replace(found, evidence=replace(found.evidence, advice=find_missing_hypothesis(problem, extra)))
+                advice = _advise(step, problem, extra)
+                found = replace(found, evidence=replace(found.evidence, advice=advice))
         return found
     except Unreadable as error:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
     except ShapeMismatch as error:
         if readings := _readings_of(step):
             return Finding(Verdict.UNREADABLE, Evidence(f"the shapes do not fit: {error}; {_read_as(readings)}"))
-        return _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
+        found = _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
+        if advise and found.verdict is Verdict.REFUTED:
+            from attention_core.derivation.decision.mends import find_mend
+
+            advice = find_mend(step, min(effort.seconds, ADVICE_SECONDS), effort.seed)
+            found = replace(found, evidence=replace(found.evidence, advice=advice))
+        return found
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except OutOfTime:
         return Finding(Verdict.UNDECIDED, Evidence(LATE))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
+    """A factor that a side lacks, the nearest mend, or a hypothesis that may be missing; '' without an idea."""
+    from attention_core.derivation.decision.advice import find_missing_factor, find_missing_hypothesis
+    from attention_core.derivation.decision.mends import find_direction, find_mend
+
+    seconds, seed = min(problem.effort.seconds, ADVICE_SECONDS), problem.effort.seed
+    if problem.tally.far:  # at the sizes that guesses are tried at, the step holds anyway
+        return find_missing_factor(problem)
+    if problem.claim.op == "=":
+        found = find_missing_factor(problem) or find_mend(step, seconds, seed)
+        return found or find_missing_hypothesis(problem, extra)
+    found = find_direction(step, seconds, seed) or find_missing_hypothesis(problem, extra)
+    return found or find_mend(step, seconds, seed)  # many changes make a bound true
 
 
 def _readings_of(step: Step) -> list[str]:

@@ -49,12 +49,9 @@ class Candidate:
 
 
 def find_missing_hypothesis(problem: Problem, extra: list[Relation]) -> str:
-    """Advice on a refuted claim, '' without an idea."""
+    """A hypothesis under which a refuted claim holds, '' without an idea."""
     try:
         with ceiling(SHARE * problem.effort.seconds):
-            factor = _factor(problem) if problem.claim.op == "=" else ""
-            if factor:
-                return factor
             if problem.tally.far:
                 return ""  # at the sizes that guesses are tried at, the step holds anyway
             for candidate in islice(candidates(problem), MOST):
@@ -66,6 +63,15 @@ def find_missing_hypothesis(problem: Problem, extra: list[Relation]) -> str:
     except OutOfTime:
         return ""
     return ""
+
+
+def find_missing_factor(problem: Problem) -> str:
+    """A constant that a side of a refuted equation lacks, '' if there is none but -1, which is a sign."""
+    try:
+        with ceiling(SHARE * problem.effort.seconds):
+            return _factor(problem) if problem.claim.op == "=" else ""
+    except OutOfTime:
+        return ""
 
 
 def _is_met(problem: Problem, relations: Sequence[Relation]) -> bool:
@@ -195,7 +201,7 @@ def _factor(problem: Problem) -> str:
                 seen += 1
                 if len(ratios) > 1:
                     return ""
-    if len(ratios) != 1 or seen < 4 or ratios == {"1"}:
+    if len(ratios) != 1 or seen < 4 or ratios <= {"1", "-1"}:
         return ""
     times = format_value(_fraction(ratios.pop()))
     return f"the left side is {times} times the right side in all cases tried: is a factor missing?"

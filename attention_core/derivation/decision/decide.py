@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 SHARE = 0.19  # of a step's time
 MOST_TUPLES = 90
 MOST_SIZES = 12
+SMALLER = "split the step into smaller ones, or write it with smaller numbers and sizes"
 SUMS = frozenset({"reduce", "norm", "matmul"})  # operations that sum over a dimension
 
 
@@ -159,7 +160,7 @@ def decide(problem: Problem) -> Finding:
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except TooLarge as error:
-        return Finding(Verdict.UNDECIDED, Evidence(f"too large to decide: {error}"))
+        return Finding(Verdict.UNDECIDED, Evidence(f"too large to decide ({error}): {SMALLER}"))
 
 
 def _is_proved(problem: Problem, ordered: bool) -> bool:

@@ -22,7 +22,7 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
-from attention_core.derivation.decision.usual import meant_by_words, words_of
+from attention_core.derivation.decision.usual import find_claim_beside, meant_by_words, words_of
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -128,8 +128,12 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     if message:
         return _withhold_verdict(found, message)
     left = _under_caveats(step, found, decide, expected)
-    if left.verdict is not Verdict.REFUTED or expected or step.context.formal is not None:
+    if left.verdict is not Verdict.REFUTED or expected:
         return left
+    if step.context.formal is not None and (claim := find_claim_beside(step, decide)):
+        return _withhold_verdict(
+            found, f"it may be the condition of ${claim}$ beside it: write 'Assume ${_formula(step)}$'"
+        )
     meant = None if found.counterexample is None else meant_by_words(step, decide)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
 

@@ -260,8 +260,8 @@ class Meant:
 def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Meant | None:
     """What a false step holds under and its document mentions: a relation, or a usual hypothesis; None if nothing.
 
-    Where all hypotheses are promised to be declared as formulas, only relations are looked at: one that no declaration
-    holds stands in a table, a heading, a reason or the like.
+    Where all hypotheses are promised to be declared as formulas, only the relations beside the step are looked at:
+    those in its row behind a comma or a gap, in its tag, in words of its display.
 
     Args:
         step: A step that was found false.
@@ -270,6 +270,27 @@ def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Find
     stated = islice(_list_relations(step), MAX_STATED)
     guesses = islice(_guesses(step), MAX_TRIED) if step.context.formal is None else iter(())
     return next((one for one in chain(stated, guesses) if _holds(step, one.formula, decide)), None)
+
+
+def find_claim_beside(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> str:
+    """The claim in the row of a false step that is false and holds under it: the step may be its condition.
+
+    Args:
+        step: A step that was found false.
+        decide: Decides a step under some more hypotheses.
+
+    Returns:
+        The claim, '' if there is none.
+    """
+    if step.chained or step.assumed or not _is_like_condition(step):
+        return ""
+    for one in (each for each in step.companions if each.line == step.line):
+        try:
+            if decide(one, ()).verdict not in GOOD and _holds(one, _relation_of(step), decide):
+                return one.text
+        except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
+            continue
+    return ""
 
 
 def _relation_of(step: Step) -> str:
@@ -295,7 +316,9 @@ def _list_relations(step: Step) -> Iterator[Meant]:
     ]
     known = {(one.line, one.text) for one in step.context.hypotheses}
     found: list[Meant] = []
-    for one in [*step.beside, *claims, *step.far_relations]:
+    if step.context.formal is not None:
+        claims = [one for one in claims if one.line == step.line]
+    for one in [*step.beside, *claims, *(step.far_relations if step.context.formal is None else ())]:
         stated = step.context.formal is not None or not any(one is far for far in step.far_relations)
         for formula in () if _was_assumed(step, one) else _ways_to_mean(step, one):
             about = declared_names(step.context, formula, one.line)

@@ -10,7 +10,7 @@ from collections.abc import Container
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Call,
     Chain,
@@ -23,6 +23,7 @@ from attention_core.derivation.latex.syntax import (
     Sub,
     Times,
     Unreadable,
+    children,
     names_in,
 )
 from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer
@@ -165,6 +166,25 @@ def with_indicators(elab: Elaborator, expr: Times) -> Expr:
     return Times(tuple(factors), tuple(ops)) if ops else factors[0]
 
 
+def is_factor(name: str, bracket: Expr) -> bool:
+    """Whether a letter in front of a bracket is a factor, since it stands in the bracket as a number: `p(1 - p)`.
+
+    Args:
+        name: The letter.
+        bracket: What follows it.
+    """
+    alone = led = 0
+    stack: list[object] = [bracket]
+    while stack:
+        node = stack.pop()
+        stack += children(node)
+        alone += isinstance(node, Name | Sub) and symbol_name(node) == name
+        if isinstance(node, Times):
+            pairs = zip(node.factors, node.ops, node.factors[1:], strict=False)
+            led += sum(symbol_name(one) == name and not op and isinstance(then, Group) for one, op, then in pairs)
+    return alone > led
+
+
 def require_function(elab: Elaborator, expr: Times) -> None:
     """`f(a)` of a letter that nothing declares is a function to define, or a number to declare: both are named.
 
@@ -179,6 +199,8 @@ def require_function(elab: Elaborator, expr: Times) -> None:
             continue
         name = letter.text
         known = elab.lookup(name)
+        if is_factor(name, following):
+            continue
         constant = name in ("e", "I", r"\pi") or name.startswith((r"\mathbf{", r"\text{", r"\mathbb{"))
         if known is None and name not in elab.bound and name not in elab.context.dropped and not constant:
             raise Unreadable(

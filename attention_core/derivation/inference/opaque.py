@@ -16,7 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.elaborate.indicators import ONES
+from attention_core.derivation.elaborate.indicators import ONES, is_factor
 from attention_core.derivation.inference.usage import DELTA, Usage, bound_letters, index_parts, is_ordinary, walk
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
@@ -221,7 +221,12 @@ class Opaque:
                 called = self.differential(factors, ops, place, bound)
             elif place < len(ops) and not ops[place] and name == DELTA.strip() and name not in self.context.symbols:
                 called = _increment(factors[place + 1])
-            elif place < len(ops) and not ops[place] and name in self.functions:
+            elif (
+                place < len(ops)
+                and not ops[place]
+                and name in self.functions
+                and not is_factor(name, factors[place + 1])
+            ):
                 called = self.value(factors[place], factors[place + 1], bound)
             if called is None and place and not ops[place - 1] and isinstance(factors[place], Group):
                 factors[place] = self.inside(factors[place], bound)  # it may hold arguments
@@ -232,6 +237,10 @@ class Opaque:
                 del ops[place]
             place += 1
         return Times(tuple(factors), tuple(ops)) if ops else factors[0]
+
+    def is_called(self, name: str | None, bracket: Expr) -> bool:
+        """Whether a letter is a function that is not defined, in front of its argument."""
+        return name is not None and name in self.functions and not is_factor(name, bracket)
 
     def inside(self, node: Expr, bound: frozenset[str]) -> Expr:
         """A bracket with what stands in it replaced, but not the bracket."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from attention_core.derivation.elaborate.indicators import ONES
+from attention_core.derivation.elaborate.indicators import ONES, is_factor
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
     Array,
@@ -19,6 +19,7 @@ from attention_core.derivation.latex.syntax import (
     Chain,
     Dots,
     Expr,
+    Fence,
     Frac,
     Group,
     Name,
@@ -214,7 +215,7 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
             if isinstance(node, Times):
                 for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
                     name = symbol_name(left)
-                    if name is not None and not op and _is_bracket(right):
+                    if name is not None and not op and _is_bracket(right) and not is_factor(name, right):
                         led[name] += 1
                         if _is_argument(right):
                             found.functions.add(name)
@@ -321,7 +322,8 @@ def _needs_of_subscript(context: Context, usage: Usage, node: Sub, bound: frozen
         yield from (Need(name, "index" if delta else "size") for name in free)
     elif base is None:
         yield from needs(context, usage, node.base, bound)
-        yield from (Need(name, "index") for name in free)
+        norm = isinstance(node.base, Fence) and node.base.kind == "norm"
+        yield from (Need(name, "index") for name in free if not (norm and name == "F"))  # that of Frobenius
     elif known is not None and (has_entries(known) or known.params):
         yield from (Need(name, "index") for name in free)
     elif known is None and base in usage.arrays:

@@ -41,6 +41,7 @@ from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.memberships import (
     bare_scalar,
     bounded_run,
+    bounded_scalars,
     introduce,
     membership,
     random_symbols,
@@ -119,7 +120,8 @@ class Reader(ReaderState):
             raise Unreadable(f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line", line)
         line, binding = self.paragraph.line, False
         stand = standings(without_properties(parts))
-        done = self.declare_early(parts, early, stand) if early else set()
+        first = _first_quantifiers(parts)
+        done = self.declare_early(parts, early, stand, first) if early else set()
         for place, part in enumerate(parts):
             if place in done:
                 self.refuse_all_sizes(parts[place - 1], part, line)
@@ -134,7 +136,9 @@ class Reader(ReaderState):
                 self.clause = clause_before(parts, place)
                 self.meant = is_assumption(self.clause) and not is_turned(self.clause)
                 self.meant = self.meant and is_left_alone("".join(parts[place + 1 : place + 2]))
-                if binding and self.standing is Standing.SAID and is_condition(part, line):
+                if place in first:
+                    self.quantify(part, parts[place + 2], line)
+                elif binding and self.standing is Standing.SAID and is_condition(part, line):
                     self.leave_out(part, line)
                 elif binding and self.pending:
                     self.bind(condition_parts(part, line), part, line)
@@ -148,9 +152,31 @@ class Reader(ReaderState):
                 else:
                     self.formula(part, line)
             if place % 2:
+                self.bind_quantifier(parts, place, line)
                 name_subjects(self, parts, place, line)
             line += part.count("\n")
         self.settle()
+
+    def quantify(self, text: str, following: str, line: int) -> None:
+        r"""Keep `for all $i$` for the relation behind it.
+
+        Raises:
+            Unreadable: it speaks of all numbers, `for all $n \in \mathbb{N}$`, where a case has one n.
+        """
+        conditions = condition_parts(text, line)
+        letters = {symbol_name(chain.exprs[0]) for chain in conditions}
+        if any(c.ops == ("in",) and isinstance(c.exprs[1], Name) for c in conditions):
+            said = {n for c in condition_parts(following, line) for n in names_in(c)} & letters
+            if said:
+                raise Unreadable(_all_values(following.strip(), text.strip()), line)
+            return
+        self.quantified = conditions
+
+    def bind_quantifier(self, parts: list[str], place: int, line: int) -> None:
+        """Bind the hypothesis at a place to what it holds for, if that stands in front of it."""
+        if self.quantified and self.pending:
+            conditions, self.quantified = self.quantified, []
+            self.bind(conditions, parts[place - 2], line)
 
     def refuse_all_sizes(self, before: str, text: str, line: int) -> None:
         r"""Refuse `with $c \ge n$ for all $n \in \mathbb{N}$`, which says it of every n, where a case has one n.
@@ -161,16 +187,22 @@ class Reader(ReaderState):
         names = {symbol_name(chain.exprs[0]) for chain in condition_parts(text, line)}
         said = [to_latex(one.chain) for one in self.pending if names & names_in(one.chain)]
         if said and _FOR_ALL.search(before):
-            words = f"'${said[0]}$ for all ${text.strip()}$' is said of all values together, and a case has one"
-            raise Unreadable(f"{words}: write what follows from it, such as a bound without {text.split()[0]}", line)
+            raise Unreadable(_all_values(said[0], text.strip()), line)
 
-    def declare_early(self, parts: list[str], early: str, stand: list[Standing]) -> set[int]:
-        """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them."""
+    def declare_early(self, parts: list[str], early: str, stand: list[Standing], first: set[int]) -> set[int]:
+        """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them.
+
+        Args:
+            parts: Prose and formulas in turn.
+            early: Which of them.
+            stand: How each part stands.
+            first: The places of quantifiers in front of a relation, which declare nothing.
+        """
         done: set[int] = set()
         for sizes in (True,) if early == "sizes" else (True, False):
             line = self.paragraph.line
             for place, part in enumerate(parts):
-                bound = place % 2 and not sizes and BINDING.search(parts[place - 1].rstrip())
+                bound = place in first or (place % 2 and not sizes and BINDING.search(parts[place - 1].rstrip()))
                 declares = stand[place] is Standing.SAID
                 if place % 2 and not bound and not declares and place not in done and says_domain(part, line, sizes):
                     self.formula(part, line)
@@ -253,6 +285,7 @@ class Reader(ReaderState):
             for expr in item.left:
                 chain = Chain((expr, *item.chain.exprs[1:]), item.chain.ops, item.chain.lines)
                 bare_scalar(self, chain, line)
+                bounded_scalars(self, chain, line)
                 self.pending.append(Pending(chain, line, to_latex(chain), []))
 
     def is_only_stated(self, item: Item, op: str, line: int) -> bool:
@@ -275,6 +308,34 @@ class Reader(ReaderState):
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
         """A definition that stands in a display."""
         define(self, Item([chain.exprs[0]], chain), text, line)
+
+
+_FIRST = re.compile(
+    r"\b(?:assum\w+|suppos\w+|requir\w+|that|and|let)[\s,]+for (?:all|every|each|any)\s*$", re.IGNORECASE
+)
+_OPENS_FIRST = re.compile(r"(?:^|[.;:])\W*for (?:all|every|each|any)\s*$", re.IGNORECASE)
+_JOINS = re.compile(r"\s*,?\s*(?:we have|it holds that|that)?\s*,?\s*")
+_ASSUMES_BEHIND = re.compile(r"\s*,?\s*(?:we |let us )?(?:assume|suppose|require)(?: that)?\s*", re.IGNORECASE)
+_NO_DOMAIN = re.compile(r"[=<>]|\\(?:[lg]eq?|neq?)(?![a-zA-Z])")
+
+
+def _first_quantifiers(parts: list[str]) -> set[int]:
+    """The places of the formulas that say for what the relation behind them holds: `for all $i$, $x_i > 0$`."""
+    found = set()
+    for place in range(1, len(parts) - 2, 2):
+        behind, following = parts[place + 1], parts[place + 2]
+        before = " ".join(parts[place - 1].split())
+        opens = _FIRST.search(before) and _JOINS.fullmatch(behind)
+        opens = opens or (_OPENS_FIRST.search(before) and _ASSUMES_BEHIND.fullmatch(behind))
+        if opens and _NO_DOMAIN.search(following) and "\\in " not in following:
+            found.add(place)
+    return found
+
+
+def _all_values(said: str, text: str) -> str:
+    """What to say of a relation for all values of a letter."""
+    words = f"'${said}$ for all ${text}$' is said of all values together, and a case has one"
+    return f"{words}: write what follows from it, such as a bound without {text.split()[0]}"
 
 
 def _is_member(context: Context, expr: Sub) -> bool:

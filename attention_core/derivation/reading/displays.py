@@ -107,6 +107,9 @@ def _look_around(block: Display, steps: list[Step], statements: list[DisplayStat
         line = block.line + block.text.count("\n", 0, found.start())
         said[FarRelation(line, found.group(), found.group(1))] = None
     for written in statements:
+        for found in _TAG.finditer(block.text):
+            if WRITTEN_RELATION.search(found[1]) and "$" not in found[1]:
+                said[FarRelation(block.line + block.text.count("\n", 0, found.start()), found[0], found[1])] = None
         for item in _relations_in_brackets(written):
             said[FarRelation(written.line, written.source, to_latex(item))] = None
     tags = tuple(tag for tag in _TAG.findall(block.text) if WRITTEN_RELATION.search(tag))
@@ -271,7 +274,7 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
     for claim in claims:  # it may be a condition all the same
         about = frozenset(all_names(claim) & set(context.symbols))
         quote = f"{one.source}, {to_latex(claim)}"
-        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim)))
+        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim), plain=True))
     for condition in spread(one.offered):
         if not _binds(context, condition):
             yield Unread(

@@ -14,7 +14,19 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.indicators import declared_as, entry_type_fits, extent, missing_index
 from attention_core.derivation.elaborate.subscripts import index_items
 from attention_core.derivation.latex.printer import symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Name, Sub, Times, Unreadable
+from attention_core.derivation.latex.syntax import (
+    Chain,
+    Dots,
+    Expr,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Sub,
+    Times,
+    Unreadable,
+    names_in,
+)
 from attention_core.derivation.reading.domains import Domain, domain_of
 from attention_core.derivation.terms.context import Hypothesis, Symbol, has_entries
 from attention_core.derivation.terms.terms import SCALAR
@@ -124,6 +136,29 @@ def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     if name is None or name in reader.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
         return
     introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
+
+
+_COUNTS = frozenset("ijklmnrst")  # letters that count: 1 \\le k \\le 5 says that k is one of five
+
+
+def bounded_scalars(reader: ReaderState, chain: Chain, line: int) -> None:
+    r"""`0 < p < 1` declares a number, and `0 < a < b < 1` two; not `1 \le k \le n`, which may be an index.
+
+    Args:
+        reader: The reader; the numbers are declared.
+        chain: The relations.
+        line: Their line.
+    """
+    known = reader.context.symbols
+    if len(chain.ops) < 2 or (not set(chain.ops) <= {"<", "<="} and not set(chain.ops) <= {">", ">="}):
+        return
+    fresh = [e.text for e in chain.exprs if isinstance(e, Name) and e.text not in known and e != Name(r"\infty")]
+    others = {name for e in chain.exprs for name in names_in(e)} - set(fresh)
+    counted = any(name in known and known[name].kind in ("size", "index") for name in others)
+    if counted or not isinstance(chain.exprs[0], Num | Minus) or _COUNTS & set(fresh):
+        return
+    for name in fresh:
+        introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
 
 
 def bounded_run(reader: ReaderState, item: Item, line: int) -> Chain | None:

@@ -175,7 +175,7 @@ def read_behind(context: Context, paragraph: Paragraph, leads: bool) -> tuple[li
 def later(hypotheses: list[Hypothesis], context: Context) -> list[Caveat]:
     """Hypotheses of one display as caveats of the displays below it."""
     return [
-        Caveat(h.line, h.text, context.level, frozenset(h.mentions & set(context.symbols)) or None, h.text)
+        Caveat(h.line, h.text, context.level, frozenset(h.mentions & set(context.symbols)) or None, h.text, plain=True)
         for h in hypotheses
     ]
 
@@ -203,7 +203,7 @@ def _assume(context: Context, sentence: Sentence) -> bool:
         return False
     pieces = _FORMULAS.split(rest)
     pieces[::2] = [_ASIDES.sub("", piece) for piece in pieces[::2]]
-    hypotheses = _commit(context, f"{verb} {'$'.join(pieces)}.", sentence.line)
+    hypotheses = commit_assumption(context, f"{verb} {'$'.join(pieces)}.", sentence.line)
     context.hypotheses += hypotheses or []
     return hypotheses is not None
 
@@ -230,12 +230,21 @@ def _condition(context: Context, sentence: Sentence) -> list[Hypothesis] | None:
             return None
         if any(caveats_of(context, one) for text in others for one in sentences_of(Paragraph(sentence.line, text))):
             return None
-        return _commit(context, f"Assume {condition}.", sentence.line)
+        return commit_assumption(context, f"Assume {condition}.", sentence.line)
     return None
 
 
-def _commit(context: Context, text: str, line: int) -> list[Hypothesis] | None:
-    """Declare a text if every word and relation in it is understood; the hypotheses that it brings, else None."""
+def commit_assumption(context: Context, text: str, line: int) -> list[Hypothesis] | None:
+    """Declare a text if every word and relation in it is understood.
+
+    Args:
+        context: What is declared; it is changed where that succeeds.
+        text: The text.
+        line: Its line.
+
+    Returns:
+        The hypotheses that it brings, None if it was not understood.
+    """
     from attention_core.derivation.reading.declare import declare
 
     trial = context.copy()
@@ -268,7 +277,7 @@ def assume_descriptions(context: Context, described: Mapping[str, Described]) ->
         if symbol is None or name not in context.inferred or context.described.get(name) is symbol:
             continue
         context.described[name] = symbol
-        context.hypotheses += _commit(context, replace(one, names=(name,)).text, one.line) or []
+        context.hypotheses += commit_assumption(context, replace(one, names=(name,)).text, one.line) or []
 
 
 def unread_declaration(context: Context, paragraph: Paragraph) -> Caveat:

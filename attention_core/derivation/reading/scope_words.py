@@ -17,7 +17,7 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
-from attention_core.derivation.reading.withdrawals import find_withdrawal
+from attention_core.derivation.reading.withdrawals import OTHERWISE, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.words.caveats import SIGNS, caveats_of, declared_names, relation_in, shorten_quote
 from attention_core.derivation.words.inert import CLAIMED_SUM
@@ -116,12 +116,21 @@ def words_of_paragraph(
         last = leads and place == len(sentences) - 1
         ended = find_withdrawal(context, one)
         lasting += ([] if ended is None else [ended]) + _equated(context, one)
+        if OTHERWISE.match(one.prose):
+            lasting.append(_contrary(context, one))
+            continue
         found = _caveat(context, one, named, was_read(context, one, declares), _is_bold(one), last)
         if found is None or (behind and place == 0 and not named and _COMMENT.match(one.prose)):
             continue
         alone = last and not (declares or named or universal or _CONDITIONAL.match(one.prose) or _is_closed(one))
         (passing if alone or found.value else lasting).append(found)
     return lasting, passing
+
+
+def _contrary(context: Context, sentence: Sentence) -> Caveat:
+    """What "Otherwise" leaves open: the contrary of a case above is assumed, whatever all hypotheses are written as."""
+    quote, words = shorten_quote(sentence.text), (" ".join(sentence.prose.split()[:1]).strip(".,:"),)
+    return Caveat(sentence.line, quote, context.level, None, words=words, plain=True, whole=True)
 
 
 _EQUATES = re.compile(

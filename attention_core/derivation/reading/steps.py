@@ -16,6 +16,7 @@ from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.inference.described import nearest
 from attention_core.derivation.inference.infer import Inference
 from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.case_words import Cases, find_other_cases, split_label
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
@@ -124,6 +125,7 @@ class _Walk:
     by_remark: dict[int, list[Caveat]] = field(default_factory=dict)
     sections: Sections = field(default_factory=Sections)
     shown: list[Step] = field(default_factory=list)  # the steps of the last display in the section
+    cases: Cases = field(default_factory=Cases)
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
 
     def block(self, place: int) -> None:
@@ -132,6 +134,7 @@ class _Walk:
         while self.codes and self.codes[0].line < block.line:
             self.context.caveats.append(words_of_code(self.context, self.codes.pop(0)))
         if isinstance(block, Heading):
+            self.cases.close(self.context)
             self.sections.enter(self.context, block, self.blocks[:place])
             for sentence in sentences_of(Paragraph(block.line, block.text)) if not is_title(block.text) else ():
                 self.context.caveats += caveats_of(self.context, sentence)
@@ -150,22 +153,38 @@ class _Walk:
     def paragraph(self, place: int, block: Paragraph) -> None:
         """Read prose: declarations, assumptions, and what holds for the display it leads into."""
         leads = self.is_display(place + 1)
+        if (unlabelled := self.enter_case(block)) is None:
+            return
+        block = unlabelled
         if reads_on(self.context, block, self.last):
             self.local = list(self.last) if leads else []
             self.around_next += self.reasons(block) if leads else []
             return
         self.last, self.around_next = [], []
+        above = list(self.context.hypotheses)
         declaring, rest = split_paragraph(block, leads)
         self.context.caveats += self.described_in(block)
         if declaring is not None:
             self.out += _declare(self.context, declaring, self.inference is not None)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
+        fresh = [h for h in self.context.hypotheses if not any(h is one for one in above)]
+        shown = max((one.line for one in self.shown), default=0)
+        self.context.caveats += find_other_cases(self.context, fresh, block, shown, self.blocks[:place])
         for part in (declaring, rest):
             if part is not None:
                 behind = place > 0 and isinstance(self.blocks[place - 1], Display)
                 lasting, self.around_next = words_of_paragraph(self.context, part, leads, behind)
                 self.context.caveats += lasting
         self.around_next += self.reasons(block) if leads else []
+
+    def enter_case(self, block: Paragraph) -> Paragraph | None:
+        """Open the case that a paragraph is labelled with, and return the rest of it, None if that is all."""
+        behind = split_label(block)
+        if behind is None:
+            self.cases.pass_over(self.context, block, bool(self.shown))
+            return block
+        self.local, self.last, self.around_next, self.shown = [], [], [], []
+        return self.cases.open(self.context, block, behind)
 
     def described_in(self, block: Paragraph) -> list[Caveat]:
         """What a paragraph says of symbols without a size: where these are declared otherwise, it is not assumed."""

@@ -24,7 +24,14 @@ _TAKES_BACK = re.compile(
     rf"\bwithout (?:this|that|the|these|any|our) (?:\w+ )?{_ASSUMPTION}\b|\bmay (?:now |also )+be\b|"
     r"\bnow[^.;]{0,20}\bmay be\b|"
     r"\b(?:in|with) (?:full |complete )?generality\b|\b(?:now|next)[^.;]*\b(?:any|every|all)\b|"
-    r"^\W*(?:but |and )?in general\W*(?:we (?:have|get)\W*)?$",
+    r"^\W*(?:but |and )?in general\W*(?:we (?:have|get)\W*)?$|"
+    r"\bback to\b|\breturn(?:s|ing)? to\b|\bfor (?:a |an )?(?:general|arbitrary) \$\$|\bthe general case\b|"
+    r"\b(?:in|for|combining|by) (?:both|either|all|any|every|each|these|the (?:two|three)) (?:\w+ )?cases?\b",
+    re.IGNORECASE,
+)
+# Words for the case that is the contrary of the one above.
+OTHERWISE = re.compile(
+    r"^\W*(?:and |but |now )?(?:otherwise|else|if not|(?:in|for) the (?:other|opposite|remaining|second) case)\b",
     re.IGNORECASE,
 )
 _INSTEAD = re.compile(
@@ -52,7 +59,7 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
         return None
     formulas = sentence.formulas
     names = frozenset().union(*(declared_names(context, one, sentence.line) for one in formulas))
-    if _TAKES_BACK.search(sentence.prose):
+    if _TAKES_BACK.search(sentence.prose) or OTHERWISE.match(sentence.prose):
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, names or None, ends=sentence.line)
     if _INSTEAD.search(sentence.prose):  # what it says itself holds
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, None, ends=sentence.line - 1)
@@ -95,13 +102,13 @@ def without_ended(context: Context, names: frozenset[str]) -> tuple[Context, Cav
     out, last = context.copy(), None
     for one in (c for c in context.caveats if c.ends):
         about = names if one.names is None else names & one.names
-        for kept in [h for h in out.hypotheses if h.line <= one.ends and h.mentions & about]:
+        for kept in [h for h in out.hypotheses if one.since <= h.line <= one.ends and h.mentions & about]:
             if one.names is None or kept.mentions & one.names:
                 out.hypotheses = [h for h in out.hypotheses if h is not kept]
                 last = one
         for name in about & set(out.symbols):
             symbol = out.symbols[name]
-            if symbol.line <= one.ends and _is_narrow(out, name):
+            if one.since <= symbol.line <= one.ends and _is_narrow(out, name):
                 out.symbols[name] = replace(symbol, lower=None, upper=None, values=())
                 last = one
     return None if last is None else (out, last)

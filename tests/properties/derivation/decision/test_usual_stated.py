@@ -29,6 +29,16 @@ def test_what_stands_in_the_display_is_tried(inside: str) -> None:
     assert "REFUTED" in [str(one.verdict) for one in false], inside
 
 
+@pytest.mark.parametrize(
+    "inside", [r"{}, \quad x \ge 0", r"{} \tag{{if $x \ge 0$}}", r"{} \tag{{x > 0}}", r"{} \qquad x \ge 0"]
+)
+def test_a_promise_covers_no_relation_in_the_row_of_a_step(inside: str) -> None:
+    found = decide(PROMISE, HEAD, f"$$ {inside.format(chr(92) + 'sqrt{x^2} = x')} $$")
+    assert [str(one.verdict) for one in found] == ["UNDECIDED"] * len(found), inside
+    found = decide(PROMISE, HEAD, f"$$ {inside.format(chr(92) + 'sqrt{x^2} = 2 x')} $$")
+    assert str(found[0].verdict) == "REFUTED", inside
+
+
 def test_a_claim_of_a_promising_section_is_refuted_if_nothing_rests_on_it() -> None:
     found = decide(PROMISE, HEAD, "$$ x + 1 = x + 1 \\qquad x \\ge 0 $$")
     assert [str(one.verdict) for one in found] == ["PROVED", "REFUTED"]

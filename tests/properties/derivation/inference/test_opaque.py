@@ -55,3 +55,22 @@ def test_what_an_integral_depends_on_is_not_lost() -> None:
 def test_a_declared_letter_with_an_index_is_no_constant(given: str) -> None:
     (step,) = check_document(f"{given}\n\n$$ |e_1 + f_1| \\le 2 $$", infer=True).steps
     assert step.verdict == "AGREES", step.evidence.text
+
+
+def test_a_letter_that_stands_in_its_bracket_is_a_factor() -> None:
+    text = "$$ p(1 - p) = p - p^2 $$\n\n$$ p(1 - p) = p - p^3 $$\n"
+    first, second = check_document(text, infer=True).steps
+    assert str(first.verdict) == "PROVED" and str(second.verdict) == "UNDECIDED"
+    (strict,) = check_document("$$ p(1 - p) = p - p^2 $$\n").steps
+    assert strict.evidence.text.startswith("p is not declared: write 'Let $p")
+    (nested,) = check_document("$$ 2 f(f(x)) = f(x) f(x) $$\n", infer=True).steps
+    assert "f(f (x))" in nested.evidence.text
+
+
+def test_the_index_of_a_norm_is_no_index() -> None:
+    head = "Let $X \\in \\mathbb{R}^{n \\times d}$.\n\n"
+    false, true = check_document(
+        head + "$$ \\|X\\|_F^2 = 2 \\operatorname{tr}(X^\\top X) $$\n\n"
+        "$$ \\|X\\|_F^2 = \\operatorname{tr}(X^\\top X) $$\n", infer=True
+    ).steps  # fmt: skip
+    assert str(false.verdict) == "REFUTED" and str(true.verdict) == "PROVED" and "F" not in true.evidence.text

@@ -170,3 +170,27 @@ def test_a_number_may_be_declared_behind_the_hypothesis_that_names_it(words: str
     )
     (step,) = check_document(text).steps
     assert step.verdict in GOOD
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("Assume that for all $i$, $x_i \\ge 0$.", "AGREES"),
+        ("Suppose that for every $i \\in \\{1, \\dots, n\\}$, $x_i \\ge 0$.", "AGREES"),
+        ("For each $i$, assume $x_i \\ge 0$.", "AGREES"),
+        ("Assume that for all $m \\in \\mathbb{N}$, $a \\le \\frac{1}{m}$.", "UNDECIDED"),
+        ("Suppose for all $t \\in \\mathbb{R}$, $a t \\le 0$.", "UNDECIDED"),
+        ("For all $m \\in \\mathbb{N}$, assume $a \\le 1 / m$.", "UNDECIDED"),
+    ],
+)
+def test_a_quantifier_may_stand_first(words: str, verdict: str) -> None:
+    head = f"Let $n \\in \\mathbb{{N}}$, $x \\in \\mathbb{{R}}^n$ and $a \\in \\mathbb{{R}}$. {words}"
+    claim = "\\sum_{i=1}^n x_i \\ge 0" if verdict == "AGREES" else "a \\le 0"
+    assert str(check_document(f"{head}\n\n$$ {claim} $$\n").steps[-1].verdict) == verdict
+
+
+def test_a_number_between_two_bounds_is_declared_by_them() -> None:
+    found = check_document("Let $0 < p < 1$.\n\n$$ p (1 - p) \\le \\frac{1}{4} $$\n\n$$ p \\ge 1 $$\n").steps
+    assert [str(step.verdict) for step in found] == ["AGREES", "REFUTED"]
+    (step,) = check_document("Let $1 \\le k \\le 5$.\n").steps
+    assert str(step.verdict) == "UNREADABLE"

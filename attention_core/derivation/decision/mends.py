@@ -1,0 +1,337 @@
+r"""The mend nearest to a false step: "with $+ 2 a b$ in place of $- 2 a b$", found by trying the mistakes people make.
+
+A mend changes one place of the step as it is written: a sign, the direction of an inequality, a transpose, the order of
+two factors, an index, a number, the ends of a sum, one of two symbols of the same shape. It is named if no
+counterexample of the mended step is found. No verdict changes by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, is_dataclass, replace
+from fractions import Fraction
+from functools import partial
+from itertools import chain, islice
+from typing import Any
+
+from attention_core.derivation.cases.problem import Problem
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decision.advice import LIGHT
+from attention_core.derivation.decision.decide import decide
+from attention_core.derivation.effort import OutOfTime, ceiling
+from attention_core.derivation.graph.nodes import TooLarge, Unsettled
+from attention_core.derivation.latex.printer import SIGNS, symbol_name, to_latex
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Chain,
+    Dots,
+    Expr,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Sub,
+    Sup,
+    Times,
+    Transpose,
+    Unreadable,
+    names_in,
+)
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD, Verdict
+from attention_core.derivation.terms.terms import ShapeMismatch
+
+MAX_TRIED = 150  # mends of one step
+SHARE = 0.25  # of a step's time, for all of them
+EACH = 0.05  # of a step's time, for one
+SHORT = 12  # characters of a sum that is quoted whole
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
+
+
+@dataclass(frozen=True)
+class Mend:
+    """A step with one change, and the change in words."""
+
+    words: str
+    step: Step
+
+
+def find_mend(step: Step, seconds: float, seed: int = 0) -> str:
+    """What to write instead in one place of a false step, '' if nothing that was tried helps.
+
+    Args:
+        step: The step.
+        seconds: The processor time of a step; a share of it is used.
+        seed: Of the cases.
+    """
+    return _first_good(mends_of(step), seconds, seed)
+
+
+def find_direction(step: Step, seconds: float, seed: int = 0) -> str:
+    """The other direction of a false inequality, if it holds so.
+
+    Args:
+        step: The step.
+        seconds: The processor time of a step; a share of it is used.
+        seed: Of the cases.
+    """
+    return _first_good(_other_direction(step), seconds, seed)
+
+
+def _first_good(mends: Iterator[Mend], seconds: float, seed: int) -> str:
+    """What the first of some mends that holds says."""
+    try:
+        with ceiling(SHARE * seconds):
+            for one in islice(mends, MAX_TRIED):
+                verdict = _verdict_of(one.step, EACH * seconds, seed)
+                if verdict in GOOD:
+                    said = (
+                        "the step holds"
+                        if verdict in (Verdict.PROVED, Verdict.EXACT)
+                        else "no counterexample was found"
+                    )
+                    return f"{said} {one.words}: is that meant?"
+    except OutOfTime:
+        return ""
+    return ""
+
+
+def _verdict_of(step: Step, seconds: float, seed: int) -> Verdict | None:
+    """The verdict on a mended step after a few cases, None if it cannot be read or is met by too few."""
+    try:
+        context, claim, extra = claim_of(step)
+        with ceiling(seconds):
+            found = decide(Problem(context, claim, extra, replace(LIGHT, seed=seed, seconds=seconds)))
+    except (Unreadable, ShapeMismatch, RecursionError, Unsettled, TooLarge, OutOfTime):
+        return None
+    return found.verdict if found.evidence.figures.get("cases", 0) >= 3 else None
+
+
+def mends_of(step: Step) -> Iterator[Mend]:
+    """The steps that one change makes of a step, the likeliest first; none has the same formula on both sides.
+
+    Args:
+        step: The step.
+    """
+    seen = {_written(step)}
+    local = chain.from_iterable(_local(step, rule) for rule in _RULES)
+    for one in chain(_other_direction(step), local):
+        left, op, right = _written(one.step)
+        twice = any(r"\top^\top" in side for side in (left, right))
+        if (left, op, right) not in seen and left != right and not twice:
+            seen.add((left, op, right))
+            yield one
+
+
+def _written(step: Step) -> tuple[str, str, str]:
+    return to_latex(step.left), step.op, to_latex(step.right)
+
+
+def _other_direction(step: Step) -> Iterator[Mend]:
+    """The inequality the other way round."""
+    if step.op in _TURNED:
+        op = _TURNED[step.op]
+        yield Mend(f"with ${SIGNS.get(op, op)}$ in place of ${SIGNS.get(step.op, step.op)}$", replace(step, op=op))
+
+
+Change = tuple[Expr, str]  # what stands in the place of a node, and words for it ('' for "with new in place of old")
+Rule = Callable[[Step, Any], Iterator[Change]]
+
+
+def _local(step: Step, rule: Rule) -> Iterator[Mend]:
+    """The mends that a rule makes of each node of either side, the right side first."""
+    for side in ("right", "left"):
+        whole = getattr(step, side)
+        for old, put in _nodes(whole):
+            for new, words in rule(step, old):
+                changed: Any = {side: put(new)}
+                yield Mend(words or _in_place(to_latex(new), to_latex(old)), replace(step, **changed))
+
+
+def _in_place(new: str, old: str) -> str:
+    return f"with ${new}$ in place of ${old}$"
+
+
+Put = Callable[[Any], Any]
+
+
+def _nodes(node: Any) -> Iterator[tuple[Any, Put]]:
+    """Every node of a tree, with what puts another one in its place."""
+    yield node, lambda new: new
+    for name in getattr(node, "__slots__", ()):
+        value = getattr(node, name)
+        for child, into in _members(value):
+            for one, put in _nodes(child):
+                yield one, partial(_put_field, node, name, into, put)
+
+
+def _members(value: Any) -> Iterator[tuple[Any, Put]]:
+    """The nodes in a field, with what puts another one into it: itself, or those of a tuple or of rows."""
+    if isinstance(value, tuple):
+        for place, child in enumerate(value):
+            for one, put in _members(child):
+                yield one, partial(_put_member, value, place, put)
+    elif is_dataclass(value):
+        yield value, lambda new: new
+
+
+def _put_field(node: Any, name: str, into: Put, put: Put, new: Any) -> Any:
+    return replace(node, **{name: into(put(new))})
+
+
+def _put_member(value: tuple[Any, ...], place: int, put: Put, new: Any) -> tuple[Any, ...]:
+    return (*value[:place], put(new), *value[place + 1 :])
+
+
+def _negative(node: Expr) -> Expr:
+    if isinstance(node, Minus):
+        return node.body
+    return Minus(Group("(", (Chain((node,)),), ")") if isinstance(node, Plus) else node)
+
+
+def _signs(step: Step, node: Any) -> Iterator[Change]:
+    """A sum with the other sign at one term; a negative without its sign."""
+    if isinstance(node, Plus) and not any(isinstance(term, Dots) for term in node.terms):
+        for place in reversed(range(len(node.terms))):
+            term = node.terms[place]
+            body = to_latex(term.body if isinstance(term, Minus) else term)
+            new, old = ("+", "-") if isinstance(term, Minus) else ("-", "+")
+            words = _in_place(f"{new} {body}", f"{old} {body}") if len(to_latex(node)) > SHORT else ""
+            yield Plus((*node.terms[:place], _negative(term), *node.terms[place + 1 :])), words
+    elif isinstance(node, Minus):
+        yield node.body, ""
+    elif isinstance(node, Sup) and not isinstance(node.exponent, Num | Minus):
+        yield replace(node, exponent=_negative(node.exponent)), ""
+
+
+def _side_signs(step: Step, node: Any) -> Iterator[Change]:
+    """A whole side with the other sign."""
+    if (node is step.left or node is step.right) and not isinstance(node, Minus):
+        yield _negative(node), ""
+
+
+def _coefficients(step: Step, node: Any) -> Iterator[Change]:
+    """A sum with twice or half of one term, where the term has no number."""
+    if isinstance(node, Plus) and not any(isinstance(term, Dots) for term in node.terms):
+        for place, term in enumerate(node.terms):
+            body = term.body if isinstance(term, Minus) else term
+            for number in (_TWO, Num(Fraction(1, 2))) if not isinstance(body, Num) else ():
+                scaled: Expr = Times((number, body), ("",))
+                new = Minus(scaled) if isinstance(term, Minus) else scaled
+                words = _in_place(to_latex(scaled), to_latex(body))
+                yield Plus((*node.terms[:place], new, *node.terms[place + 1 :])), words
+
+
+def _transposes(step: Step, node: Any) -> Iterator[Change]:
+    """A factor with a transpose, or without."""
+    if isinstance(node, Transpose):
+        yield node.base, ""
+    elif isinstance(node, Name | Sub) and _is_matrix(step, node):
+        yield Transpose(node), ""
+
+
+def _is_matrix(step: Step, node: Expr) -> bool:
+    symbol = step.context.symbols.get(symbol_name(node) or "")
+    if symbol is None:
+        return False
+    kind = symbol.type if symbol.term is None else symbol.term.type
+    return symbol.kind in ("array", "definition", "family") and kind is not None and kind.kind == "matrix"
+
+
+def _order(step: Step, node: Any) -> Iterator[Change]:
+    """Two neighbouring factors the other way round."""
+    if isinstance(node, Times) and not any(node.ops):
+        for place in range(len(node.factors) - 1):
+            first, second = node.factors[place : place + 2]
+            if any(_is_matrix(step, _bare(one)) for one in (first, second)):
+                yield Times((*node.factors[:place], second, first, *node.factors[place + 2 :]), node.ops), ""
+
+
+def _bare(node: Expr) -> Expr:
+    return _bare(node.base) if isinstance(node, Transpose) else node
+
+
+def _indices(step: Step, node: Any) -> Iterator[Change]:
+    """An entry with two indices exchanged, or with another index of the step."""
+    if not isinstance(node, Sub):
+        return
+    parts = [item.exprs[0] for item in node.items]
+    if len(parts) == 1 and isinstance(parts[0], Times) and len(parts[0].factors) == 2:
+        first, second = parts[0].factors
+        yield Sub(node.base, (Chain((Times((second, first), parts[0].ops),)),)), ""
+    letters = sorted(_index_letters(step))
+    for place, part in enumerate(parts):
+        if isinstance(part, Name | Num):
+            for letter in letters:
+                if Name(letter) != part:
+                    changed = (*node.items[:place], Chain((Name(letter),)), *node.items[place + 1 :])
+                    yield Sub(node.base, changed), ""
+
+
+def _index_letters(step: Step) -> set[str]:
+    """The letters that a step uses as indices, those that its sums bind included."""
+    found: set[str] = set()
+    for node, _ in chain(_nodes(step.left), _nodes(step.right)):
+        if isinstance(node, Sub):
+            found |= {name for item in node.items for name in names_in(item)}
+        elif isinstance(node, Big):
+            found |= {e.text for one in node.below for e in one.exprs[:1] if isinstance(e, Name)}
+    known = step.context.symbols
+    indices = {name for name, symbol in known.items() if symbol.kind == "index"}
+    used = {name for name in found if name not in known or known[name].kind in ("index", "size")}
+    return used | (indices & (names_in(step.left) | names_in(step.right))) or indices
+
+
+def _numbers(step: Step, node: Any) -> Iterator[Change]:
+    """A number that is one less or more, half or twice as large, or the other way up; an exponent that is lost."""
+    if isinstance(node, Num) and node.value != 0:
+        value = node.value
+        for new in dict.fromkeys((value - 1, value + 1, value / 2, 2 * value, 1 / value)):
+            yield Num(new), ""
+    elif isinstance(node, Sup) and isinstance(node.exponent, Num):
+        yield node.base, ""
+    elif isinstance(node, Name | Sub) and symbol_name(node) in step.context.symbols:
+        yield Sup(node, _TWO), ""
+
+
+def _ends(step: Step, node: Any) -> Iterator[Change]:
+    """A sum that ends or begins one earlier or later; a size that is one less or more, or its neighbour."""
+    if isinstance(node, Big) and node.above is not None:
+        for new in _neighbours(node.above):
+            yield replace(node, above=new), ""
+    elif isinstance(node, Name) and _is_size(step, node):
+        yield from ((Group("(", (Chain((new,)),), ")"), "") for new in _neighbours(node))
+    elif isinstance(node, Plus) and len(node.terms) == 2 and node.terms[1] in (_ONE, Minus(_ONE)):
+        yield node.terms[0], ""
+
+
+def _neighbours(node: Expr) -> Iterator[Expr]:
+    """One more and one less; of n - 1 also n."""
+    if isinstance(node, Plus) and len(node.terms) == 2 and node.terms[1] in (_ONE, Minus(_ONE)):
+        yield node.terms[0]
+    elif isinstance(node, Name):
+        yield Plus((node, Minus(_ONE)))
+        yield Plus((node, _ONE))
+
+
+def _is_size(step: Step, node: Name) -> bool:
+    symbol = step.context.symbols.get(node.text)
+    return symbol is not None and symbol.kind == "size"
+
+
+def _symbols(step: Step, node: Any) -> Iterator[Change]:
+    """Another symbol of the same kind that the step, or its hypotheses, mention."""
+    known = step.context.symbols
+    own = known.get(symbol_name(node) or "") if isinstance(node, Name | Sub) else None
+    if own is None or own.kind not in ("array", "size", "family") or own.term is not None:
+        return
+    for name, other in known.items():
+        if name != own.name and (other.kind, other.type) == (own.kind, own.type) and other.term is None:
+            yield Name(name), ""
+
+
+_RULES: tuple[Rule, ...] = (
+    _signs, _side_signs, _transposes, _indices, _ends, _numbers, _coefficients, _order, _symbols,
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""The mend nearest to a false step: the mistakes that people make are undone, and what is not known is not said."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.decision.mends import mends_of
+from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
+
+HEAD = (
+    r"Let $n, d \in \mathbb{N}$, $a, b \in \mathbb{R}$, $x, y \in \mathbb{R}^n$, $A, B \in \mathbb{R}^{n \times n}$, "
+    r"$Q, K \in \mathbb{R}^{n \times d}$ and $i, j \in \{1, \dots, n\}$. All hypotheses are declared as formulas."
+)
+
+
+def advice(formula: str) -> str:
+    (step,) = check_document(f"{HEAD}\n\n$$ {formula} $$\n").steps
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+    return step.evidence.advice
+
+
+@pytest.mark.parametrize(
+    ("formula", "new", "old"),
+    [
+        (r"(a - b)^2 = a^2 - 2 a b - b^2", "+ b^{2}", "- b^{2}"),
+        (r"(a + b)^2 = a^2 + a b + b^2", "2 a b", "a b"),
+        (r"e^{a + b} = - e^a e^b", "e^{a} e^{b}", "-e^{a} e^{b}"),
+        (r"(A B)^\top = A^\top B^\top", r"B^\top A^\top", r"A^\top B^\top"),
+        (r"(Q K)_{ij} = \sum_{k=1}^d Q_{ik} K_{jk}", r"K^\top", "K"),
+        (r"(x y^\top)_{ij} = x_i y_i", "y_{j}", "y_{i}"),
+        (r"\sum_{k=1}^n k = \frac{n (n - 1)}{2}", "n + 1", "n - 1"),
+        (r"\sum_{k=1}^{n-1} k = \frac{n (n + 1)}{2}", "n - 1", "n + 1"),
+        (r"a^2 + b^2 \le 2 a b", r"\ge", r"\le"),
+        (r"\nabla_a (a^3 + a b) = 2 a^2 + b", "3", "2"),
+    ],
+)
+def test_the_mistake_is_named(formula: str, new: str, old: str) -> None:
+    assert f"with ${new}$ in place of ${old}$: is that meant?" in advice(formula)
+
+
+def test_a_missing_hypothesis_and_a_missing_factor_are_named_as_before() -> None:
+    assert "under the further hypothesis $A = A^\\top$" in advice(r"\nabla_x x^\top A x = 2 A x")
+    assert "is a factor missing?" in advice(r"2 \|x\|^2 = x^\top x")
+
+
+def test_what_no_change_mends_has_no_advice() -> None:
+    assert advice(r"\sin(a) = \log(1 + e^b)") == ""
+
+
+def test_no_mend_makes_both_sides_the_same() -> None:
+    (step,) = steps_of(f"{HEAD}\n\n$$ A x = A^\\top x $$\n")[0]
+    assert isinstance(step, Step)
+    assert all(to_latex(one.step.left) != to_latex(one.step.right) for one in mends_of(step))
+    assert "further hypothesis $A = A^\\top$" in advice(r"A x = A^\top x")
