@@ -47,6 +47,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "masked_nan": ("ignored", "propagates", "unspecified"),
     "accumulate": ("input", "float32"),
     "merges": ("none", "lse"),
+    "misfits": ("refused", "unspecified"),
     "array": ("torch", "numpy", "jax"),
     "masks": ("any", "bool", "additive", "binary"),
     "batch_axes": ("any", "one"),
@@ -121,6 +122,8 @@ class Implementation:
         deterministic: the same call gives the same bits.
         gradients, mask_gradient, second_gradients: which derivatives it supports.
         validates: it refuses what broadcasting would let pass, such as a mask that enlarges the result.
+        misfits: what it does with arrays that do not fit each other, such as two keys and three values: they are
+            "refused", or it is "unspecified".
         sizes: predicate over (n_q, n_kv, d, d_v, H, H_kv) naming the sizes it supports.
         device: where it runs.
         runtime: what runs its kernels: "triton" for Triton's interpreter, "python" for none, "auto" by whether the
@@ -189,6 +192,7 @@ class Implementation:
     shapes: str = "auto"
     window: str = ""
     key_layout: str | None = None
+    misfits: str = "refused"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))

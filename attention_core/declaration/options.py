@@ -62,6 +62,7 @@ HELP: Mapping[str, str] = {
     "mask_gradient": "A float mask gets a gradient.",
     "second_gradients": "Second derivatives are supported.",
     "validates": "It refuses shapes that only broadcasting makes fit, e.g. a mask that enlarges the result.",
+    "misfits": "What it does with arrays that do not fit each other, such as two keys and three values.",
     "factory": "TARGET takes no arguments and returns the callable.",
     "device": "The device it runs on.",
     "runtime": "Triton's interpreter runs its kernels (triton) or not (python); auto: if the file imports triton.",

@@ -71,8 +71,7 @@ def judge_under_conventions(
         other = adopt_conventions(session, look or session.first_look) if not report.passed else None
         if other is None:
             if look is None and complete:
-                judge_as_merge(session, report, names)
-                advise_wide_dtypes(session, report)
+                judge_further(session, report, names)
             return
         with other:
             names = [law.name for law in other.laws] if is_of_another_contract(session) else names
@@ -93,8 +92,14 @@ def judge_under_conventions(
         how = (look or session.first_look or FirstLook(())).options()
         report.problem = f"{declared}; it is judged under {how}: {report.under_found.verdict}"
     if look is None and complete:
-        judge_as_merge(session, report, names)
-        advise_wide_dtypes(session, report)
+        judge_further(session, report, names)
+
+
+def judge_further(session: Session, report: Report, names: Sequence[str]) -> None:
+    """Judge a function under conventions that its refutations suggest, and that no call of the first look shows."""
+    judge_as_merge(session, report, names)
+    judge_without_refusals(session, report, names)
+    advise_wide_dtypes(session, report)
 
 
 def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> None:
@@ -118,6 +123,18 @@ def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> No
         report.advice = [line for line in report.advice if "; consistent with " not in line]
         report.first_look = look
         judge_under_conventions(session, report, names, complete=True, look=look)
+
+
+def judge_without_refusals(session: Session, report: Report, names: Sequence[str]) -> None:
+    """Judge a function that is right wherever its arrays fit, and refuses none that do not, as one of `--misfits`."""
+    base = report.under_found or report
+    refuted, first = base.with_status("refuted"), report.first_look or session.first_look
+    families = {law.name: law.family for law in session.laws}
+    if first is None or not refuted or any(families.get(result.law) != "refusal" for result in refuted):
+        return
+    look = replace(first, lines=(*first.lines, MISFITS), found={**first.found, "misfits": "unspecified"})
+    judge_under_conventions(session, report, names, complete=True, look=look)
+    report.first_look = look
 
 
 def all_hold_under(session: Session, names: Sequence[str], look: FirstLook) -> bool:
@@ -174,6 +191,7 @@ def dtype_of(result: LawResult) -> str:
     return "" if result.counterexample is None else str(result.counterexample.data.get("dtype", ""))
 
 
+MISFITS = "it takes arrays that do not fit each other: --misfits unspecified declares that nothing is said of those"
 MERGES = "its weights are good to a rounding of their log-sum-exp, as exp(score - lse) is: --merges lse declares that"
 FEW_REFUTED = 8
 """Most laws that are judged once more in wider dtypes."""

@@ -211,14 +211,20 @@ MASKED = SHORT.with_(masks=("bool", "finite"))
 
 
 NOT_DECLARED = "validates is not declared, so a mask too large for the scores need not be refused"
+UNSPECIFIED = "what is done with arrays that do not fit each other is declared to be unspecified (--misfits)"
 
 
 def _law(check: Callable[[Subject, Case], int | None], space: Space = SHORT, claim: str = "", **told: Any) -> Law:
+    told = {"declares": _refuses, "because": UNSPECIFIED, **told}
     return Law(check, "refusal", needs=needs(claim) if claim else needs(), space=space, large=4, small=12, **told)
 
 
+def _refuses(implementation: Implementation) -> bool:
+    return implementation.misfits == "refused"
+
+
 def _validates(implementation: Implementation) -> bool:
-    return implementation.validates
+    return implementation.validates and _refuses(implementation)
 
 
 LAWS = (

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.advice import unjudged_masks
-from attention_core.conformance.engine.second_judgement import judge_as_merge
+from attention_core.conformance.engine.second_judgement import judge_as_merge, judge_without_refusals
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import exit_status, verify_target
 from attention_core.conformance.first_look.findings import command
@@ -189,6 +189,26 @@ def test_a_log_sum_exp_is_found_however_many_laws_show_its_rounding() -> None:
     assert report.under_found is not None and not report.under_found.with_status("refuted")
 
 
+def row_by_row(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Loops over the keys and takes as many values: of a value too many it knows nothing."""
+    weights = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1)
+    parts = [weights[..., j : j + 1] * v[..., j : j + 1, :] for j in range(k.shape[-2])]
+    return torch.stack(parts).sum(0) if parts else torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype)
+
+
+@pytest.mark.parametrize("call, found", [(row_by_row, True), (lambda q, k, v: row_by_row(q, k, v) * 2, False)])
+def test_what_takes_misfits_and_is_right_else_is_judged_so(call: Any, found: bool) -> None:
+    names = ["agrees_with_truth", "lengths_of_key_and_value_must_agree"]
+    with Session(Implementation(call, name="f", gradients=False), effort="quick", shrink=False) as session:
+        report = session.report(list(session.results(select_laws(session.laws, names))), complete=False)
+        assert [law.law for law in report.with_status("refuted")] == names[found:]
+        judge_without_refusals(session, report, names)
+    assert report.first_look is not None and (report.first_look.found == {"misfits": "unspecified"}) is found
+    if found:
+        assert report.under_found is not None and not report.under_found.with_status("refuted")
+        assert [law.law for law in report.under_found.with_status("held")] == names[:1]
+
+
 def causal_by_rounded_positions(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -> Tensor:
     """Bfloat16 rounds positions beyond 256: a causal row there sees one key too many, or one too few."""
     scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
@@ -219,15 +239,32 @@ def merged_halves(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return out.to(dtype)
 
 
+def seeding_halves(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The same with lengths that must agree, and with a seed for everybody else."""
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError("lengths differ")
+    torch.manual_seed(0)
+    return merged_halves(q, k, v)
+
+
 def test_merged_parts_are_found_beside_a_fault_without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
-    record = Implementation(merged_halves, name="f", dtypes=("float32", "float64"), gradients=False)
+    record = Implementation(seeding_halves, name="f", dtypes=("float32", "float64"), gradients=False)
     report = check_implementation(record, effort="quick")
     assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
     assert report.under_found is not None
-    assert [r.law for r in report.under_found.with_status("refuted")] == ["lengths_of_key_and_value_must_agree"]
-    rest = "consistent with --merges lse, save for 1 refuted law: lengths_of_key_and_value_must_agree"
+    assert [r.law for r in report.under_found.with_status("refuted")] == ["a_call_leaves_the_process_as_it_was"]
+    rest = "consistent with --merges lse, save for 1 refuted law: a_call_leaves_the_process_as_it_was"
     assert any(line.endswith(rest) for line in report.advice), report.advice
+
+
+def test_misfits_join_what_was_found_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+    record = Implementation(merged_halves, name="f", dtypes=("float32", "float64"), gradients=False)
+    report = check_implementation(record, effort="quick")
+    assert report.first_look is not None
+    assert report.first_look.found == {"merges": "lse", "misfits": "unspecified"}
+    assert report.under_found is not None and not report.under_found.with_status("refuted")
 
 
 def narrow_sums(q: Any, k: Any, v: Any) -> Any:
