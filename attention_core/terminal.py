@@ -185,7 +185,7 @@ HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_widt
 def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What a shell offers for a TARGET: rows of the kernel table, and files.
 
-    >>> [item.value for item in complete_target(None, None, "torch:fl")]
+    >>> [item.value for item in complete_target(None, None, "torch:flas")]
     ['torch:flash']
     """
     from click.shell_completion import CompletionItem
