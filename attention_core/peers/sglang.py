@@ -37,20 +37,50 @@ def decode(
     softmax_scale: float | None = None,
 ) -> Tensor:  # fmt: skip
     """SGLang's decoding of one token a text, query (B, H, d), with 8 splits of the keys."""
+    (B, _, d), slots = query.shape, slots_of(block_table, key_pages.shape[1])
+    lengths = cache_seqlens.tolist()
+    indices = torch.cat([row[:n] for row, n in zip(slots, lengths, strict=True)]) if B else slots.flatten()
+    scale = d**-0.5 if softmax_scale is None else softmax_scale
+    return _decode(query, key_pages.flatten(0, 1), value_pages.flatten(0, 1), cache_seqlens, indices, scale)
+
+
+def decode_stored(
+    query: Tensor, key: Tensor, value: Tensor, k_scale: float = 1.0, v_scale: float = 1.0,
+    softmax_scale: float | None = None,
+) -> Tensor:  # fmt: skip
+    """SGLang's decoding of one token a text, (B, H, 1, d), with quantised keys and values of as many heads."""
+    (B, H_kv, n, d), d_v = key.shape, value.shape[-1]
+    keys, values = key.transpose(1, 2).reshape(B * n, H_kv, d), value.transpose(1, 2).reshape(B * n, H_kv, d_v)
+    scale = query.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
+    lengths, indices = torch.full((B,), n, dtype=torch.int32), torch.arange(B * n)
+    return _decode(query[:, :, 0], keys, values, lengths, indices, scale, k_scale, v_scale)[:, :, None]
+
+
+def decode_latent(q_nope: Tensor, q_rope: Tensor, c_kv: Tensor, k_rope: Tensor, softmax_scale: float) -> Tensor:
+    """SGLang's decoding of one token a text, (B, H, 1, r), on latents: values are a part of keys."""
+    cache = torch.cat([c_kv, k_rope], -1)
+    B, n = cache.shape[:2]
+    query, keys = torch.cat([q_nope, q_rope], -1)[:, :, 0], cache.flatten(0, 1)[:, None]
+    lengths, indices = torch.full((B,), n, dtype=torch.int32), torch.arange(B * n)
+    return _decode(query, keys, keys[..., : c_kv.shape[-1]], lengths, indices, softmax_scale)[:, :, None]
+
+
+def _decode(
+    query: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, indices: Tensor, scale: float, k_scale: float = 1.0,
+    v_scale: float = 1.0,
+) -> Tensor:  # fmt: skip
+    """One call of the kernel: query (B, H, d), keys and values (tokens, H_kv, d), which of them are a text's."""
     score_mod = load_alone("sglang", "kernels/ops/attention/score_mod.py")
     stand_ins = {
         "sglang__kernels__ops__attention__score_mod": score_mod, "sglang__srt__environ": NONE,
         "sglang__srt__utils": NONE,
     }  # fmt: skip
     module = load_alone("sglang", "kernels/ops/attention/decode_attention.py", **stand_ins)
-    (B, H, d), d_v, splits = query.shape, value_pages.shape[-1], 8
-    slots, lengths = slots_of(block_table, key_pages.shape[1]), cache_seqlens.tolist()
-    indices = torch.cat([row[:n] for row, n in zip(slots, lengths, strict=True)]) if B else slots.flatten()
-    ends = torch.cat([torch.zeros(1, dtype=torch.int32), cache_seqlens.cumsum(0, dtype=torch.int32)])
+    (B, H, _), d_v, splits = query.shape, values.shape[-1], 8
+    ends = torch.cat([torch.zeros(1, dtype=torch.int32), lengths.cumsum(0, dtype=torch.int32)])
     out, logits, lse = query.new_empty(B, H, d_v), torch.empty(B, H, splits, d_v), torch.empty(B, H, splits)
     module.decode_attention_fwd(
-        query, key_pages.flatten(0, 1), value_pages.flatten(0, 1), out, ends, indices, logits, lse,
-        torch.full((B,), splits, dtype=torch.int32), splits, d**-0.5 if softmax_scale is None else softmax_scale,
-        1.0, 1.0,
+        query, keys, values, out, ends, indices, logits, lse, torch.full((B,), splits, dtype=torch.int32), splits,
+        scale, k_scale, v_scale,
     )  # fmt: skip
     return out
