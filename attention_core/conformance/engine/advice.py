@@ -9,6 +9,7 @@ It is found by calling: the plain call fails with the arrays that were declared 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -216,8 +217,22 @@ def known_of_others(
     failures = ", ".join(f"{name} ({row})" for name, row in theirs.items())
     return [
         f"known kernels break this too: {failures}; if yours calls one, see docs/findings.md for a way round it, "
-        "or declare it with --known-failures"
+        f"or declare it with --known-failures; the file is a line: {write_known_failures(implementation.name, theirs)}"
     ]
+
+
+def write_known_failures(target: str, rows: Mapping[str, str]) -> str:
+    """Known failures of a target as a line of TOML: law -> the kernel that breaks it, too.
+
+    Example:
+        >>> write_known_failures("a.py:f", {"a_law": "torch:default"})
+        'known_failure = [{target = "a.py:f", law = "a_law", reason = "torch:default breaks it, too"}]'
+    """
+    entries = (
+        f"{{target = {json.dumps(target)}, law = {json.dumps(law)}, reason = {json.dumps(f'{row} breaks it, too')}}}"
+        for law, row in rows.items()
+    )
+    return f"known_failure = [{', '.join(entries)}]"
 
 
 def unjudged_masks(fates: Fates, masks: Sequence[str], results: Sequence[LawResult]) -> str:

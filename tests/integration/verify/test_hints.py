@@ -7,6 +7,7 @@ Targets are found by their names, as on the command line, and run in this proces
 from __future__ import annotations
 
 import importlib.util
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,8 @@ def test_flaws_of_known_kernels_are_pointed_out() -> None:
     (line,) = report.advice
     assert line.startswith(f"known kernels break this too: {law} (torch:")
     assert "docs/findings.md" in line and "--known-failures" in line
+    ((known,),) = tomllib.loads(line.partition("the file is a line: ")[2]).values()
+    assert (known["target"], known["law"]) == ("f", law) and known["reason"].startswith("torch:")
 
 
 def test_flaws_of_kernels_that_are_not_called_are_left_out() -> None:
