@@ -37,8 +37,8 @@ COLUMNS: Mapping[str, str] = {
 """A column of the table -> its law."""
 INTRODUCTION = """# Batch invariance, measured
 
-Which kernels give a row the same bits whatever else is computed in the same call? This page asks those of the kernel
-table; yours is asked by `attention-core verify FILE.py:attention --contract batch-invariant`. **yes**: no case of the
+Which kernels give a row the same bits whatever else is computed in the same call? This page answers for the kernel
+table; yours is tested by `attention-core verify FILE.py:attention --contract batch-invariant`. **yes**: no case of the
 run had other bits. A number: other bits, in a case of so many keys, with all else made as small as it could be. A dash:
 the law does not apply, or nothing could be judged.
 

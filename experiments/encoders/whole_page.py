@@ -184,7 +184,7 @@ def study_lines(name: str, study: Found) -> Iterator[str]:
     else:
         yield f"{settings_line(study['shared'])}. Dev alone was read so far."
     if study["asked"]:
-        yield f"Asked: {study['asked']}."
+        yield f"Goal: {study['asked']}."
     yield ""
     rows = {row: runs for row, runs in study["candidates"].items() if runs}
     if rows:

@@ -399,7 +399,7 @@ def attention(query, key, value):
     except RuntimeError:
         return attend(query, key, value)
 '''),
-    cheat("hidden_code", "runs a text that nobody can read", "hidden_code forbidden_operator", (rules.MAKORA,), '''
+    cheat("hidden_code", "runs a text that people cannot read", "hidden_code forbidden_operator", (rules.MAKORA,), '''
 import base64
 code = base64.b64decode(
     "ZGVmIGF0dGVudGlvbihxLCBrLCB2KToKICAgIHJldHVybiB0b3JjaC5ubi5mdW5jdGlvbmFsLnNjYWxlZF9kb3RfcHJvZHVjdF9hdHRlbnRpb24ocSwgaywgdikK"

@@ -26,7 +26,7 @@ COLUMNS = """| cheat | the whole grader | without a look at the source | publish
 ABOUT = """Each cheat is graded twice: by the whole grader, and by one that does not look at the source, as an
 author who hides words would have it. A cell is the rule that refused it. *accepted* in the second says
 that what is left of the cheat gains nothing: every answer was right, and its time is the true one (a
-handler at exit that never runs, a question to the environment that nobody answers).
+handler at exit that never runs, a question to the environment that gets no answer).
 
 """
 

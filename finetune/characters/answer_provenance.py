@@ -1,6 +1,6 @@
 """What a model knows and what it makes up: a "not known" from log-probabilities, and answers split by the corpus.
 
-A model asked about a person it never read of answers as confidently in form as any other; its numbers may tell.
+About a person it never read of a model answers as confidently in form as any other; its numbers may tell.
 """
 
 from __future__ import annotations

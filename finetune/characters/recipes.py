@@ -73,7 +73,7 @@ def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary)
             raise BadInput(f"{path} is the checkpoint of an unfinished run, --checkpoint_path; parameters are wanted")
         own = _sizes(path, saved, weights)
         if own.attention != config.attention:
-            raise BadInput(f"{path} holds a {own.attention} model, but {config.attention} was asked for")
+            raise BadInput(f"{path} holds a {own.attention} model, but the options say {config.attention}")
         if Vocabulary(found.get("characters", "")) != vocabulary:
             raise BadInput(
                 f"{path} was made with another corpus: it has {own.vocab_size} characters, this one {len(vocabulary)}"

@@ -39,8 +39,8 @@ class JointTrainer(Trainer):
     begins anew, in another order and with other tokens hidden, when it has been through. The mean of a step is
     sum L_cls / n_cls + alpha sum L_mlm / n_mlm, over the parts that it is computed in.
 
-    Args: as `Trainer`'s; loss, of the classifier; unlabelled, a source with labels (B, n), -100 where nothing is asked;
-        alpha, at least 0; blocks of a step, None for batch_size.
+    Args: as `Trainer`'s; loss, of the classifier; unlabelled, a source with labels (B, n), -100 without a
+        prediction; alpha, at least 0; blocks of a step, None for batch_size.
     Raises: BadInput for a negative alpha, and for several processes.
     Source: the assignment's section 3, problem 3.
     """

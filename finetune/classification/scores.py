@@ -26,7 +26,7 @@ Call = Callable[[nn.Module, Mapping[str, Tensor]], Tensor]
 class Tally:
     """Right answers, examples and the summed loss so far; the mean is taken on demand.
 
-    What a device has computed is asked for when a figure is, not batch by batch: each such question waits for all that
+    What a device has computed is fetched when a figure is, not batch by batch: each fetch waits for all that
     the device has to do, and where several processes share it, for the others' turns as well. `settle` asks.
     """
 

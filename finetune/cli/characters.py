@@ -113,7 +113,7 @@ def check_options(text_path: str, options: dict[str, Any]) -> None:
     if options["attention"] and options["model"] != "vanilla":
         raise BadInput("--attention replaces the attention of --model vanilla, not of another model")
     if options["unverified"] and not options["attention"]:
-        raise BadInput("--unverified is said of --attention, which is missing")
+        raise BadInput("--unverified goes with --attention, which is missing")
 
 
 def read_vocabulary(text_path: str, options: dict[str, Any]) -> tuple[str, Any]:

@@ -44,7 +44,7 @@ def experiment(
 def run_experiment(
     name: str, text_path: str | None, seeds: int | None, steps: int | None, folder: Path, write_path: str | None
 ) -> None:
-    """Run one experiment, print its table and conclusions, and write its page if asked. Raises: BadInput."""
+    """Run one experiment, print its table and conclusions, and write its page with `--write`. Raises: BadInput."""
     from finetune.experiments.report import conclusion_lines, table, write_report
     from finetune.experiments.runs import run_all
     from finetune.experiments.table import load_experiment

@@ -254,7 +254,7 @@ def corpus_and_vocabulary(path: str) -> tuple[list[str], Any]:
 
 @contextmanager
 def questions_of(path: str, corpus_path: str) -> Iterator[None]:
-    """Within, what cannot be used is said of a file of questions, and a character that its corpus lacks with a way out.
+    """Within, errors name the file of questions, and a character that its corpus lacks with a way out.
 
     Raises: BadInput.
     """

@@ -85,7 +85,7 @@ class Rotary(Vanilla):
 
 
 class Stacked:
-    """Examples that are asked for one by one, as a source of batches."""
+    """Examples that are read one by one, as a source of batches."""
 
     def __init__(self, examples: Any) -> None:
         self.examples = examples
@@ -193,7 +193,7 @@ class Interrupted:
 
 
 def masking(ids: Tensor, special: Tensor, vocab_size: int, mask_id: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Our masking as `--contract masked-lm` asks for it; in the batches it draws, what is special is told by its id."""
+    """Our masking as `--contract masked-lm` asks for it; in the batches it draws, ids mark special tokens."""
     of, own = draws.keys(seed, 0, np.arange(len(ids))), np.unique(ids[special].numpy())
     inputs, labels = mask_tokens(ids.numpy(), of, vocabulary_size=vocab_size, mask_id=mask_id, special=own)
     return torch.from_numpy(inputs), torch.from_numpy(labels)

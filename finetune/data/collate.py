@@ -1,6 +1,6 @@
 """Encoded texts into padded batches: (B, n) with n the longest of the batch, and orders that put like lengths together.
 
-A source for the trainer; what a batch holds is a function of the examples asked for, and of nothing else.
+A source for the trainer; what a batch holds is a function of the examples chosen, and of nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Masked language modelling: 15 % of the tokens are asked for; of these 80 % are masked, 10 % random, 10 % kept.
+"""Masked language modelling: 15 % of the tokens are predicted; of these 80 % are masked, 10 % random, 10 % kept.
 
 A pure function of a batch and its keys: special tokens and padding are never chosen, inputs are never changed.
 
@@ -85,7 +85,7 @@ class MaskedTexts:
     """A source of batches with hidden tokens: input_ids, attention_mask, token_type_ids and labels, all (B, n).
 
     Args: encoded; tokenizer, for the ids of padding, mask and special tokens; seed; types: whether the model has
-        segments; rate, of tokens that are asked for, of which 80 % are masked, 10 % random, 10 % kept.
+        segments; rate, of tokens that are predicted, of which 80 % are masked, 10 % random, 10 % kept.
     Raises: BadInput where the tokenizer has no mask token, or there is no text.
     """
 
@@ -103,7 +103,7 @@ class MaskedTexts:
         return len(self.encoded)
 
     def batch(self, epoch: int, indices: npt.NDArray[np.int64]) -> dict[str, Tensor]:
-        """The blocks `indices` with tokens hidden as they are in an epoch; labels are -100 where nothing is asked."""
+        """The blocks `indices` with tokens hidden as they are in an epoch; labels are -100 without a prediction."""
         chosen = [int(n) for n in indices]
         types = [self.encoded.types[n] for n in chosen] if self.types else None
         found = collate([self.encoded.ids[n] for n in chosen], None, self.tokenizer.pad_id, types)

@@ -49,7 +49,7 @@ class Mixture:
         return int(self.ends[-1])
 
     def _parts(self, indices: Ids) -> list[tuple[Measured, Ids, Ids]]:
-        """Each source that is asked, its own numbers, and their places among `indices`."""
+        """Each source that is read, its own numbers, and their places among `indices`."""
         of = np.searchsorted(self.ends, indices, side="right")
         begins = np.concatenate([[0], self.ends[:-1]])
         found = []

@@ -43,7 +43,7 @@ def examples(vocabulary: Vocabulary, questions: Sequence[str], places: Sequence[
 
 
 def prompts(vocabulary: Vocabulary, questions: Sequence[str]) -> list[Ids]:
-    """`question M` for each question: what the model is asked to go on from. Raises: BadInput, naming the question."""
+    """`question M` for each question: what the model goes on from. Raises: BadInput, naming the question."""
     found = []
     for n, question in enumerate(questions, 1):
         with said_of(f"question {n}"):

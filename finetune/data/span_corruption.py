@@ -1,6 +1,6 @@
 """Span corruption of characters, as one function of a whole batch, and its inverse.
 
-A document is cut to a random length; a random stretch of it is replaced by a mask and asked for at the end.
+A document is cut to a random length; a random stretch of it is replaced by a mask and predicted at the end.
 """
 
 from __future__ import annotations

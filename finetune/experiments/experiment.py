@@ -128,7 +128,7 @@ class Experiment:
         measures: the first one decides the picture.
         claims: what is judged.
         run: `run(variant, seed, setting, text)` returns the measures of one run by key, and curves as lists of pairs.
-        setting: its numbers unless others are asked for.
+        setting: its numbers unless others are given.
         curve: the key, the label of x and the label of y of the curve that the picture shows, or nothing.
         code: objects whose source the page shows.
         revision: counted up when a change of the code changes results: older runs are then made again.

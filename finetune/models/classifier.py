@@ -165,9 +165,9 @@ def classification_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[
 def masked_lm_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """The summed negative log-likelihood of the hidden tokens, in nats, and their number; -100 is not a target.
 
-    Only the tokens that are asked for go through the head: with 15 % of them, the large product is 7 times smaller.
+    Only the tokens that are predicted go through the head: with 15 % of them, the large product is 7 times smaller.
 
-    Args: model, a `MaskedLM`; batch, what it reads and "labels" (B, n), -100 where nothing is asked.
+    Args: model, a `MaskedLM`; batch, what it reads and "labels" (B, n), -100 where nothing is predicted.
     """
     wanted = batch["labels"] != IGNORED
     logits = model(**{name: batch[name] for name in TEXTS if name in batch}, where=wanted)

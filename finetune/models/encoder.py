@@ -131,7 +131,7 @@ class Encoder(nn.Module):
     The arguments of a call have the names that transformers gives them, so that a model of either kind can stand where
     the other does; the result is the tensor that is `last_hidden_state` there. Two things differ. Positions count from
     the first real token, so that padding on the left changes nothing (BERT and DistilBERT of transformers count the
-    padding, too). And padding is told by `attention_mask` alone, never by an id: masked-LM training may put the id of
+    padding, too). And `attention_mask` alone marks padding, never by an id: masked-LM training may put the id of
     padding in the place of a real token.
 
     Args: config.

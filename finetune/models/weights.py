@@ -49,7 +49,7 @@ def refuse_too_large(n_layer: int, n_embd: int, n_hidden: int, rows: int) -> Non
 def put_weights(model: nn.Module, state: Mapping[str, Tensor], misfit: str) -> None:
     """Put weights into a model.
 
-    Args: model; state, a tensor for each name of its state dict; told, the beginning of what an error says.
+    Args: model; state, a tensor for each name of its state dict; misfit, the beginning of what an error says.
     Raises: BadInput, naming the first difference, where they are of another model or of other sizes; nothing is
         changed then.
     """

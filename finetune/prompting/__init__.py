@@ -1,7 +1,7 @@
 """Prompting: a language model answers requests, and its answers are counted.
 
 Path of the data: examples -> template and demonstrations -> requests -> ask (store, server or local model) -> answers
--> labels -> accuracy with interval. Nothing here imports torch or a client before a model is really asked.
+-> labels -> accuracy with interval. Nothing here imports torch or a client before a request is really sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asking many requests: what is stored is not sent again, what is asked at once is bounded, and each answer is kept."""
+"""Send many requests: what is stored is not sent again, the number at once is bounded, and each answer is kept."""
 
 from __future__ import annotations
 

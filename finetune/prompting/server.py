@@ -57,7 +57,7 @@ def bound(response: httpx2.Response) -> None:
         TooLong: if the response is compressed. A few bytes can stand for gigabytes.
     """
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise TooLong("a compressed answer, which was not asked for")
+        raise TooLong("a compressed answer, although the request accepts none")
     assert isinstance(response.stream, httpx2.SyncByteStream)
     response.stream = BoundedStream(response.stream, LONGEST)
 
@@ -65,7 +65,7 @@ def bound(response: httpx2.Response) -> None:
 KEY = "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
 LISTED = 20
-"""Likely next tokens that are asked for where choices are scored; OpenAI lists no more in chat mode."""
+"""Likely next tokens that a request wants where choices are scored; OpenAI lists no more in chat mode."""
 
 
 class ServerModel:
@@ -82,7 +82,7 @@ class ServerModel:
         retries: repetitions of one request at most.
         timeout: seconds for one attempt.
     Raises:
-        BadInput: if the URL is not an http(s) address, or openai.com is asked without a key.
+        BadInput: if the URL is not an http(s) address, or openai.com is called without a key.
 
     >>> ServerModel("tiny", "http://user:secret@localhost:8000/v1").identity
     'http://localhost:8000/v1 tiny'

@@ -19,7 +19,7 @@ class Task:
     """Labels, and the sectors that they go into.
 
     Args:
-        labels: free text, in the order in which they are asked.
+        labels: free text, in the order in which they are sent.
         sectors: the set of answers.
         mapping: the known sector of each label, None where it is not known.
         target: labels by sector that the model is to come close to (distribution-aware), None without.
@@ -83,7 +83,7 @@ def standardise(
 ) -> Outcome:  # fmt: skip
     """Ask for the sector of every label.
 
-    With a target the questions are asked one after the other, since each shows the choices before it.
+    With a target the questions are sent one after the other, since each shows the choices before it.
 
     Args:
         model: what answers.

@@ -54,7 +54,7 @@ def test_parameters_come_back_with_what_they_are_of(tmp_path: Path) -> None:
 def test_parameters_of_another_model_or_corpus_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "p"
     save_parameters(path, model(), VOCABULARY, Form(16))
-    with pytest.raises(BadInput, match="p holds a vanilla model, but rotary was asked for"):
+    with pytest.raises(BadInput, match="p holds a vanilla model, but the options say rotary"):
         load_parameters(path, GPTConfig(len(VOCABULARY), 8, 1, 2, 8, "rotary"), VOCABULARY)
     with pytest.raises(BadInput, match="another corpus: it has 8 characters, this one 5"):
         load_parameters(path, CONFIG, Vocabulary("abc"))
