@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from attention_core.derivation.latex.commands import HANDLERS, read_command
 from attention_core.derivation.latex.syntax import Unreadable
@@ -47,6 +48,9 @@ _THIN = r"(?:\s*(?:\\[,:!]|\\(?:thin|med)space(?![a-zA-Z])|~)\s*)+"
 _GROUPS = re.compile(rf"(?:{_THIN}\d{{3}}(?!\d))+(?:\.\d+)?")
 _SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
 _SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
+
+KEPT_FORMULAS, KEPT_LENGTH = 512, 400
+"""How many formulas are kept as tokens, and up to which length: a formula of a document is read many times."""
 
 
 class Lexer(TokenStream):
@@ -212,8 +216,13 @@ def is_known_command(name: str) -> bool:
 
 def tokenize(text: str, line: int = 1) -> list[Tok]:
     """All tokens of one formula that starts on `line`."""
+    return list(_tokens(text, line) if len(text) <= KEPT_LENGTH else _tokens.__wrapped__(text, line))
+
+
+@lru_cache(maxsize=KEPT_FORMULAS)
+def _tokens(text: str, line: int) -> tuple[Tok, ...]:
     tokens = Lexer(text, line).run()
-    return enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens
+    return tuple(enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens)
 
 
 # -- bars ------------------------------------------------------------------------------------------------------------

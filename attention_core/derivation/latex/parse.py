@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 from lark.lexer import Lexer as LarkLexer
 
-from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.lexer import KEPT_FORMULAS, tokenize
 from attention_core.derivation.latex.printer import SIGNS
 from attention_core.derivation.latex.syntax import (
     Array,
@@ -364,6 +364,9 @@ class _Given(LarkLexer):
             yield Token(tok.kind, tok.value, tok.start, tok.line)
 
 
+KEPT_TOKENS = 200  # of a statement that is kept once it is parsed
+
+
 @cache
 def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", lexer=_Given, transformer=Build(), propagate_positions=False)
@@ -404,7 +407,13 @@ def _is_column(tokens: list[Tok], place: int) -> bool:
 
 def parse_tokens(tokens: list[Tok]) -> Statement:
     """The statement that these tokens spell; raises `Unreadable` with the place."""
-    ready = prepare_tokens(tokens)
+    return _statement(tuple(tokens)) if len(tokens) <= KEPT_TOKENS else _statement.__wrapped__(tuple(tokens))
+
+
+@lru_cache(maxsize=KEPT_FORMULAS)
+def _statement(tokens: tuple[Tok, ...]) -> Statement:
+    """What `parse_tokens` returns: a tree that cannot be changed, so that it may be kept."""
+    ready = prepare_tokens(list(tokens))
     if not ready:
         raise Unreadable("there is nothing to read")
     try:

@@ -8,6 +8,7 @@ quoted, and the step is UNDECIDED.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -91,11 +92,12 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
     tokens = _tokens(prose, parts)
     out = [found.group() for part in parts[::2] for found in BARE_RELATION.finditer(NO_RELATION.sub(" ", part))]
     out += [_with_formulas(found.group(), parts) for found in TOGETHER.finditer(prose)]
+    goals = [found.end() for found in GOAL.finditer(prose)] if claims else []
     for place, token in enumerate(tokens):
         if token.kind in ("word", "number") and not (
             _is_accounted(tokens, place) and (read or not _opens_condition(tokens, place))
         ):
-            if claims and _is_announced(prose, token.at):
+            if _is_announced(prose, goals, token.at):
                 continue
             if token.text not in out:
                 out.append(token.text)
@@ -136,10 +138,13 @@ def _tokens(prose: str, parts: tuple[str, ...] | list[str]) -> list[_Token]:
     return out
 
 
-def _is_announced(prose: str, at: int) -> bool:
-    """Whether a word stands behind "we show that" and no condition stands between."""
-    goals = list(GOAL.finditer(prose, 0, at))
-    return bool(goals) and not CONDITION.search(prose, goals[-1].end(), at)
+def _is_announced(prose: str, goals: list[int], at: int) -> bool:
+    """Whether a word stands behind "we show that" and no condition stands between.
+
+    Args: prose; goals, where words such as "we show that" end in it, in order; at, where the word stands.
+    """
+    before = bisect_right(goals, at)
+    return before > 0 and not CONDITION.search(prose, goals[before - 1], at)
 
 
 def _is_accounted(tokens: list[_Token], place: int) -> bool:

@@ -398,16 +398,16 @@ TALK: dict[str, str] = {
 _CLAIMS = (
     "we get", "it follows", "which gives", "easy to see", "aims", "claim", "by a result", "manipulations", "obvious",
 )  # fmt: skip
-_HARMLESS = rf"^{_any(*PATTERNS.values())}$"
-_CLAIMED = rf"^{_any(*(PATTERNS[name] for name in _CLAIMS))}$"
-_TALK = rf"^{_any(*TALK.values())}$"
+_HARMLESS = tuple(PATTERNS.values())
+_CLAIMED = tuple(PATTERNS[name] for name in _CLAIMS)
+_TALK = tuple(TALK.values())
 # What a computation gives: the display says it. Where a side is a constant, it may be a condition instead.
 _VALUE = (
-    rf"^{_LEAD}(?:by {_RULE},? )?(?:the|its|their|this) (?:{_COMPUTED}(?: (?:of|for|with respect to|in) "
+    rf"{_LEAD}(?:by {_RULE},? )?(?:the|its|their|this) (?:{_COMPUTED}(?: (?:of|for|with respect to|in) "
     rf"(?:{NOUN_PHRASE}|\$\$))*"
     rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
     rf"rewritten|expressed|"
-    rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following)$"
+    rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following)"
 )
 _EDGE = " \t\n>*_`~.,;:!\u2013\u2014\u220e\u25a1#-"
 MAX_SENTENCE = 400  # characters of a sentence of the grammar
@@ -437,8 +437,27 @@ _RELATION = re.compile(r"[=<>~]|\\(?:in|[lg]eq?|neq?|sim|to|ll|gg|perp|approx|do
 
 @cache
 def _compile(expression: str) -> re.Pattern[str]:
-    """Compile a grammar when a sentence is first read: the longest takes half a second."""
+    """Compile a pattern when it is first needed."""
     return re.compile(expression, re.IGNORECASE)
+
+
+@cache
+def _roughly(expression: str) -> str:
+    """A pattern with any words for its noun phrases, which fits wherever the pattern does and is compiled at once.
+
+    Noun phrases are 20 to 40 kB each: compiled into all patterns, they take two seconds.
+    """
+    return expression.replace(TOPIC, ".+").replace(NOUN_PHRASE, ".+")
+
+
+def _fits(text: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a text matches one of the patterns from its first word to its last."""
+    if not _compile(_roughly(rf"^{_any(*patterns)}$")).match(text):
+        return False
+    return any(
+        _compile(_roughly(pattern)).match(text) and _compile(pattern).match(text)
+        for pattern in (rf"^(?:{one})$" for one in patterns)
+    )
 
 
 def is_pattern(prose: str, leads: bool = False) -> bool:
@@ -458,9 +477,9 @@ def is_pattern(prose: str, leads: bool = False) -> bool:
     text = _plain(prose)
     if len(text) > MAX_SENTENCE:
         return False
-    if not text or _compile(_HARMLESS).match(text) or (not leads and _compile(_TALK).match(text)):
+    if not text or _fits(text, _HARMLESS) or (not leads and _fits(text, _TALK)):
         return True
-    return text.endswith(" $$") and bool(_compile(_CLAIMED).match(text[:-3].rstrip(" ,:;")))
+    return text.endswith(" $$") and _fits(text[:-3].rstrip(" ,:;"), _CLAIMED)
 
 
 def leads_to_value(prose: str) -> bool:
@@ -471,7 +490,7 @@ def leads_to_value(prose: str) -> bool:
         [True, False]
     """
     text = _plain(prose)
-    return len(text) <= MAX_SENTENCE and bool(_compile(_VALUE).match(text))
+    return len(text) <= MAX_SENTENCE and _fits(text, (_VALUE,))
 
 
 def _plain(prose: str) -> str:
@@ -494,8 +513,8 @@ def is_read_declaration(parts: tuple[str, ...] | list[str]) -> bool:
         named = _NAMING.fullmatch(parts[place])
         if named and not any(_RELATION.search(formula) for formula in (parts[place - 1], parts[place + 1])):
             return False
-    prose = [_compile(_CLAIM_TAIL).sub("", _BEFORE_FIRST.sub(" ", parts[0]))]
-    prose += [_compile(_CLAIM_TAIL).sub("", part) for part in parts[2:-1:2]]
+    prose = [_without_claim(_BEFORE_FIRST.sub(" ", parts[0]))]
+    prose += [_without_claim(part) for part in parts[2:-1:2]]
     prose.append(_TAIL.sub("", parts[-1].rstrip(" .,:;")))
     words = re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+", " ".join(prose))
     return len(parts) > 1 and all(word.lower() in _DECLARATION or word.lower() in _CONNECTING for word in words)
@@ -512,6 +531,13 @@ _BEFORE_FIRST = re.compile(
     re.IGNORECASE,
 )
 _CLAIM_TAIL = rf"(?:^|[\s,:;]+){_any(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$"
+
+
+def _without_claim(text: str) -> str:
+    """The words without those at their end that lead to a claim."""
+    return _compile(_CLAIM_TAIL).sub("", text) if _compile(_roughly(_CLAIM_TAIL)).search(text) else text
+
+
 # What goes on behind a condition that was read: "With $x > 0$ we get", "this simplifies".
 _TAIL = re.compile(
     rf"(?:^|[\s,:;]+){_LEAD}(?:{_REACHED}|{_GIVES}|{_THING} (?:{_GIVES}|simplifies|reduces)|{_CONNECTIVE})(?: that)?$",
