@@ -18,7 +18,7 @@ from tiny_language_models import make_language_model
 
 from finetune.cli.main import app
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SST = {"train": 40, "dev": 12, "test": 12}
 
 
