@@ -6,7 +6,7 @@ import pytest
 
 from attention_core.audit.results import Fate
 from attention_core.audit.run import judge_faults, take_counted
-from attention_core.audit.trial import Request, restore
+from attention_core.audit.trial import Request
 from attention_core.faults.row import Row
 
 
@@ -33,8 +33,3 @@ def test_nothing_beyond_the_last_that_counts() -> None:
     fates = [Fate("a", "", "", status="killed"), Fate("b", "", ""), Fate("c", "", "", status="killed")]
     assert [fate.name for fate in take_counted(fates, 1)] == ["a"]
     assert [fate.name for fate in take_counted(fates, 2)] == ["a", "b", "c"]
-
-
-def test_a_fate_comes_back_from_the_log() -> None:
-    fate = restore({"name": "a", "about": "", "subject": "s", "source": ["x/y#1"], "caught_by": ["a"], "other": 3})
-    assert fate.source == ("x/y#1",) and fate.caught_by == ("a",) and fate.is_real

@@ -20,7 +20,6 @@ from finetune.faults import trainers as faults
 from finetune.faults.bases import trainers as loops
 from finetune.laws.trainer import laws as trainer
 from finetune.laws.trainer.laws import CONTRACT
-from finetune.laws.trainer.probe_layout import FROZEN, LAYOUT, MATRICES, SIZE, TABLES, name_of, where
 
 SEEN_BY = {loop.__name__: law for loop, law in faults.SEEN_BY.items()}
 
@@ -86,14 +85,6 @@ def test_the_bounds_are_far_below_a_step() -> None:
             assert len(want) == 10 and bound.max() < largest * run.config["learning_rate"]
 
 
-def test_the_layout_says_which_parameters_are_which() -> None:
-    assert sum(where(set(LAYOUT))) == SIZE and LAYOUT.keys() > MATRICES | TABLES | FROZEN
-    places = [n for n, frozen in enumerate(where(FROZEN)) if frozen]
-    assert {name_of(n) for n in places} == FROZEN
-    with pytest.raises(IndexError):
-        name_of(SIZE)
-
-
 def test_counterexamples_are_programs_that_pass_on_a_correct_trainer() -> None:
     programs = {}
     for name in ("summed_loss", "norms_and_biases_decay"):
@@ -115,17 +106,3 @@ def test_an_evaluation_between_epochs_is_no_step() -> None:
     for law in ("moments_are_kept_over_steps", "every_example_comes_once_an_epoch"):
         result = judged(law, faults.make_target(Evaluates), contract=CONTRACT)
         assert result.status == "held", result.message
-
-
-def test_the_probe_leaves_generators_and_modes_to_the_trainer() -> None:
-    """It begins in evaluation mode, and asks for gradients also where the caller has none."""
-    modes = []
-
-    def train(model: Any, loss: Any, examples: Any, config: Any) -> None:
-        modes.append((model.training, torch.is_grad_enabled(), len(examples), len(list(examples))))
-
-    from finetune.laws.trainer import probe
-
-    with torch.no_grad():
-        probe.make_target(train)(torch.zeros(2, SIZE), torch.tensor([1, 2]), torch.zeros(SIZE))
-    assert modes == [(False, True, 2, 2)]

@@ -9,7 +9,6 @@ import re
 from typing import Any
 
 import pytest
-import torch
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample
 
@@ -18,13 +17,14 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from finetune.contract_adapters import training as graded
 from finetune.faults import training_steps as faults
-from finetune.laws.trainer.probe_layout import SIZE
 from finetune.laws.training_step import laws as training_step
 from finetune.laws.training_step import step_probe
 from finetune.laws.training_step.laws import CONTRACT
 from finetune.laws.training_step.steps import RATE, split
 
 SEEN_BY = {kind.__name__: law for kind, law in faults.SEEN_BY.items()}
+
+
 TELLING = {
     "the_loss_that_is_told_is_the_mean", "evaluation_is_the_mean_over_all_targets", "evaluation_turns_dropout_off",
     "evaluation_changes_no_number", "evaluation_remembers_nothing", "evaluation_keeps_no_graph",
@@ -103,17 +103,3 @@ def test_counterexamples_are_programs_that_pass_on_a_correct_step(capsys: pytest
             exec(compile(program, name, "exec"), {"__name__": name})
         exec(compile(program.replace(name, "Plain"), "Plain", "exec"), {"__name__": "Plain"})
     assert "but should be" in capsys.readouterr().out
-
-
-def test_the_probe_gives_the_mode_that_it_is_told_and_asks_for_gradients() -> None:
-    seen = []
-
-    def step(model: Any, optimizer: Any, loss: Any, batches: Any, clip: float) -> None:
-        seen.append((model.training, torch.is_grad_enabled(), len(batches), [len(b["x"]) for b in batches]))
-
-    with torch.no_grad():
-        for training in (False, True):
-            step_probe.make_target(step)(
-                torch.zeros(3, SIZE), torch.tensor([1, 2, 0]), torch.zeros(SIZE), [["step", [[0], [1, 2]]]], 0.1, 1.0, training
-            )  # fmt: skip
-    assert seen == [(False, True, 2, [1, 2]), (True, True, 2, [1, 2])]
