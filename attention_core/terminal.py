@@ -178,7 +178,7 @@ def make_console(stderr: bool = False) -> Console:
     return console if console.is_terminal else Console(stderr=stderr, emoji=False, width=max(console.width, PIPED))
 
 
-# How help is asked for and how wide it is; a command that is also called by itself, as tests do, takes it too.
+# The options for help and its width; a command that is also called by itself, as tests do, takes it too.
 HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 

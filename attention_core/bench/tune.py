@@ -218,7 +218,7 @@ def piece_costs(dtype: torch.dtype, gradients: bool, clock: Clock, timing: Stopp
 def _pair_and_piece(numbers: Sequence[tuple[float, int]], took: Sequence[float]) -> tuple[float, float]:
     """What a pair and a piece cost, of two calls with these numbers of pairs and pieces that took so long."""
     pair, piece = np.linalg.solve(np.array(numbers, dtype=float), np.array(took))
-    if pair <= 0 or piece <= 0:  # noise: pieces cost less than they can be told apart by
+    if pair <= 0 or piece <= 0:  # noise: the difference between pieces is below their noise
         return took[0] / numbers[0][0], 0.0
     return float(pair), float(piece)
 

@@ -120,7 +120,7 @@ class Player:
             os.killpg(self.pid, signal.SIGSTOP)
             flags = os.WSTOPPED | os.WEXITED | os.WNOWAIT
             if (state := os.waitid(os.P_PID, self.pid, flags)) and state.si_code == os.CLD_STOPPED:
-                os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG)  # a stop is told once
+                os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG)  # a stop is reported once
         self.stopped = True
 
     def go_on(self) -> None:

@@ -146,7 +146,7 @@ class ReferenceTruth:
 
     def __init__(self, dtypes: Mapping[str, str]) -> None:
         self.dtypes = dict(dtypes)
-        self.blind = 0  # answers that a call could not have told from a wrong one
+        self.blind = 0  # answers that look like a wrong one
 
     def judge(self, outputs: Mapping[str, Stored], exact: Mapping[str, Array], moved: Mapping[str, Array]) -> Judged:
         """The worst entry over all outputs."""

@@ -189,7 +189,7 @@ def _number(place: int) -> str:
 def noise(*logits: Result) -> float:
     """How far equal logits may be apart: half of the digits of their dtype, of the largest of them.
 
-    Rounding leaves an error of K u max|z|, where K says how much the layers amplify it. K is unknown from outside, but
+    Rounding leaves an error of K u max|z|, where K says how much the layers amplify it. Nobody outside knows K, but
     half of the digits, sqrt(u), are above K u for every K below 1 / sqrt(u): 9e7 in float64, 4e3 in float32.
     """
     units = [UNIT_ROUNDOFF.get(r.extra.get("dtype", "float32"), UNIT_ROUNDOFF["float32"]) for r in logits]

@@ -280,7 +280,7 @@ def the_path_tells_nothing(subject: Interrupted, case: ParameterCase) -> None:
 
 
 def a_new_process_goes_on(subject: Interrupted, case: ParameterCase) -> None:
-    """A new process goes on from the checkpoint to the same bits (for targets with a process of their own).
+    """A new process goes on from the checkpoint to the same bits (asked where the target has a process of its own).
 
     Formula: as resuming_gives_the_same_bits, in another process
     Source: what lives in the process alone: caches by id, hashes of strings, generators of other libraries

@@ -31,7 +31,7 @@ from finetune.laws.peft.trained_parts import (
 
 
 def a_new_adapter_changes_nothing(subject: Adapting, case: ParameterCase) -> None:
-    """A model with a new adapter gives what it gave without it (for methods that begin so).
+    """A model with a new adapter gives what it gave without it (asked of methods that begin so).
 
     Formula: B = 0 implies f'(x) = f(x)
     Source: Hu et al. (2022), section 4.1 (zero for B); LoRA B not zero
@@ -145,7 +145,7 @@ def padding_on_the_left_changes_nothing(subject: Adapting, case: ParameterCase) 
 
 
 def beside_padding(subject: Adapting, case: ParameterCase, side: str) -> None:
-    """Each text of a padded batch against itself alone; for plain models that do not mind the padding."""
+    """Each text of a padded batch against itself alone; asked where the plain model does not mind the padding."""
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, side, case["extra"])
     together, plain = subject.out(run, texts), subject.out(run, texts, "before")
@@ -398,7 +398,7 @@ def a_merged_adapter_is_saved_as_it_is(subject: Adapting, case: ParameterCase) -
 
 
 def another_process_reads_the_adapter(subject: Adapting, case: ParameterCase) -> None:
-    """A new process that loads the adapter gives its outputs (for targets with a process of their own).
+    """A new process that loads the adapter gives its outputs (asked where the target has a process of its own).
 
     Formula: as a_saved_adapter_comes_back, in another process
     Source: what lives in the process alone: a head drawn anew, adapters in a registry, files that refer to it

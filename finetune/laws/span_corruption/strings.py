@@ -1,6 +1,6 @@
 """What the laws of span corruption hold in their hands: texts, the items of a data set, and the parts of their strings.
 
-A data set is built from a text with a document on each line, and gives one document again and again.
+A data set is built from a text with a document on each line, and asked for one document again and again.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Grader(ParameterSubject):
         return [self._item(case, which, built, number) for number in range(count)]
 
     def plain(self, case: ParameterCase) -> None:
-        """Three items, no generator seeded: for laws about what a call leaves behind."""
+        """Three items, no generator seeded: what is asked where it matters what a call leaves behind."""
         built = (self.fresh_instance(), (self.text(case), case["block"]))
         for _ in range(3):
             self.send(self.request(self.which(case), method_="__getitem__", instance_=built))

@@ -31,7 +31,7 @@ class Watched:
 
     def __init__(self, probe: Probe) -> None:
         self.probe, self.event = probe, 0
-        self.seen, self.states = list[Tensor](), list[Tensor]()
+        self.seen, self.told = list[Tensor](), list[Tensor]()
 
     def __call__(self, model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         seen = torch.zeros(len(self.probe.gradients), dtype=torch.int64)
@@ -39,7 +39,7 @@ class Watched:
         modes = [module.training for module in self.probe.modules()]
         self.seen.append(seen)
         state = [self.event, all(modes), any(modes), torch.is_grad_enabled(), float(torch.rand(()))]
-        self.states.append(torch.tensor(state, dtype=torch.float64))
+        self.told.append(torch.tensor(state, dtype=torch.float64))
         return model(batch["x"]).sum(), (batch["y"] != 0).sum()
 
 
@@ -91,7 +91,7 @@ def make_target(step: Step, evaluate: Evaluate | None = None) -> Callable[..., t
                 )
             )  # fmt: skip
         none = torch.zeros(0, len(gradients)), torch.zeros(0, 5)
-        seen, states = (torch.stack(loss.seen), torch.stack(loss.states)) if loss.seen else none
+        seen, states = (torch.stack(loss.seen), torch.stack(loss.told)) if loss.seen else none
         return torch.stack(rows), seen, states, torch.stack(facts)
 
     leaves(run, step, 5)

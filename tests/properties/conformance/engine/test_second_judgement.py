@@ -23,6 +23,12 @@ from attention_core.declaration.implementation import TargetError
 from attention_core.faults import module_forms as forms
 
 
+@pytest.fixture(autouse=True)
+def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counterexamples stay as they were found: most of the time would go into making them small."""
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+
+
 class Kept:
     """A cache that keeps copies, and joins them anew in every step."""
 
@@ -142,7 +148,7 @@ def source(kind: type) -> str:
 
 def test_the_verdict_line_names_what_was_fixed() -> None:
     report = Report("t", laws=[], fixed=[f"p{i}=0.0" for i in range(5)])
-    report.laws = check_implementation(Implementation(Kept, "t", "kv-cache"), "quick").laws
+    report.laws = [LawResult("agrees_with_truth", "held", 30, 0.0)]
     assert report.reason().endswith("no counterexample; with p0=0.0, p1=0.0, p2=0.0 and 2 more")
 
 
@@ -218,8 +224,7 @@ def causal_by_rounded_positions(q: Tensor, k: Tensor, v: Tensor, is_causal: bool
     return scores.softmax(-1) @ v
 
 
-def test_a_fault_of_causal_calls_alone_is_no_rounding_of_merged_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+def test_a_fault_of_causal_calls_alone_is_no_rounding_of_merged_parts() -> None:
     record = Implementation(causal_by_rounded_positions, name="f", dtypes=("bfloat16",))
     report = check_implementation(record, effort="quick")
     assert [r.law for r in report.with_status("refuted")] == ["round_sizes_and_sizes_beyond_are_right"]
@@ -275,8 +280,7 @@ def narrow_sums(q: Any, k: Any, v: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")  # of NumPy, where laws ask for infinite scores
-def test_dtypes_that_leave_half_precision_out_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+def test_dtypes_that_leave_half_precision_out_are_told() -> None:
     report = check_implementation(Implementation(narrow_sums, name="f", array="numpy"), effort="quick")
     assert report.verdict == "refuted"
     assert report.advice[-1] == (
@@ -343,9 +347,10 @@ class Dropping(Dot):
 def test_the_command_accepts_what_no_law_tests(tmp_path: Path) -> None:
     text = "import torch\nfrom torch import Tensor, nn\n\n" + source(Dot) + "\n\n" + source(Dropping)
     (tmp_path / "dropping.py").write_text(text, encoding="utf-8")
-    report = verify_target(f"{tmp_path}/dropping.py:Dropping", {}, effort="quick")
+    plain = {"dtypes": ("float32",), "gradients": False}
+    report = verify_target(f"{tmp_path}/dropping.py:Dropping", plain, effort="quick")
     assert under_found_lines(report)[-1].endswith("--factory --untested dropout")
-    found = {"factory": True, "untested": ("dropout",)}
+    found = {**plain, "factory": True, "untested": ("dropout",)}
     assert verify_target(f"{tmp_path}/dropping.py:Dropping", found, effort="quick").verdict == "conforms"
 
 
