@@ -69,6 +69,9 @@ def flat(out: Tensor) -> list[float]:
     return [float(x) for x in out.flatten()]
 
 
+@pytest.mark.thorough(
+    keep=("*-torch:default", "*-torch:mha", "*-transformers:sdpa")
+)  # `tox run -e verify` has every row
 @pytest.mark.slow
 @quiet_flex
 @pytest.mark.parametrize("name", PEERS)

@@ -64,7 +64,7 @@ def detached(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None) -
 
 
 def lse_report(**fields: Any) -> Any:
-    declared = {"accumulate": "float32", "masked_nan": "ignored", "mask_gradient": True, **fields}
+    declared = {"dtypes": ("float32",), "masked_nan": "ignored", "mask_gradient": True, **fields}
     return check_implementation(Implementation(detached, contract="attention-lse", **declared), "quick")
 
 

@@ -208,7 +208,7 @@ def silent(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, chu
 
 def checked(function: Any = silent, **fields: Any) -> Report:
     return check_implementation(
-        Implementation(function, accumulate="float32", masked_nan="ignored", mask_gradient=True, **fields), "quick"
+        Implementation(function, masked_nan="ignored", dtypes=("float32",), gradients=False, **fields), "quick"
     )
 
 
@@ -338,12 +338,12 @@ class Dropping(nn.Module):
 
 
 def test_dropouts_that_a_module_is_built_without_are_fixed_and_named() -> None:
-    report = check_implementation(Implementation(Dropping, "target", "multi-head"), "quick")
+    report = check_implementation(Implementation(Dropping, "target", "multi-head", dtypes=("float32",)), "quick")
     assert report.untested == ["qk_norm", "flash"]
     fixed = "fixed in the constructor, where no other value is tested but in evaluation: "
     assert f"{fixed}attn_drop=0.0 (0.5 in evaluation), proj_drop=0.0 (0.5 in evaluation)" in report.notes
     assert "fix their values with --arg NAME=VALUE (qk_norm with --config NAME=VALUE), or" in report.reason()
-    fields = {"config": {"qk_norm": False}, "untested": ("flash",)}
+    fields = {"config": {"qk_norm": False}, "untested": ("flash",), "dtypes": ("float32",)}
     report = check_implementation(Implementation(Dropping, "target", "multi-head", **fields), "quick")
     assert report.verdict == "conforms", report.reason()
     assert any(note.startswith(f"{fixed}qk_norm=False, attn_drop=0.0 (0.5 in") for note in report.notes), report.notes
