@@ -6,16 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from judging import held, judged, refuted
 from torch import Tensor
 
 from attention_core.conformance import Implementation
-from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.space import Profile
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws import large_sizes, memory, shapes
 from attention_core.conformance.laws.shapes import SWEEP
@@ -26,6 +23,8 @@ from attention_core.faults.bases.backward import build_backward
 from attention_core.faults.bases.reference import correct
 
 LAWS = (*shapes.LAWS, *large_sizes.LAWS, *memory.LAWS)
+
+
 NAMES = [law.name for law in LAWS]
 
 
@@ -204,31 +203,3 @@ def last_rows_lost() -> Callable[..., Tensor]:
         return torch.softmax(scores, -1) @ value
 
     return attention
-
-
-@pytest.mark.parametrize("claims", [(), ("enable_gqa", "attn_mask")])
-def test_sizes_are_large_one_at_a_time(claims: tuple[str, ...]) -> None:
-    numbers = np.zeros((1, 1, 2, 2))
-    profile = Profile(("float64", "float32", "bfloat16"), frozenset(claims), "top_left", "zeros")
-    given = [Case("bfloat16", numbers, numbers, numbers, seed=seed) for seed in range(4)]
-    cases = [one for case in given for one in large_sizes.enlarge(case, profile)]
-    seen = {(c.query.shape[0], *c.sizes[:3], c.sizes[4]) for c in cases}
-    assert {s[0] * s[4] for s in seen} >= {9, 18, 65, 66, 72} and {s[3] for s in seen} >= {16, 64, 129, 257}
-    assert {s[1] for s in seen} >= {64, 257, 523, 1025} and {s[2] for s in seen} >= {64, 257, 523, 1025}
-    assert max(c.key.size for c in cases) > 2**16
-    assert all(np.array_equal(round_to(c.value, c.dtype), c.value) for c in cases)
-    assert {c.dtype for c in cases} == {"float32", "bfloat16"}
-    assert any(c.group > 1 for c in cases) is bool(claims) and any(c.mask is not None for c in cases) is bool(claims)
-    assert all(c.mask is None or c.mask.any(-1).all() for c in cases), "no dead rows"
-
-
-def test_declared_sizes_are_kept_to() -> None:
-    """A kernel for heads of 64 features at most is not asked for more, and still judged on long sequences."""
-    seen: list[int] = []
-
-    def narrow(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        seen.append(query.shape[-1])
-        return correct(query, key, value)
-
-    held("round_sizes_and_sizes_beyond_are_right", narrow, sizes=lambda n_q, n_kv, d, d_v, heads, shared: d <= 64)
-    assert max(seen) <= 64
