@@ -83,7 +83,7 @@ def declare_in_hint(name: str, hint: str) -> str:
 
 
 STATUS = """Exit status: 1 if a kernel is refuted, or --gate or --self-test fails; else 2 if something cannot be
-measured, such as a named kernel that cannot be timed, or if a known failure no longer fails;
+measured as asked, such as a named kernel that cannot be timed, or if a known failure no longer fails;
 else 0.
 
 With --base: 1 if a kernel is slower than at that revision by more than --gate; else 2 if one could not be
@@ -167,7 +167,7 @@ def bench(**options: Any) -> None:
 def run(options: dict[str, Any]) -> int:
     """The command's exit status.
 
-    Raises: TargetError for what cannot be measured.
+    Raises: TargetError for what cannot be measured as asked.
     """
     from attention_core.bench import cli_validation
     from attention_core.bench.report.render_text import Telling, print_results

@@ -191,7 +191,7 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
         return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, Evidence(step.message), expected=expected)
     try:
         found = _judge_step(step, effort, not expected, necessity)
-    except Exception as error:  # a fault of the checker in one step: said there, and the other steps are checked
+    except Exception as error:  # a fault of the checker in one step: reported there, and the other steps are checked
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
     seconds = time.perf_counter() - start
     about = (step.id, step.line, step.text, found.verdict, found.evidence, found.counterexample)
@@ -237,7 +237,7 @@ def why_unreadable(step: Step) -> str:
     except ShapeMismatch as error:
         return f"the shapes do not fit: {error}"
     except (Unsettled, RecursionError):
-        return ""  # said when it is decided
+        return ""  # reported when it is decided
     return ""
 
 

@@ -77,7 +77,7 @@ def derive(
         except OSError as error:
             click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
             unopened = 2
-    if json_path:  # before anything is shown: whoever reads standard output may close it
+    if json_path:  # before anything is shown: a reader may close standard output
         unopened = max(unopened, _write_json(json_path, reports))
     if json_path != STANDARD_OUTPUT:
         for report in reports:
@@ -127,7 +127,7 @@ def _choose_files(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequen
     for file in files:
         try:
             named[file] = set().union(*(names_of_step(step) for step in document_steps(Path(file))[1]))
-        except OSError:  # said when it is checked
+        except OSError:  # reported when it is checked
             return dict.fromkeys(files, only)
     if not all(any(one in names for names in named.values()) for one in only):
         return dict.fromkeys(files, only)

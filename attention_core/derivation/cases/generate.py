@@ -430,7 +430,7 @@ def completion(plan: CasePlan) -> Completion | None:
         waiting.append(("length", vector, length, set(graph.leaves([length[0]]))))
     for node, source in plan.assigned.items():
         waiting.append(("follows", node, source, set(graph.leaves([source]))))
-    for c in {c.difference: c for c in plan.constraints if c.op == "="}.values():  # each said once
+    for c in {c.difference: c for c in plan.constraints if c.op == "="}.values():  # each once
         if not c.leaves or plan.assigned.get(c.left) == c.right or plan.assigned.get(c.right) == c.left:
             continue
         target = next((n for n in reversed(plan.order) if n in c.leaves and n not in solved), None)

@@ -58,8 +58,8 @@ def find_missing_hypothesis(problem: Problem, extra: list[Relation]) -> str:
                 on_time()
                 if verdict := holds_under(problem, extra, candidate):
                     sure = verdict in (Verdict.PROVED, Verdict.EXACT)
-                    said = "the step holds" if sure else "no counterexample was found"
-                    return f"{said} under the further hypothesis {candidate}: is it missing?"
+                    result = "the step holds" if sure else "no counterexample was found"
+                    return f"{result} under the further hypothesis {candidate}: is it missing?"
     except OutOfTime:
         return ""
     return ""

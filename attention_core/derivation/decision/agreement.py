@@ -119,7 +119,7 @@ def _is_admitted(problem: Problem, env: Env) -> bool:
 def has_unstated_equation(problem: Problem) -> bool:
     """Whether the cases where both sides have a value satisfy an equation that the other cases do not.
 
-    Asked only where most cases have a side without a value; linear equations at small sizes are found.
+    Computed only where most cases have a side without a value; linear equations at small sizes are found.
     """
     tally = problem.tally
     if problem.moves or tally.undefined <= tally.cases:

@@ -81,7 +81,7 @@ def regroup(step: Step) -> Iterator[tuple[str, Step]]:
         for left, right in pairs:
             new = [one for one, old in ((left, step.left), (right, step.right)) if one is not old]
             if words in (_POWERS, _BODIES) and _without_brackets(left) == _without_brackets(right):
-                continue  # whoever writes brackets on one side means none on the other
+                continue  # brackets on one side mean that there are none on the other
             if new:
                 read = " and ".join(f"${to_latex(one)}$" for one in new)
                 yield f"if {read} is meant; {words}", replace(step, left=left, right=right)
@@ -287,7 +287,7 @@ def _widen_product(term: Times, more: tuple[Expr, ...], bare: set[str]) -> Itera
     elif _differentiates(head[-1]):
         yield Times((*head, _add(rest, more)), ops[: place + 1])
     elif not isinstance(factors[-1], Call) or factors[-1].function not in _ELEMENTARY:
-        # nobody reads `n \log n - n` as n times one logarithm
+        # `n \log n - n` is never n times one logarithm
         yield from (Times((*head, one), ops[: place + 1]) for one in _widen(factors[-1], more, bare))
 
 

@@ -1,6 +1,6 @@
 r"""The relations in the reasons of a step: `a = b \quad \text{since } c = d`, `\tag{as $c = d$}`.
 
-A reason is not a step of its own, and whether the step follows from it is not asked. But a reader takes what it says
+A reason is not a step of its own, and whether the step follows from it is not checked. But a reader takes what it says
 for true. So a step with a reason that is false is not accepted, even where it holds.
 """
 
@@ -33,13 +33,13 @@ def judge_reasons(step: Step, found: Finding, decide: Callable[[Step], Finding])
         found: What was found without a look at its reasons.
         decide: Decides a step.
     """
-    said, figures = found.evidence.text, found.evidence.figures
+    text, figures = found.evidence.text, found.evidence.figures
     for reason in step.quoted[:MAX_TRIED] if found.verdict in GOOD else ():
         wrong = _refute_reason(step, reason, decide)
         if wrong:
-            return Finding(Verdict.UNDECIDED, Evidence(f"{wrong}; the step itself holds ({said})", figures))
+            return Finding(Verdict.UNDECIDED, Evidence(f"{wrong}; the step itself holds ({text})", figures))
     more = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
-    return replace(found, evidence=replace(found.evidence, text=said + more))
+    return replace(found, evidence=replace(found.evidence, text=text + more))
 
 
 def _refute_reason(step: Step, reason: str, decide: Callable[[Step], Finding]) -> str:

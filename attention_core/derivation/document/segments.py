@@ -1,10 +1,10 @@
 """Segments of a row, the words between formulas, and the statement that they make up.
 
-A row is cut at its words, commas, wide gaps and alignment marks; what each run of tokens between them is, is told by
+A row is cut at its words, commas, wide gaps and alignment marks; what each run of tokens between them is, follows from
 its form alone: a relation, what goes on with one, a condition, the range of an index.
 
 What words between formulas do: join statements, bind indices, stand for an arrow or give a reason.
-Words that change the meaning, or hold a relation themselves, are told from them, so that they can be refused.
+Words that change the meaning, or hold a relation themselves, are kept apart, so that they can be refused.
 
 A piece is one statement while `display` gathers it: its own tokens apart from its conditions, its reasons and its tags,
 and which segment goes on with it.
@@ -182,7 +182,7 @@ GOES_ON = ("REL", "ARROW", "AND", "PLUS", "MINUS", "TIMES")  # what a complete s
 class Piece:
     """Tokens of one statement while the rows are read.
 
-    `conditions` were said with "for" or the like; `offered` only stand behind a comma, and may be claims, those
+    `conditions` stood behind "for" or the like; `offered` only stand behind a comma, and may be claims, those
     `beside` it behind a gap; `quoted` are formulas in reasons, each with the words before it; `tags` are lines, names
     and how many relations stand before each; `moves` is what stands behind "as", `arrow` what an arrow says.
     """

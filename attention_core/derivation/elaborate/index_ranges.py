@@ -110,7 +110,7 @@ def inferred_range(elab: Elaborator, name: str, body: object, conditions: Sequen
                 extent = _extent(symbol, place, len(items))
                 if extent is not None:
                     found.add(extent)
-    if not found:  # an index that is said to differ from another runs over the same values
+    if not found:  # an index that differs from another by a condition runs over the same values
         for chain in conditions:
             if Name(name) in chain.exprs:
                 found |= {r for e in chain.exprs if (r := _declared_range(elab, symbol_name(e) or "")) is not None}

@@ -1,6 +1,6 @@
 """SymPy as an independent witness of equations between numbers.
 
-SymPy is asked whether the difference of the two sides is 0, where the step rests on no hypothesis but signs. It decides
+SymPy decides whether the difference of the two sides is 0, where the step rests on no hypothesis but signs. It decides
 little, and is sometimes wrong itself; so an answer that contradicts the verdict changes nothing, and is shown.
 """
 
@@ -35,7 +35,7 @@ def ask_sympy(step: Step, seconds: float = SECONDS) -> bool | None:
 
     Args:
         step: A step that can be read.
-        seconds: Processor time after which no answer is waited for (in the main thread; elsewhere nothing is asked).
+        seconds: Processor time after which no answer is waited for (in the main thread; elsewhere SymPy is not called).
 
     Returns:
         Its answer; None where it gives none, or where a hypothesis other than a sign matters.

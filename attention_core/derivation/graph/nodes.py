@@ -45,7 +45,7 @@ class Graph:
     """
 
     def __init__(self, most: int = MAX_NODES) -> None:
-        self.most, self.work = most, 0  # how many nodes there may be, and how often one was asked for
+        self.most, self.work = most, 0  # how many nodes there may be, and how often one was wanted
         self.ops: list[str] = []
         self.args: list[tuple[int, ...]] = []
         self.data: list[Any] = []

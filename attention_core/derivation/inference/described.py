@@ -39,7 +39,7 @@ class Described:
 
 
 def nearest(described: Sequence[Described], line: int) -> dict[str, Described]:
-    """For each name what is said of it last above a line.
+    """For each name its last description above a line.
 
     Args:
         described: All that is described, in the order of the document.

@@ -201,7 +201,7 @@ class Lexer(TokenStream):
         return end
 
     def new_row(self, end: int) -> int:
-        """A new row, and the space that may be asked for behind it."""
+        """A new row, and the space that may be written behind it."""
         self.emit("NEWROW")
         found = re.compile(r"\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]").match(self.text, end)
         return found.end() if found else end

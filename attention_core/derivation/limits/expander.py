@@ -218,7 +218,7 @@ def _limit_on(expander: Expander, body: int, leaf: int, region: Region) -> Any:
 
 
 def _sort_ends(ends: list[End]) -> list[End]:
-    """Ends in their order, each once; roots that are not rational are told apart by their balls."""
+    """Ends in their order, each once; roots that are not rational are distinguished by their balls."""
     inner: list[End] = []
     for end in ends[1:-1]:
         if any(end is other or (exact(end) and exact(other) and end == other) for other in inner):

@@ -116,10 +116,10 @@ def _value(context: Context, term: Term, highest: int, env: dict[str, int] | Non
     return Fraction(int(found.p), int(found.q))
 
 
-def whole_marks(said: Iterable[Fraction]) -> list[int]:
+def whole_marks(marks: Iterable[Fraction]) -> list[int]:
     """Whole numbers around those a claim names, their roots, squares, halves and doubles."""
     found: set[int] = set()
-    for value in said:
+    for value in marks:
         size = abs(value)
         for mark in {size, size / 2, 2 * size, Fraction(isqrt(floor(size)))} | ({size * size} if size < 100 else set()):
             found |= {floor(mark) - 1, floor(mark), ceil(mark), ceil(mark) + 1}

@@ -1,7 +1,7 @@
 """The moment engine.
 
 Expectations with closed forms: what is averaged becomes a sum of products of random entries and of functions of them.
-Products of independent things factor; independence must have been said, it is never assumed.
+Products of independent things factor; independence must be written, it is never assumed.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Used for PROVED: if the generic entry of the difference reduces to 0, the claim 
 A sum over symbolic indices is one atom whose name does not depend on what its indices are called; deltas in it
 are contracted, what has no index comes out of it, and declared inner products are put in their place.
 
-Derivatives are by one entry with symbolic indices: the same entry is told from others by deltas, and the
+Derivatives are by one entry with symbolic indices: deltas distinguish the same entry from others, and the
 derivative of a sum is a sum with indices of its own.
 """
 

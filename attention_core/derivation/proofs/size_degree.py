@@ -27,7 +27,7 @@ def enough_sizes(context: Context, claim: Relation, identities: bool = False) ->
     """How many values of each size, from the smallest on, settle an equation for its degree; None if no number does.
 
     The two sides, brought to one denominator, are polynomials in every size of degree D at most, with coefficients
-    among the entries; a size below a root counts half, and twice as many values are asked for. With `identities`
+    among the entries; a size below a root counts half, and twice as many values are needed. With `identities`
     among the entries (A^T A = I) every sum over entries may be a number. They are polynomials only from the sizes on
     at which every condition on indices can hold: [i = j + 7] is 0 up to n = 7.
     """

@@ -1,6 +1,6 @@
 """Which sections hold for those behind them.
 
-A heading ends what was said below it. Three kinds of sections are written for what follows: one that is named for
+A heading ends the section before it. Three kinds of sections are written for what follows: one that is named for
 assumptions, notation or a setting holds until its parent ends, with all that it declares; the unread words of one
 without a display, or that speaks of the whole text, stay what a step may depend on.
 """

@@ -26,7 +26,7 @@ from attention_core.derivation.terms.terms import Term, Type
 OPERATIONS = 30_000  # at one point
 SINGLE = 8  # first values of a range that are taken one by one
 PIECES = 400  # of one range
-FINE_SINGLE, FINE_PIECES = 64, 1_600  # of a range in no other one, where the sides could not be told apart
+FINE_SINGLE, FINE_PIECES = 64, 1_600  # of a range in no other one, where the sides were too close
 HALVES = 2
 EXACT_BITS = 20_000  # of an exact power
 

@@ -1,7 +1,7 @@
 r"""Claims at large sizes.
 
 Far larger sizes than a search can try in full: up a ladder, a few cases at each, as a count of operations allows.
-It may only refute; a size where a case cannot be made, or the sides cannot be told apart, is passed over.
+It may only refute; a size where a case cannot be made, or the sides are too close, is passed over.
 
 Orthogonal vectors at larger sizes are the standard basis, Hadamard's matrices and reflections: a drawn frame costs the
 cube of its size, so that the ladder of sizes ends early under hypotheses such as $A^\top A = I_n$. These frames cost

@@ -55,7 +55,7 @@ def search_cases(problem: Problem, site: Site, count: int, share: int = 0) -> Fi
 
 
 def compare_sides(problem: Problem, site: Site, case: Case) -> Outcome:
-    """The comparison at one case; where balls cannot tell, exact forms are asked before more bits are spent."""
+    """The comparison at one case; where balls cannot tell, exact forms are tried before more bits are spent."""
     op, deadline = problem.claim.op, problem.deadline
     outcome = compare(site.low.graph, site.pairs, op, case, site.order, most=512)
     if (

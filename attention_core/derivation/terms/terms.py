@@ -1,6 +1,6 @@
 r"""Sizes, shapes and terms, their sums and products.
 
-Typed terms: every expression with its symbolic shape, names resolved, products told apart.
+Typed terms: every expression with its symbolic shape, names resolved, products by their kind.
 Shapes are polynomials in the declared sizes, so that `q k^\top` of two columns is a matrix even at d = 1.
 A shape that does not fit raises `ShapeMismatch`, which refutes the step that says so.
 """
@@ -169,7 +169,7 @@ class Term:
 class Relation:
     """`left op right`; `line` is where the sign stands. Hypotheses and steps are made of these.
 
-    `over` lists bound indices (name, lowest, highest) for which it is said, `where` conditions among them.
+    `over` lists bound indices (name, lowest, highest) for which it holds, `where` conditions among them.
     """
 
     left: Term

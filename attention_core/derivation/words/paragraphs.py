@@ -108,7 +108,7 @@ def condition_parts(text: str, line: int) -> list[Chain]:
 
 
 def says_domain(text: str, line: int, sizes: bool) -> bool:
-    """Whether a formula only says where symbols live, as sizes if that is asked."""
+    """Whether a formula only says where symbols live, as sizes where wanted."""
     try:
         chains = [parse_tokens(tokens).chains[0] for tokens in cut_at_commas(tokenize(text, line))]
     except (Unreadable, RecursionError):

@@ -1,7 +1,7 @@
 r"""Roles of symbols: "where $q$ is the query", "here $p$ contains the attention weights".
 
 A role names what a symbol stands for in a model. It restricts nothing where the symbol may be anything of its shape (a
-query, the input), where it is a size that is said to count something, where its definition says what it is (the
+query, the input), where it is a size that counts something, where its definition says what it is (the
 scores, the output), or where weights are known to be weights. A role that is none of these is unread.
 """
 
