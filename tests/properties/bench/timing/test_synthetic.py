@@ -27,6 +27,6 @@ def test_disturbances_are_seen() -> None:
     assert np.all(np.diff(drifting) > 0) and drifting[-1] == pytest.approx(1 + 0.5 * 2, rel=0.6)
     throttled = times(Machine(noise=0.0, throttle=0.5, stretch=0.05))
     assert set(np.round(throttled, 6)) == {1.0, round(1 / 0.7, 6)}
-    bursts = times(Machine(noise=0.0, bursts=5.0, burst=0.02, cost=0.5))
+    bursts = times(Machine(noise=0.0, bursts=5.0, burst=0.02, cost=0.5), calls=4000)
     assert bursts.min() == pytest.approx(1.0) and bursts.max() > 1.1
-    assert bursts.mean() == pytest.approx(1 + 5.0 * 0.02 * 0.5, rel=0.1), "rate times length times cost"
+    assert bursts.mean() - 1 == pytest.approx(5.0 * 0.02 * 0.5, rel=0.35), "rate times length times cost"
