@@ -262,7 +262,7 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     names = collect_symbols(step)
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
     if expected or step.context.formal is not None:
-        about = [c for c in about if c.plain]
+        about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
     if found.counterexample is None and "shapes do not fit" in found.evidence.text:
         alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
         about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
@@ -301,6 +301,12 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     if unread:
         return _withhold_verdict(found, _unread(unread[0]))
     return _withhold_verdict(found, _strange(strange[0])) if strange else found
+
+
+def _is_past(step: Step, caveat: Caveat) -> bool:
+    """Whether all that a caveat is about was declared anew below it."""
+    known = step.context.symbols
+    return bool(caveat.names) and all(n in known and known[n].line > caveat.line for n in caveat.names or ())
 
 
 def _is_free_square(symbol: Symbol) -> bool:

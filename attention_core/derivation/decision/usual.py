@@ -314,7 +314,7 @@ def _list_relations(step: Step) -> Iterator[Meant]:
         for one in step.companions
         if not one.chained and _is_like_condition(one)
     ]
-    known = {(one.line, one.text) for one in step.context.hypotheses}
+    known = {_without_style(one.text) for one in step.context.hypotheses}  # those that were tried as well
     found: list[Meant] = []
     if step.context.formal is not None:
         claims = [one for one in claims if one.line == step.line]
@@ -326,11 +326,20 @@ def _list_relations(step: Step) -> Iterator[Meant]:
                 sides = {to_latex(expr) for c in chains_of(formula, one.line) for expr in c.exprs}
             except (Unreadable, RecursionError):
                 continue
-            if about & names and not sides >= set(said) and (one.line, formula) not in known:
+            if about & names and not sides >= set(said) and _without_style(formula) not in known:
+                known.add(_without_style(formula))
                 found.append(Meant(formula, FarWords(one.line, one.quote, ""), stated))
     yield from found
     if 1 < len(found) <= MAX_STATED:
         yield Meant(", ".join(one.formula for one in found), found[0].phrase, found[0].stated)
+
+
+_STYLE = re.compile(r"\\(?:mathbf|boldsymbol|bm|left|right)(?![a-zA-Z])|[{}\s]")
+
+
+def _without_style(formula: str) -> str:
+    """A formula without bold letters and spaces, to tell which are the same."""
+    return _STYLE.sub("", formula)
 
 
 def _was_assumed(step: Step, one: FarRelation) -> bool:

@@ -17,9 +17,10 @@ from attention_core.derivation.document.segments import WRITTEN_RELATION
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.infer import definable
+from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Dots, Group, Name, Statement, Unreadable
+from attention_core.derivation.latex.syntax import Chain, Dots, Group, Minus, Name, Num, Statement, Sup, Unreadable
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
@@ -66,6 +67,10 @@ def steps_of_display(
                 continue
             if _is_declaration(context, written_one):
                 context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
+                continue
+            if _sets_value(context, written_one):
+                context.understood.append((written_one.line, f"a value, which states nothing: {written_one.source}"))
+                asides.append(_beside(context, written_one.line, written_one.source))
                 continue
             if _is_law(written_one):
                 context.understood.append((written_one.line, f"declared by the display: {written_one.source}, unused"))
@@ -207,6 +212,19 @@ def _unused_law(context: Context, one: DisplayStatement) -> Caveat:
     return Caveat(one.line, shorten_quote(one.source), context.level, names or None, random=True, plain=True)
 
 
+def _sets_value(context: Context, one: DisplayStatement) -> bool:
+    """Whether a statement gives a number to a symbol that nothing declares or defines: `D = 3`."""
+    chains = one.statement.chains
+    if len(chains) != 1 or one.statement.arrows or chains[0].ops != ("=",):
+        return False
+    left, right = chains[0].exprs
+    name = symbol_name(left.base if isinstance(left, Sup) else left)
+    number = isinstance(right, Num) or (isinstance(right, Minus) and isinstance(right.body, Num))
+    symbol = context.symbols.get(name or "")
+    free = symbol is None or (name in context.inferred and symbol.term is None)
+    return name is not None and number and free and name not in context.dropped and not is_opaque(name)
+
+
 def _find_update(one: DisplayStatement) -> str | None:
     """The symbol that `x := x - g` gives another value, None of any other statement."""
     chains = one.statement.chains
@@ -274,7 +292,7 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
     for claim in claims:  # it may be a condition all the same
         about = frozenset(all_names(claim) & set(context.symbols))
         quote = f"{one.source}, {to_latex(claim)}"
-        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim), plain=True))
+        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim), written=True))
     for condition in spread(one.offered):
         if not _binds(context, condition):
             yield Unread(

@@ -175,7 +175,9 @@ def read_behind(context: Context, paragraph: Paragraph, leads: bool) -> tuple[li
 def later(hypotheses: list[Hypothesis], context: Context) -> list[Caveat]:
     """Hypotheses of one display as caveats of the displays below it."""
     return [
-        Caveat(h.line, h.text, context.level, frozenset(h.mentions & set(context.symbols)) or None, h.text, plain=True)
+        Caveat(
+            h.line, h.text, context.level, frozenset(h.mentions & set(context.symbols)) or None, h.text, written=True
+        )
         for h in hypotheses
     ]
 

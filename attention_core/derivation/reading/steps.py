@@ -6,6 +6,7 @@ A place that cannot be read is a step of its own that says so, and the rest of t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -52,7 +53,7 @@ from attention_core.derivation.reading.sections import Remark, Sections, remarks
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
-from attention_core.derivation.words.caveats import caveats_of
+from attention_core.derivation.words.caveats import caveats_of, relation_in
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
 from attention_core.derivation.words.phrase_patterns import is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
@@ -336,11 +337,20 @@ def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unr
         message = error.message + cause_above(context.failed, error.message)
         context.caveats.append(unread_declaration(context, block))
         context.failed.append(Failed(block, context.level, error.message))
+        if infer and not _relates(block):  # "where $\\theta$ are the weights": nothing that could be checked
+            context.understood.append((line, f"not read as a declaration: {message}"))
+            return []
         return [Unread("", line, " ".join(block.text.split())[:200], message)]
     except RecursionError:
         context.caveats.append(unread_declaration(context, block))
         return [Unread("", block.line, block.text[:200], "the paragraph is nested too deeply")]
     return []
+
+
+def _relates(block: Paragraph) -> bool:
+    """Whether a paragraph opens with a word that assumes, or has a formula with a relation."""
+    opens = not re.match(r"[\s,;]*[Ww]here\b", block.text)
+    return opens or any(relation_in(one, block.line) for one in re.split(r"(?<!\\)\$", block.text)[1::2])
 
 
 def _until_heading(blocks: list[Block]) -> Iterator[Block]:

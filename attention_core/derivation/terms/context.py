@@ -36,6 +36,7 @@ class Caveat:
     whole: bool = False  # a sentence that matches no pattern, whatever its words are
     value: bool = False  # words that lead to a value: a condition, where the display has a constant side
     ends: int = 0  # the last line of what it may take back, 0 if it takes nothing back
+    written: bool = False  # a formula that was a condition elsewhere: a promise of formulas does not rule it out
     since: int = 0  # the first line of what it may take back
     made_by: frozenset[str] = frozenset()  # operations: a step that holds one needs the words for nothing
 

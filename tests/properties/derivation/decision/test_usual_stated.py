@@ -69,3 +69,11 @@ def test_a_relation_in_a_tag_is_named_as_not_checked(display: str) -> None:
 def test_a_relation_in_brackets_is_not_skipped() -> None:
     text = f"{HEAD}\n\n$$ x = x \\quad [x = x + 1] $$\n"
     assert [str(one.verdict) for one in check_document(text, infer=True).steps] == ["PROVED", "UNREADABLE"]
+
+
+def test_a_condition_of_another_display_counts_under_a_promise_until_its_symbol_is_declared_anew() -> None:
+    before = (PROMISE, HEAD, "For $x \\ge 0$:", "$$ |x| = x $$")
+    assert [str(one.verdict) for one in decide(*before, "$$ \\sqrt{x^2} = x $$")] == ["PROVED", "UNDECIDED"]
+    expected = decide(*before, "% expect: refuted", "$$ \\sqrt{x^2} = x $$")
+    assert [str(one.verdict) for one in expected] == ["PROVED", "REFUTED"]
+    assert [str(one.verdict) for one in decide(*before, HEAD, "$$ \\sqrt{x^2} = x $$")] == ["PROVED", "REFUTED"]

@@ -221,3 +221,21 @@ def test_what_a_paragraph_restates_is_dropped_though_it_says_a_size_late() -> No
     assert verdict_texts(text) == [""]
     (words,) = verdict_texts(text.replace("k", "m"))
     assert "line 3 restates m" in words
+
+
+def test_a_number_for_a_symbol_that_nothing_declares_is_listed() -> None:
+    report = check_document("$$ D = 3 $$\n\n$$ y + D = D + y $$\n", infer=True)
+    assert [step.text for step in report.steps] == ["y + D = D + y"]
+    assert any(text == "a value, which states nothing: D = 3" for _, text in report.understood)
+    declared = check_document("Let $D \\in \\mathbb{N}$.\n\n$$ D = 3 $$\n", infer=True)
+    assert [str(step.verdict) for step in declared.steps] == ["UNDECIDED"]
+    defined = check_document("$$ y = a + b $$\n\n$$ y = 3 $$\n", infer=True)
+    assert [str(step.verdict) for step in defined.steps] == ["UNDECIDED"]
+
+
+def test_words_behind_where_that_relate_nothing_are_listed() -> None:
+    report = check_document("$$ s = W x $$\n\nwhere $W$ are the weights.\n\n$$ s - W x = 0 $$\n", infer=True)
+    assert [str(step.verdict) for step in report.steps] == ["UNDECIDED"]
+    assert any(text.startswith("not read as a declaration: W is not declared") for _, text in report.understood)
+    related = check_document("$$ s = W x $$\n\nwhere $W = 3 q$ are the weights.\n", infer=True)
+    assert "UNREADABLE" in [str(step.verdict) for step in related.steps]
