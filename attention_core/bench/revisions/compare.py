@@ -11,8 +11,8 @@ from typing import Any
 import attention_core
 from attention_core.bench.revisions.checkout import Checkout, check_out, find_root
 from attention_core.bench.revisions.outcomes import Comparison, Outcome, Revision
-from attention_core.bench.revisions.pair import SIDES, Judged, Pair, Unjudged, run_round
-from attention_core.bench.revisions.rounds import RoundRule, compare_rounds, take_rounds
+from attention_core.bench.revisions.pair import SIDES, Judged, Pair, Unjudged, Waited, run_round
+from attention_core.bench.revisions.rounds import RoundRule, RoundTimes, compare_rounds, take_rounds
 from attention_core.bench.targets import read_target
 from attention_core.bench.timing.machine import busy_cores, describe_machine, versions
 from attention_core.bench.workloads.workload import Workload
@@ -115,17 +115,22 @@ class Timer:
     ) -> Outcome:  # fmt: skip
         """Return the outcome of one kernel on one workload."""
         outcome, judged, rule = Outcome(kernel, workload.name()), list[Judged](), self.request.rule
+        outcome.clock = "processor" if (self.request.device, self.request.threads) == ("cpu", 1) else "wall"
         if self.pair is None:
             r = self.request
             self.pair = self.stack.enter_context(Pair(r.threads, r.timeout, r.device))
         pair = self.pair
 
-        def take(number: int) -> Any:
+        def take(number: int) -> RoundTimes:
             progress(f"{workload.name()}: {kernel}, round {number + 1}")
-            return run_round(pair, jobs, rule, number, judged)
+            return run_round(pair, jobs, rule, number, judged, outcome.clock)
 
         try:
-            rounds = take_rounds(take, rule)
+            try:
+                rounds = take_rounds(take, rule)
+            except Waited:
+                outcome.clock = "wall"
+                rounds = take_rounds(take, rule)
         except Unjudged as error:
             outcome.message = f"{SIDES[error.side]} ({checkouts[error.side].name}): {error}"
             self.stack.close()  # the other process may still wait for its turn

@@ -44,6 +44,7 @@ class Outcome:
         verdict: of `rounds.Change`, or UNJUDGED.
         message: why nothing was judged.
         change: the ratio; None where nothing was judged.
+        clock: "processor", the time that a kernel computes, where it waits for nothing; else "wall".
     """
 
     kernel: str
@@ -51,6 +52,7 @@ class Outcome:
     verdict: str = UNJUDGED
     message: str = ""
     change: Change | None = None
+    clock: str = "processor"
     base: Side = field(default_factory=Side)
     head: Side = field(default_factory=Side)
 

@@ -26,6 +26,8 @@ from attention_core.worker.process import WorkerProcess, describe_status, memory
 from attention_core.worker.processes import processor_time
 
 SIDES = ("base", "head")
+WAITS = 0.1
+"""Of the samples, the share in which a kernel may give up its core: a page that has to be read, now and then."""
 REPLACED = "a kernel has replaced its clock"
 
 
@@ -35,6 +37,10 @@ class Unjudged(Exception):
     def __init__(self, side: int, message: str) -> None:
         super().__init__(message)
         self.side = side
+
+
+class Waited(Exception):
+    """A kernel that waits in some calls, so that its processor time is not its time."""
 
 
 @dataclass
@@ -89,32 +95,56 @@ class Pair:
         except FrameError:
             raise Unjudged(0, "the worker has ended") from None
         width = len(cores) or os.cpu_count() or 1
-        first, second = (Seat(side, self.process, self.timeout, started[side], width) for side in (0, 1))
+        self.ends = Ends(self.process)
+        first, second = (Seat(side, self.ends, self.timeout, started[side], width) for side in (0, 1))
         return first, second
 
     def end_round(self) -> None:
         """Wait until both processes have ended."""
-        for _ in SIDES:
-            receive(self.process.read, self.process.watch(after(self.timeout)))
+        self.ends.wait(after(self.timeout))
+
+
+class Ends:
+    """How the processes of a round have ended, as far as the one that they come from has said so."""
+
+    def __init__(self, process: WorkerProcess) -> None:
+        self.process, self.known = process, dict[int, int]()
+
+    def look(self) -> None:
+        """Read what there is to read. Raises: FrameError: the worker is gone."""
+        while select.select([self.process.read], [], [], 0)[0]:
+            self._read(after(1.0))
+
+    def wait(self, expired: Callable[[], bool]) -> None:
+        """Wait for both. Raises: FrameError."""
+        while len(self.known) < len(SIDES):
+            self._read(self.process.watch(expired))
+
+    def _read(self, expired: Callable[[], bool]) -> None:
+        message = receive(self.process.read, expired)
+        self.known[int(message["seat"])] = int(message["status"])
 
 
 class Seat:
     """One revision's process in a round, as the parent sees it; also the function that `sample` runs there.
 
-    Args: side, 0 or 1; process, the one that it comes from; timeout, seconds for one step; pid, its number; width, the
+    Args: side, 0 or 1; ends, of the processes of the round; timeout, seconds for one step; pid, its number; width, the
         cores that it may use.
     """
 
-    def __init__(self, side: int, process: WorkerProcess, timeout: float, pid: int, width: int) -> None:
-        self.side, self.process, self.timeout, self.pid, self.width = side, process, timeout, pid, width
-        self.read, self.write = process.pipes[1 + side]
-        self.judged = Judged()
-        self.resolution = self.computed = 0.0
-        self.here = self.there = 0.0
+    def __init__(self, side: int, ends: Ends, timeout: float, pid: int, width: int) -> None:
+        self.side, self.ends, self.timeout, self.pid, self.width = side, ends, timeout, pid, width
+        self.read, self.write = ends.process.pipes[1 + side]
+        self.judged, self.clock = Judged(), "wall"
+        self.resolutions: dict[str, float] = {}
+        self.computes = False
+        self.computed = self.here = self.there = 0.0
+        self.samples = 0
 
     def get_ready(self) -> None:
         """Wait until the kernel is judged. Raises: Unjudged."""
-        self.resolution = float(self.wait_for("ready")["resolution"])
+        message = self.wait_for("ready")
+        self.resolutions, self.computes = message["resolutions"], message["computes"]
         self.computed = processor_time(self.pid)[0]
 
     def __call__(self) -> None:
@@ -149,43 +179,44 @@ class Seat:
         expired = after(self.timeout)
 
         def is_over() -> bool:
-            if select.select([self.process.read], [], [], 0)[0] and not select.select([self.read], [], [], 0)[0]:
-                raise Closed("a process of this round has ended")
+            self.ends.look()
+            if self.side in self.ends.known and not select.select([self.read], [], [], 0)[0]:
+                raise Closed("its process has ended")
             return expired()
 
         try:
-            return receive(self.read, self.process.watch(is_over))
+            return receive(self.read, self.ends.process.watch(is_over))
         except TimedOut:
             raise Unjudged(self.side, f"no answer within {self.timeout:g} s") from None
         except (FrameError, OSError):
-            raise Unjudged(self.side, self._describe_end()) from None
-
-    def _describe_end(self) -> str:
-        try:
-            message = receive(self.process.read, after(1.0))
-        except (FrameError, OSError):
-            return "its process ended, and the worker with it"
-        status = describe_status(int(message["status"]))
-        return f"its process {status}" if message["seat"] == self.side else f"the other's process {status}"
+            status = self.ends.known.get(self.side)
+            how = "ended, and the worker with it" if status is None else describe_status(status)
+            raise Unjudged(self.side, f"its process {how}") from None
 
     def take_sample(self, count: int) -> float:
         """Seconds that `count` calls take. Raises: Unjudged."""
         start = monotonic()
-        send(self.write, {"do": "sample", "count": count})
+        send(self.write, {"do": "sample", "count": count, "clock": self.clock})
+        self.samples += 1
         message = self.wait_for("sample")
         self.here += monotonic() - start
         self.there += message["whole"]
         return float(message["seconds"])
 
     def finish(self) -> None:
-        """Let the kernel be looked at once more. Raises: Unjudged, also where its clock was not this process's."""
+        """Let the kernel be looked at once more.
+
+        Raises: Unjudged, also where its clock was not this process's. Waited: it waits, and processor time was taken.
+        """
         computed = processor_time(self.pid)[0] - self.computed
         send(self.write, {"do": "finish"})
-        self.wait_for("finished")
+        waits = self.wait_for("finished")["waits"]
         self.wait_for("done")  # or the next round would read it
         message = doubt(self.here, self.there, computed / self.width)
         if message:
             raise Unjudged(self.side, message)
+        if self.clock == "processor" and waits > WAITS * self.samples:
+            raise Waited
 
 
 def doubt(here: float, there: float, computed: float) -> str:
@@ -246,11 +277,12 @@ def cores_of_round(number: int, threads: int, device: str) -> list[int]:
 
 
 def run_round(
-    pair: Pair, jobs: Sequence[dict[str, Any]], rule: RoundRule, number: int, judged: list[Judged]
+    pair: Pair, jobs: Sequence[dict[str, Any]], rule: RoundRule, number: int, judged: list[Judged], clock: str
 ) -> RoundTimes:
-    """One round in fresh processes; `judged` is what the first one said, and spares the others the truth.
+    """One round in fresh processes.
 
-    Raises: Unjudged.
+    Args: judged, what the first round said, which spares the others the truth; clock, "processor" or "wall".
+    Raises: Unjudged. Waited: the clock is "processor", and one of the two waits.
     """
     known = [{**job, "gave": one.gave} for job, one in zip(jobs, judged, strict=True)] if judged else list(jobs)
     seats = pair.start_round(known, cores_of_round(number, pair.threads, pair.device))
@@ -258,8 +290,14 @@ def run_round(
         seat.get_ready()
     if not judged:
         judged[:] = [seat.judged for seat in seats]
-    times = measure_round(seats, TurnClock(max(seat.resolution for seat in seats)), rule, number)
+    waits = clock == "processor" and not all(seat.computes for seat in seats)
+    for seat in seats:
+        seat.clock = "wall" if waits else clock
+    resolution = max(seat.resolutions[seat.clock] for seat in seats)
+    times = None if waits else measure_round(seats, TurnClock(resolution), rule, number)
     for seat in seats:
         seat.finish()
     pair.end_round()
+    if times is None:
+        raise Waited
     return times

@@ -6,12 +6,14 @@ Two of these take turns: while one runs, the other waits for its message, on the
 from __future__ import annotations
 
 import os
+import resource
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_core.bench.timing.clocks import NOW, clock_for
+from attention_core.bench.timing.clocks import NOW, clock_for, clock_of_processor
 from attention_core.bench.timing.sampling import LONGEST_SAMPLE
 from attention_core.bench.worker.measure import Measurement
 from attention_core.declaration.implementation import TargetError, summarize_error
@@ -19,6 +21,8 @@ from attention_core.worker.frames import Tell, receive
 
 KERNEL = "kernel"
 """The name of the only column of a measurement."""
+LOOKS = 5
+"""Calls that are looked at before their processor time is taken for their time."""
 HARNESS, INSTALLED = "attention_core", "site-packages"
 
 
@@ -42,9 +46,13 @@ def take_turns(job: dict[str, Any], tell: Tell) -> None:
         raise TargetError(stray)
     if KERNEL not in measurement.checked:
         return
-    call, clock = measurement.checked[KERNEL].call, clock_for(job["device"])
-    tell({"event": "ready", "resolution": clock.resolution})
-    last = 0.0
+    call = measurement.checked[KERNEL].call
+    clocks = {"wall": clock_for(job["device"])}
+    if job["device"] == "cpu" and job["threads"] == 1:
+        clocks["processor"] = clock_of_processor()
+    computes = "processor" in clocks and keeps_its_core(call.run)
+    tell({"event": "ready", "resolutions": {n: clock.resolution for n, clock in clocks.items()}, "computes": computes})
+    last, waits = 0.0, 0
     while True:
         request = receive(job["incoming"])
         if request["do"] == "finish":
@@ -54,13 +62,30 @@ def take_turns(job: dict[str, Any], tell: Tell) -> None:
         try:
             if last < LONGEST_SAMPLE:  # the other revision's data lie in the caches
                 call.run()
-            last = clock.time(call.run, request["count"])
+            before = count_waits()
+            last = clocks[request["clock"]].time(call.run, request["count"])
+            waits += count_waits() > before
         except BaseException as error:  # also SystemExit: it is the kernel's
             measurement.fails(KERNEL, f"raised {summarize_error(error)}")
             return
         tell({"event": "sample", "seconds": last, "whole": NOW() - start})
     measurement.look_again({"times": {KERNEL: []}, "again": False})
-    tell({"event": "finished"})
+    tell({"event": "finished", "waits": waits})
+
+
+def count_waits() -> int:
+    """How often this process has given up its core by itself, to wait or to sleep."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+
+
+def keeps_its_core(run: Callable[[], Any]) -> bool:
+    """Whether calls compute on one core without waiting, so that their processor time is their time."""
+    for _ in range(LOOKS):
+        before, start, computed = count_waits(), NOW(), time.process_time()
+        run()
+        if count_waits() > before or time.process_time() - computed > 1.05 * (NOW() - start) + 1e-3:
+            return False
+    return True
 
 
 def enter(place: Mapping[str, Any]) -> None:

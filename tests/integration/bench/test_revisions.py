@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,23 +63,35 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
 
 
-@pytest.mark.slow
-def test_a_slow_and_a_wrong_kernel(repository: Path, tmp_path: Path) -> None:
-    """Thirty times as many products are slower on any machine."""
-    page, data = tmp_path / "c.md", tmp_path / "c.json"
-    words = ("mine.py:later_wrong", "mine:plain", "--base", "HEAD~1", "--json", str(data))
+def compare(repository: Path, folder: Path, kernel: str) -> tuple[subprocess.CompletedProcess[str], Any, str]:
+    """A run of the command, its JSON, and its comment."""
+    page, data = folder / "c.md", folder / "c.json"
     found = subprocess.run(
-        arguments(*words, "--markdown", str(page)), cwd=repository, env=environment(), capture_output=True, text=True,
-        timeout=300, check=False,
+        arguments(kernel, "--base", "HEAD~1", "--json", str(data), "--markdown", str(page)), cwd=repository,
+        env=environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert found.returncode == 1, found.stdout + found.stderr
-    wrong, plain = json.loads(data.read_text())["outcomes"]
-    assert "head (the working tree): it is wrong: on these inputs: the error of out" in wrong["message"]
-    assert plain["verdict"] == "SLOWER" and plain["change"]["low"] > 1.02
-    assert plain["base"]["errors"]["out"]["refuted"] is False and plain["head"]["errors"]["out"]["refuted"] is False
-    assert "1 of 2 slower, 1 not judged" in page.read_text() and "1 of 2 slower, 1 not judged" in found.stdout
+    assert data.exists(), found.stdout + found.stderr
     assert len(git(repository, "worktree", "list").splitlines()) == 1
     assert git(repository, "status", "--porcelain", "-uno") == ""
+    return found, json.loads(data.read_text())["outcomes"][0], page.read_text()
+
+
+@pytest.mark.slow
+def test_a_kernel_that_became_wrong_is_not_timed(repository: Path, tmp_path: Path) -> None:
+    found, wrong, page = compare(repository, tmp_path, "mine.py:later_wrong")
+    assert found.returncode == 2 and wrong["verdict"] == "UNJUDGED"
+    assert "head (the working tree): it is wrong: on these inputs: the error of out" in wrong["message"]
+    assert "not judged" in page and "not judged" in found.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_a_slow_kernel(repository: Path, tmp_path: Path) -> None:
+    """Thirty times as many products are slower on any machine."""
+    found, plain, page = compare(repository, tmp_path, "mine:plain")
+    assert found.returncode == 1 and plain["verdict"] == "SLOWER" and plain["change"]["low"] > 1.02
+    assert plain["base"]["errors"]["out"]["refuted"] is False and plain["head"]["errors"]["out"]["refuted"] is False
+    assert "**slower**" in page and "slower" in found.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

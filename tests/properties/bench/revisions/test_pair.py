@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from attention_core.bench.revisions.pair import Seat, TurnClock, Unjudged, cores_of_round, doubt, measure_round
+from attention_core.bench.revisions.pair import (
+    Ends,
+    Seat,
+    TurnClock,
+    Unjudged,
+    Waited,
+    cores_of_round,
+    doubt,
+    measure_round,
+)
 from attention_core.bench.revisions.rounds import RoundRule
 from attention_core.worker.frames import receive, send
 
@@ -75,7 +85,7 @@ class FakeProcess:
 def seat() -> Iterator[tuple[Seat, FakeProcess]]:
     process = FakeProcess()
     try:
-        yield Seat(0, process, 5.0, os.getpid(), 1), process  # type: ignore[arg-type]
+        yield Seat(0, Ends(process), 5.0, os.getpid(), 1), process  # type: ignore[arg-type]
     finally:
         for end in (process.read, process.say, process.listen, process.answer, *process.pipes[1]):
             os.close(end)
@@ -86,7 +96,7 @@ def test_a_sample_is_asked_for_and_timed_elsewhere() -> None:
         send(process.answer, {"event": "alive"})
         send(process.answer, {"event": "sample", "seconds": 0.25, "whole": 0.3})
         assert TurnClock(1e-7).time(one, 7) == 0.25
-        assert receive(process.listen) == {"do": "sample", "count": 7}
+        assert receive(process.listen) == {"do": "sample", "count": 7, "clock": "wall"}
         assert one.there == 0.3 and one.here >= 0
 
 
@@ -119,9 +129,32 @@ def test_a_process_that_ends_says_how() -> None:
             one.wait_for("ready")
 
 
+def test_the_end_of_the_other_process_is_not_its_own() -> None:
+    """One that is wrong ends while the other is still judged."""
+    with seat() as (one, process):
+        send(process.say, {"event": "ended", "seat": 1, "status": 0})
+        threading.Timer(0.3, send, (process.answer, {"event": "ready"})).start()
+        assert one.wait_for("ready") == {"event": "ready"} and one.ends.known == {1: 0}
+
+
 def test_what_was_judged_is_kept() -> None:
     with seat() as (one, process):
         send(process.answer, {"event": "checked", "errors": RIGHT, "gave": [4, 5]})
-        send(process.answer, {"event": "ready", "resolution": 1e-7})
+        send(process.answer, {"event": "ready", "resolutions": {"wall": 1e-7}, "computes": False})
         one.get_ready()
-        assert one.judged.errors == RIGHT and one.judged.gave == [4, 5] and one.resolution == 1e-7
+        assert one.judged.errors == RIGHT and one.judged.gave == [4, 5] and one.resolutions["wall"] == 1e-7
+
+
+@pytest.mark.parametrize(
+    ("clock", "waits", "raises"), [("processor", 2, True), ("processor", 1, False), ("wall", 9, False)]
+)
+def test_processor_time_is_not_taken_of_what_waits(clock: str, waits: int, raises: bool) -> None:
+    with seat() as (one, process):
+        one.clock, one.samples, one.computed = clock, 10, 1e9
+        send(process.answer, {"event": "finished", "waits": waits})
+        send(process.answer, {"event": "done"})
+        if raises:
+            with pytest.raises(Waited):
+                one.finish()
+        else:
+            one.finish()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from attention_core.bench.worker.turns import enter, find_stray, move_paths
+from attention_core.bench.worker import turns
+from attention_core.bench.worker.turns import enter, find_stray, keeps_its_core, move_paths
 
 
 @pytest.fixture
@@ -57,3 +60,18 @@ def test_modules_from_elsewhere_are_noticed(
     monkeypatch.setitem(sys.modules, "stray_m", module)
     found = find_stray(place, target)
     assert words in found and bool(found) == bool(words)
+
+
+def test_what_sleeps_does_not_keep_its_core() -> None:
+    assert not keeps_its_core(lambda: time.sleep(1e-4))
+
+
+def test_what_computes_on_other_threads_does_not_keep_its_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seconds of processor time in one by the clock."""
+    computed, now = count(0.0, 2.0), count(0.0, 1.0)
+    monkeypatch.setattr(turns.time, "process_time", lambda: next(computed))
+    monkeypatch.setattr(turns, "NOW", lambda: next(now))
+    monkeypatch.setattr(turns, "count_waits", lambda: 0)
+    assert not keeps_its_core(lambda: None)
+    monkeypatch.setattr(turns.time, "process_time", lambda: 0.0)
+    assert keeps_its_core(lambda: None)
