@@ -24,6 +24,7 @@ from attention_core.faults import model_forms
 from attention_core.faults import module_forms as forms
 
 CONTRACT = "multi-head"
+DTYPES = ("float32",)  # of runs of all laws, where the dtype changes nothing that is looked at
 TRUTH = "heads_attend_as_the_formula_says"
 FORMS = (*forms.FORMS, *model_forms.FORMS)
 
@@ -50,11 +51,11 @@ def test_what_is_declared_of_a_module_is_found_by_the_first_look(
 
 
 def test_what_is_found_is_judged_in_the_same_run_as_where_it_is_declared() -> None:
-    with Session(Implementation(forms.CausalSelfAttention, "f", CONTRACT), effort="quick") as session:
+    with Session(Implementation(forms.CausalSelfAttention, "f", CONTRACT, dtypes=DTYPES), effort="quick") as session:
         results = list(session.results(session.laws))
         report = session.report(results)
         judge_under_conventions(session, report, [law.name for law in session.laws], complete=True)
-    declared = Implementation(forms.CausalSelfAttention, "f", CONTRACT, always_causal=True)
+    declared = Implementation(forms.CausalSelfAttention, "f", CONTRACT, always_causal=True, dtypes=DTYPES)
     alone = check_implementation(declared, "quick")
     assert report.under_found is not None and report.under_found.verdict == alone.verdict
     counted = [[(r.law, r.status, r.cases, r.refused) for r in one.laws] for one in (report.under_found, alone)]
@@ -103,7 +104,7 @@ class FusedOverQueries(nn.Module):
 
 
 def test_a_wrong_computation_behind_a_fused_projection_may_be_told_as_one() -> None:
-    report = check_implementation(Implementation(FusedOverQueries, "f", CONTRACT), "quick")
+    report = check_implementation(Implementation(FusedOverQueries, "f", CONTRACT, dtypes=DTYPES), "quick")
     assert report.verdict == "incomplete"  # nothing was compared: a layout that is not known would look the same
     assert "none of the known layouts of the rows of qkv.weight (in the nearest one" in report.reason()
     assert "or its computation is wrong" in report.reason()
@@ -236,7 +237,7 @@ class LatentUnturned(Latent):
 
 @pytest.mark.parametrize("target", [Latent, LatentTripled, LatentScoreless, LatentUnturned])
 def test_latent_attention_never_conforms_and_says_why(target: type[nn.Module]) -> None:
-    report = check_implementation(Implementation(target, "f", CONTRACT), "quick")
+    report = check_implementation(Implementation(target, "f", CONTRACT, dtypes=DTYPES), "quick")
     assert report.verdict == "incomplete"
     assert "keys and values come from a latent (wkv_a.weight), as in MLA, which is not modelled" in report.reason()
 
@@ -288,7 +289,7 @@ class WithScores(WithWeights):
 def test_a_flag_that_says_weights_is_judged_and_what_only_the_first_look_tried_is_named(
     module: type, verdict: str
 ) -> None:
-    report = check_implementation(Implementation(module, "f", CONTRACT), "quick")
+    report = check_implementation(Implementation(module, "f", CONTRACT, dtypes=DTYPES), "quick")
     assert report.verdict == verdict, report.reason()
     if verdict == "refuted":
         assert [r.law for r in report.laws if r.status == "refuted"] == ["returned_weights_are_those_of_the_heads"]

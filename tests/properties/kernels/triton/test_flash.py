@@ -11,23 +11,17 @@ from attention_core.conformance.engine.verify import verify_target
 from attention_core.kernels.triton.flash import MOST_HEADS, check_block, check_grid, flash_attention
 
 LAWS = {
-    "core:triton_flash": (
-        "agrees_with_truth",
-        "every_length_around_blocks_is_right",
-        "low_precision_rounds_as_declared",
-        "query_gradient_is_true",
-        "grouped_gradients_are_summed_over_the_group",
-    ),
+    "core:triton_flash": ("every_length_around_blocks_is_right", "grouped_gradients_are_summed_over_the_group"),
     "core:triton_flash_lse": ("lse_gradient_is_true",),
 }
+"""What blocks may break first; `tox run -e verify` has all laws judge both, in every dtype."""
 
 
 @pytest.mark.thorough(keep=("core:triton_flash",))
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is installed on Linux alone")
 @pytest.mark.parametrize("name", LAWS)
 def test_the_kernel_keeps_the_laws_of_its_blocks(name: str) -> None:
-    """All laws are judged by `tox run -e verify`, in minutes."""
-    report = verify_target(name, {}, effort="quick", laws=LAWS[name])
+    report = verify_target(name, {"dtypes": ("float32",)}, effort="quick", laws=LAWS[name])
     assert {result.law: result.status for result in report.laws} == dict.fromkeys(LAWS[name], "held")
 
 
