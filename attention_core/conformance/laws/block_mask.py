@@ -237,7 +237,7 @@ def large_scores_of_attended_blocks_stay_numbers(subject: BlockSubject, case: Pa
     """Scores of several hundred neither overflow nor vanish, whichever block holds a row's largest one.
 
     Formula: |o - t| <= E_o for scores far above log of the largest number, of either sign
-    Source: derivations/online_softmax.md; exp(s) without the row's maximum
+    Source: derivations/online_softmax.md (shift); exp(s) without the row's maximum
     Fault: maximum_not_subtracted
     """
     call = subject.draw(case)
