@@ -101,13 +101,20 @@ def test_an_interrupted_run_leaves_nothing(repository: Path, tmp_path: Path, num
     temporary.mkdir()
     words = ("mine.py:plain", "--base", "HEAD~1", "--head", "HEAD", "--build", f"touch {mark}; exec sleep 600", "-q")
     with subprocess.Popen(
-        arguments(*words), cwd=repository, env={**environment(), "TMPDIR": str(temporary)}, stderr=subprocess.PIPE
+        arguments(*words),
+        cwd=repository,
+        env={**environment(), "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,  # a shell's background jobs ignore it
     ) as process:
-        while not mark.exists() and process.poll() is None:
-            time.sleep(0.05)
-        assert process.poll() is None and len(git(repository, "worktree", "list").splitlines()) == 3
-        process.send_signal(number)
-        process.communicate(timeout=60)
+        try:
+            while not mark.exists() and process.poll() is None:
+                time.sleep(0.05)
+            assert process.poll() is None and len(git(repository, "worktree", "list").splitlines()) == 3
+            process.send_signal(number)
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 128 + number
     assert len(git(repository, "worktree", "list").splitlines()) == 1
     assert [path for path in temporary.iterdir() if path.name.startswith("attention-core-revisions")] == []
