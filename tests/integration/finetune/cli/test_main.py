@@ -353,7 +353,7 @@ READ = ("evaluate", "vanilla", "wiki.txt", "--eval_corpus_path", "names.tsv", "-
         ((*READ, "--reading_params_path", "good", "--config", "bad.toml"), "bad.toml is not valid TOML"),
         ((*READ, "--reading_params_path", "good", "--config", "deep.toml"), "deep.toml is not valid TOML"),
         ((*READ, "--reading_params_path", "good", "--config", "odd.toml"), "evaluate has no option 'speed'"),
-        (("evaluate", "rotary", *READ[2:], "--reading_params_path", "good"), "good holds a vanilla model, but rotary"),
+        (("evaluate", "rotary", *READ[2:], "--reading_params_path", "good"), "good holds a vanilla model, but the options say rotary"),
         (("evaluate", "vanilla", "other.txt", *READ[3:], "--reading_params_path", "good"), "good was made with another corpus"),
         ((*TRAIN[:4], "no/p"), "no/p cannot be written: there is no folder no"),
         ((*TRAIN[:4], "."), ". cannot be written: it is a folder"),
