@@ -1,10 +1,12 @@
 """BERT to read in one sitting: embeddings, then blocks of attention and feed-forward, each followed by a norm.
 
-RoBERTa and DistilBERT are the same with other positions or without segments. `huggingface` loads all of them.
+RoBERTa and DistilBERT are the same with other positions or without segments, MPNet adds a bias by distance to the
+scores. `huggingface` loads all of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -30,6 +32,7 @@ ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {
 """What stands between the two layers of a feed-forward part, by the names of Hugging Face's configurations."""
 
 KeysAndValues = tuple[Tensor, Tensor]
+Mask = Bool[Tensor, "B 1 1 n_kv"] | Float[Tensor, "#B H n n_kv"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class EncoderConfig:
         part; segments, kinds of token (0: the model has no table of them); first_position, the row of the first token
         in the table of positions (RoBERTa: 2); pad_id, the id of padding; activation, a key of `ACTIVATIONS`;
         norm_eps, of the norms; dropout, of embeddings and residuals; attention_dropout, of weights; kernel, a row of
-        attention_core's kernel table.
+        attention_core's kernel table; distances, classes of distance that have a bias each (0: no bias; MPNet: 32).
     Raises: BadInput if a size is not positive, H does not divide the features, or a share is not in [0, 1).
     """
 
@@ -58,6 +61,7 @@ class EncoderConfig:
     dropout: float = 0.1
     attention_dropout: float = 0.1
     kernel: str = "torch:default"
+    distances: int = 0
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd", "n_hidden"):
@@ -68,6 +72,8 @@ class EncoderConfig:
         if self.segments < 0 or self.first_position < 0 or not 0 <= self.pad_id < self.vocab_size:
             message = f"segments={self.segments}, first_position={self.first_position}, pad_id={self.pad_id}"
             raise BadInput(f"{message} do not go together with a vocabulary of {self.vocab_size}")
+        if self.distances < 0 or self.distances % 4:
+            raise BadInput(f"distances come in four equal parts, got {self.distances}")
         if self.activation not in ACTIVATIONS:
             raise BadInput(f"activation {self.activation!r} is none of {', '.join(ACTIVATIONS)}")
         for name in ("dropout", "attention_dropout"):
@@ -93,9 +99,9 @@ class SelfAttention(nn.Module):
         self.n_head, self.dropout, self.kernel = config.n_head, config.attention_dropout, config.kernel
 
     def forward(
-        self, x: Float[Tensor, "B n E"], mask: Bool[Tensor, "B 1 1 n_kv"] | None, past: KeysAndValues | None
+        self, x: Float[Tensor, "B n E"], mask: Mask | None, past: KeysAndValues | None
     ) -> Float[Tensor, "B n E"]:
-        """Attend; `mask` is True at the keys that are real, those of the prefix first."""
+        """Attend; `mask` is True at the keys that are real, those of the prefix first, or what is added to scores."""
         q, k, v = (split_heads(linear(x), self.n_head) for linear in (self.query, self.key, self.value))  # (B, H, n, d)
         if past is not None:
             k, v = torch.cat((past[0], k), 2), torch.cat((past[1], v), 2)  # (B, H, P + n, d)
@@ -118,7 +124,7 @@ class EncoderBlock(nn.Module):
         self.drop = nn.Dropout(config.dropout)
 
     def forward(
-        self, x: Float[Tensor, "B n E"], mask: Bool[Tensor, "B 1 1 n_kv"] | None, past: KeysAndValues | None
+        self, x: Float[Tensor, "B n E"], mask: Mask | None, past: KeysAndValues | None
     ) -> Float[Tensor, "B n E"]:
         """One block."""
         x = self.ln1(x + self.drop(self.attn(x, mask, past)))
@@ -139,7 +145,8 @@ class Encoder(nn.Module):
         >>> Encoder(EncoderConfig(99, n_layer=1))(torch.ones(2, 5, dtype=torch.long)).shape
         torch.Size([2, 5, 768])
 
-    Source: Devlin et al., "BERT" (2019), section 3; Liu et al., "RoBERTa" (2019); Sanh et al., "DistilBERT" (2019).
+    Source: Devlin et al., "BERT" (2019), section 3; Liu et al., "RoBERTa" (2019); Sanh et al., "DistilBERT" (2019);
+        Song et al., "MPNet" (2020).
     """
 
     def __init__(self, config: EncoderConfig) -> None:
@@ -150,6 +157,7 @@ class Encoder(nn.Module):
         self.tok_emb = nn.Embedding(config.vocab_size, E)
         self.pos_emb = nn.Embedding(config.first_position + config.block_size, E)
         self.type_emb = nn.Embedding(config.segments, E) if config.segments else None
+        self.distance_bias = nn.Embedding(config.distances, config.n_head) if config.distances else None
         self.ln_emb = nn.LayerNorm(E, config.norm_eps)
         self.drop = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.n_layer))
@@ -206,7 +214,9 @@ class Encoder(nn.Module):
         elif token_type_ids is not None and bool(token_type_ids.any()):
             raise BadInput("this model has no table of segments: token_type_ids must be 0")
         x = self.drop(self.ln_emb(x))
-        mask = None if real is None else real[:, None, None, :]  # (B, 1, 1, P + n)
+        mask: Mask | None = None if real is None else real[:, None, None, :]  # (B, 1, 1, P + n)
+        if self.distance_bias is not None:
+            mask = self._bias(self.distance_bias, n, P, mask)
         for number, block in enumerate(self.blocks):
             past = None if past_key_values is None else past_key_values[number]
             if self.recomputes and self.training and torch.is_grad_enabled():
@@ -214,6 +224,13 @@ class Encoder(nn.Module):
             else:
                 x = block(x, mask, past)
         return cast(Tensor, x)
+
+    def _bias(self, table: nn.Embedding, n: int, P: int, real: Bool[Tensor, "B 1 1 n_kv"] | None) -> Mask:
+        """What is added to the scores: the bias of each distance, none to a prefix, and -inf where a key is padding."""
+        place = torch.arange(n, device=table.weight.device)
+        found = table(distance_classes(place[None] - place[:, None], self.config.distances)).permute(2, 0, 1)
+        found = nn.functional.pad(found, (P, 0))[None]  # (1, H, n, P + n)
+        return found if real is None else found.masked_fill(~real, float("-inf"))
 
     def _embed(self, ids: Tensor | None, vectors: Tensor | None) -> Tensor:
         """The token vectors, from whichever of the two was given."""
@@ -238,3 +255,21 @@ def places(real: Bool[Tensor, "B n"] | None, n: int, device: torch.device) -> In
     first = real.to(torch.int8).argmax(1, keepdim=True) if n else 0
     found: Tensor = (order - first).clamp(min=0)
     return found
+
+
+def distance_classes(distance: Int[Tensor, "n m"], count: int) -> Int[Tensor, "n m"]:
+    """The class of each distance j - i from a query i to a key j: half of them for keys behind, half for those ahead.
+
+    Of each half the first half has one distance a class, from 0 on; the other grows by a constant factor up to 128, and
+    its last class has all that are farther.
+
+    Example:
+        >>> distance_classes(torch.tensor([[-200, -9, -1, 0, 1, 9]]), 32).tolist()
+        [[15, 8, 1, 0, 17, 24]]
+
+    Source: Raffel et al., "T5" (2020), section 2.1, `_relative_position_bucket`, in both directions.
+    """
+    half, far = count // 2, distance.abs()
+    exact = half // 2
+    grown = exact + (torch.log(far.clamp(min=1).float() / exact) / math.log(128 / exact) * (half - exact)).long()
+    return (distance > 0).long() * half + torch.where(far < exact, far, grown.clamp(max=half - 1))

@@ -1,4 +1,4 @@
-"""Checkpoints of Hugging Face's encoders as ours: BERT (TinyBERT among them), RoBERTa and DistilBERT, from a folder.
+"""Checkpoints of Hugging Face's encoders as ours: BERT (TinyBERT, too), RoBERTa, DistilBERT and MPNet, from a folder.
 
 Read are `config.json` and `model.safetensors` (in pieces, too): JSON and numbers, never a pickle.
 """
@@ -46,16 +46,26 @@ DISTILBERT = {
     "transformer.layer.{}.ffn.lin2": "blocks.{}.mlp.2",
     "transformer.layer.{}.output_layer_norm": "blocks.{}.ln2",
 }
-"""Their modules and ours; {} is the number of a layer."""
+MPNET = {theirs: ours for theirs, ours in BERT.items() if "attention" not in theirs and "token_type" not in theirs} | {
+    "encoder.relative_attention_bias": "distance_bias",
+    "encoder.layer.{}.attention.attn.q": "blocks.{}.attn.query",
+    "encoder.layer.{}.attention.attn.k": "blocks.{}.attn.key",
+    "encoder.layer.{}.attention.attn.v": "blocks.{}.attn.value",
+    "encoder.layer.{}.attention.attn.o": "blocks.{}.attn.proj",
+    "encoder.layer.{}.attention.LayerNorm": "blocks.{}.ln1",
+}
+TABLES = {"bert": BERT, "roberta": BERT, "distilbert": DISTILBERT, "mpnet": MPNET}
+"""Their modules and ours, by layout; {} is the number of a layer."""
 MASKED_LM = {
     "bert": {"cls.predictions.transform.dense": "dense", "cls.predictions.transform.LayerNorm": "norm"},
     "roberta": {"lm_head.dense": "dense", "lm_head.layer_norm": "norm"},
     "distilbert": {"vocab_transform": "dense", "vocab_layer_norm": "norm"},
+    "mpnet": {"lm_head.dense": "dense", "lm_head.layer_norm": "norm"},
 }
-OUTPUT = {"bert": "cls.predictions", "roberta": "lm_head", "distilbert": "vocab_projector"}
+OUTPUT = {"bert": "cls.predictions", "roberta": "lm_head", "distilbert": "vocab_projector", "mpnet": "lm_head"}
 LAYOUTS = {"bert": "bert", "roberta": "roberta", "xlm-roberta": "roberta", "camembert": "roberta"} | {
-    "distilbert": "distilbert"
-}
+    "distilbert": "distilbert", "mpnet": "mpnet"
+}  # fmt: skip
 """Kinds of model that are read, and the layout of each."""
 BACKBONE = ("embeddings.", "encoder.", "transformer.")
 """What an encoder's tensors begin with; the others are those of heads."""
@@ -68,7 +78,7 @@ def modules_of(layout: str, n_layer: int) -> dict[str, str]:
         >>> modules_of("bert", 1)["embeddings.LayerNorm"]
         'ln_emb'
     """
-    table = DISTILBERT if layout == "distilbert" else BERT
+    table = TABLES[layout]
     return {k.format(n): v.format(n) for k, v in table.items() for n in (range(n_layer) if "{}" in k else (0,))}
 
 
@@ -80,7 +90,7 @@ def load_encoder(folder: str | Path) -> Encoder:
     Args: folder, with config.json and model.safetensors.
     Returns: the model, in training mode, in float32. Raises: BadInput where something is absent, malformed, of another
         kind, or does not fit.
-    Source: transformers, models/{bert,roberta,distilbert}; the formats of config.json and safetensors.
+    Source: transformers, models/{bert,roberta,distilbert,mpnet}; the formats of config.json and safetensors.
     """
     layout, config = read_config(folder)
     ours, _ = renamed_tensors(folder, layout, config)
@@ -113,8 +123,8 @@ def load_masked_lm(folder: str | Path) -> MaskedLM:
         table.shape == ours["tok_emb.weight"].shape and bool((table == ours["tok_emb.weight"]).all())
     ):
         raise BadInput(f"{folder}: its head for masked words has a table of its own, which this one has not")
-    # RoBERTa's head has a GELU whatever its blocks have.
-    activation = "gelu" if layout == "roberta" else config.activation
+    # The heads of RoBERTa and MPNet have a GELU whatever their blocks have.
+    activation = "gelu" if layout in ("roberta", "mpnet") else config.activation
     model = MaskedLM(Encoder(config), activation=activation, norm_eps=config.norm_eps)
     state = {f"encoder.{name}": value for name, value in ours.items()} | head
     put_weights(model, state, f"the tensors in {folder} do not fit its config.json")
@@ -141,12 +151,16 @@ def read_config(folder: str | Path) -> tuple[str, EncoderConfig]:
         sizes = {
             "n_layer": read.whole("num_hidden_layers"), "n_head": read.whole("num_attention_heads"),
             "n_embd": read.whole("hidden_size"), "n_hidden": read.whole("intermediate_size"),
-            "segments": read.whole("type_vocab_size", 2), "activation": read.text("hidden_act", "gelu"),
+            "segments": 0 if layout == "mpnet" else read.whole("type_vocab_size", 2),
+            "activation": read.text("hidden_act", "gelu"),
             "norm_eps": read.share("layer_norm_eps", 1e-12), "dropout": read.share("hidden_dropout_prob"),
             "attention_dropout": read.share("attention_probs_dropout_prob"),
         }  # fmt: skip
-    pad = read.whole("pad_token_id", int(layout == "roberta"))
-    first = pad + 1 if layout == "roberta" else 0  # the row of padding and those before it are not used
+    if layout == "mpnet":
+        sizes["distances"] = read.whole("relative_attention_num_buckets", 32)
+    shifted = layout in ("roberta", "mpnet")
+    pad = read.whole("pad_token_id", int(shifted))
+    first = pad + 1 if shifted else 0  # the row of padding and those before it are not used
     rows = read.whole("max_position_embeddings")
     try:
         return layout, EncoderConfig(
