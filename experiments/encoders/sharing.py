@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,10 @@ def begin_service(folder: Path, python: str) -> dict[str, str]:
         Path(name).mkdir(exist_ok=True)
     environment = {**os.environ, **found}
     try:
-        subprocess.run([daemon, "-d"], env=environment, check=True, timeout=15, capture_output=True)
+        nothing = subprocess.DEVNULL  # the daemon would keep a pipe open
+        subprocess.run(
+            [daemon, "-d"], env=environment, check=True, timeout=15, stdin=nothing, stdout=nothing, stderr=nothing
+        )
         done = subprocess.run([python, "-c", TRY], env=environment, timeout=40, capture_output=True, text=True)
         if done.returncode == 0:
             print(f"Multi-Process Service: {daemon}", flush=True)
@@ -51,9 +55,11 @@ def begin_service(folder: Path, python: str) -> dict[str, str]:
 def end_service(variables: dict[str, str]) -> None:
     """End the service, where one was begun."""
     daemon = shutil.which(DAEMON, path=os.pathsep.join([*FOLDERS, os.environ.get("PATH", "")]))
-    if variables and daemon is not None:
+    if not variables or daemon is None:
+        return
+    with suppress(OSError, subprocess.SubprocessError):
         subprocess.run(
-            [daemon], input="quit\n", env={**os.environ, **variables}, timeout=15, capture_output=True, text=True,
+            [daemon], input="quit\n", env={**os.environ, **variables}, timeout=5, capture_output=True, text=True,
             check=False,
         )  # fmt: skip
 
@@ -76,11 +82,11 @@ def measure_gain(rank: int, count: int, barrier: Any, seconds: float = 1.0) -> f
             y = x
             for _ in range(100):
                 y = torch.tanh(y @ w)
-        barrier.wait(60)
+        barrier.wait(45)
         alone = replays(graph, seconds) if rank == 0 else 0
-        barrier.wait(60)
+        barrier.wait(45)
         together = replays(graph, seconds)
-    barrier.wait(60)
+    barrier.wait(45)
     return together * count / alone if rank == 0 and alone else 0.0
 
 

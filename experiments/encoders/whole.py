@@ -25,9 +25,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from graphed import train_recorded
-from models import ENCODERS, model_folder
+from packages import ENCODERS, model_folder
 from plan import STUDIES, Job, Results, Settings, Study, plan
+from recorded import train_recorded
 from sharing import begin_service, end_service, measure_gain
 
 from finetune.classification.classify import Run
@@ -57,6 +57,8 @@ SCORED = 256
 """Examples that are scored at once."""
 LARGE = 5
 """Runs of a large encoder side by side: each takes up to 10 GiB of a GPU."""
+MARKS = 6
+"""Runs whose steps cannot be recorded, from which on none are."""
 ALONE = 3
 """Processes where they take turns on a GPU: one computes while the others read, score and write."""
 
@@ -75,7 +77,7 @@ class Place:
     kept: Path
     device: str
     deadline: float
-    recorded: bool
+    recorded: bool = False
     limit: int | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
 
@@ -269,9 +271,10 @@ def about(device: str) -> dict[str, str]:
 
 
 def take(path: Path) -> bool:
-    """Make a file that says that something is taken; False where it is there already."""
+    """Make a file that says which process has taken something; False where it is there already."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        with open(path, "x") as stream:
+            stream.write(str(os.getpid()))
     except FileExistsError:
         return False
     return True
@@ -298,7 +301,7 @@ def claim(results: Results, studies: Sequence[Study], place: Place) -> tuple[Job
     return None
 
 
-def work(place: Place, studies: Sequence[Study], rank: int, count: int, barrier: Any) -> None:
+def work(place: Place, studies: Sequence[Study], rank: int = 0, count: int = 1, barrier: Any = None) -> None:
     """Do one job after the other until the deadline, or until all have begun.
 
     Raises: whatever a run raises that no user can mend; it is written down first, and the job is not begun again.
@@ -318,23 +321,42 @@ def work(place: Place, studies: Sequence[Study], rank: int, count: int, barrier:
             time.sleep(0.1)
             continue
         job, settings, large = claimed
-        found: dict[str, Any] = {"name": job.name, "seed": job.seed, "settings": settings, **about(place.device)}
-        found |= {"place": dict(place.told)}
         try:
-            found |= train(job, settings, place)
-        except BadInput as error:
-            found["failed"] = str(error)
-        except Exception as error:
-            found["failed"] = f"{type(error).__name__}: {error}"
-            raise
+            do(job, settings, place)
         finally:
-            if "failed" in found or "dev" in found:
-                replace_file(place.kept / f"{job.name}.json", (json.dumps(found) + "\n").encode())
             if large is not None:
-                large.unlink()
-        print(line_of(job, found), flush=True)
+                large.unlink(missing_ok=True)
         if place.device == "cuda":
             torch.cuda.empty_cache()
+
+
+def do(job: Job, settings: Settings, place: Place) -> None:
+    """Do a job and write its result.
+
+    One that fails with recorded steps is left to another process, which launches its steps one by one: a device may not
+    be usable after a recording that failed. Where that happens often, nothing is recorded any more.
+
+    Raises: whatever no user can mend.
+    """
+    marks = [path.stem for path in place.kept.glob("*.launched")]
+    place = replace(place, recorded=place.recorded and job.name not in marks and len(marks) < MARKS)
+    found: dict[str, Any] = {"name": job.name, "seed": job.seed, "settings": settings, **about(place.device)}
+    found |= {"place": {**place.told, "recorded": place.recorded}}
+    try:
+        found |= train(job, settings, place)
+    except BadInput as error:
+        found["failed"] = str(error)
+    except Exception as error:
+        if place.recorded:
+            (place.kept / f"{job.name}.launched").write_text(f"{type(error).__name__}: {error}")
+            (place.kept / f"{job.name}.claim").unlink(missing_ok=True)
+        else:
+            found["failed"] = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        if "failed" in found or "dev" in found:
+            replace_file(place.kept / f"{job.name}.json", (json.dumps(found) + "\n").encode())
+    print(line_of(job, found), flush=True)
 
 
 def goes_on(place: Place, rank: int, count: int, barrier: Any) -> bool:
@@ -385,7 +407,7 @@ def side_by_side(place: Place, studies: Sequence[Study], processes: int, measure
             running.remove(process)
             if process.exitcode and spare:
                 print(f"a process ended with {process.exitcode}", flush=True)
-                free_large(place.kept, running)
+                free_large(place.kept, process.pid)
                 spare -= 1
                 running.append(begin(0, None))
     for process in running:
@@ -393,10 +415,10 @@ def side_by_side(place: Place, studies: Sequence[Study], processes: int, measure
         process.join()
 
 
-def free_large(kept: Path, running: Sequence[Any]) -> None:
-    """Give back the places of large runs where no process is left that may have one."""
-    if not running:
-        for path in kept.glob("large-*.claim"):
+def free_large(kept: Path, pid: int | None) -> None:
+    """Give back the place of a large run whose process has ended."""
+    for path in kept.glob("large-*.claim"):
+        if path.read_text() == str(pid):
             path.unlink()
 
 
@@ -419,6 +441,9 @@ def main() -> None:
     parser.add_argument("--launched", action="store_true", help="launch steps one by one on a GPU, record none")
     parser.add_argument("--recorded", action="store_true", help="the steps of a GPU on a processor, to try them")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where results are (default: build/encoders/whole)")
+    parser.add_argument(
+        "--note", help="a sentence on the encoders' weights, kept with each result and told on the page"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/whole_sets.md, its data and pictures")
     options = parser.parse_args()
     unknown = set(options.studies) - {study.name for study in STUDIES}
@@ -441,6 +466,7 @@ def main() -> None:
     os.environ.update(service)
     recorded = options.recorded or (cuda and not options.launched)
     told = {"processes": options.processes, "service": bool(service), "recorded": recorded}
+    told |= {} if options.note is None else {"rounded": options.note}
     deadline = time.monotonic() + options.seconds
     place = Place(data, models, options.kept, options.device, deadline, recorded, options.limit, told)
     try:

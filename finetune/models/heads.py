@@ -1,6 +1,6 @@
 """Trained classification heads of Hugging Face's checkpoints: what stands between the first token and the logits.
 
-BERT has its pooler there, DistilBERT and RoBERTa a layer of their own; the rest is a `Classifier`.
+BERT has its pooler there, DistilBERT, RoBERTa and MPNet a layer of their own; the rest is a `Classifier`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ LAYERS: Mapping[str, tuple[str, str, type[nn.Module]]] = {
     "bert": ("pooler.dense", "classifier", nn.Tanh),
     "roberta": ("classifier.dense", "classifier.out_proj", nn.Tanh),
     "distilbert": ("pre_classifier", "classifier", nn.ReLU),
+    "mpnet": ("classifier.dense", "classifier.out_proj", nn.Tanh),
 }
 """By layout: the names of the layer between and of the last one, and what follows the former."""
 
@@ -32,7 +33,7 @@ def load_classifier(folder: str | Path) -> tuple[Classifier, tuple[str, ...]]:
 
     Args: folder, with config.json and model.safetensors.
     Raises: BadInput where there is no such head, it is of another kind (regression, several labels), or does not fit.
-    Source: transformers, models/{bert,roberta,distilbert}, the classes that end with ForSequenceClassification.
+    Source: transformers, models/{bert,roberta,distilbert,mpnet}, the classes that end with ForSequenceClassification.
     """
     layout, config = read_config(folder)
     written = read_json(Path(folder) / "config.json")
@@ -46,8 +47,8 @@ def load_classifier(folder: str | Path) -> tuple[Classifier, tuple[str, ...]]:
     classes = _classes(written, len(head["weight"]))
     dropout = _dropout(written, layout)
     E = config.n_embd
-    # RoBERTa drops before its layer, too.
-    first = nn.Dropout(dropout) if layout == "roberta" else nn.Identity()
+    # RoBERTa and MPNet drop before their layer, too.
+    first = nn.Dropout(dropout) if layout in ("roberta", "mpnet") else nn.Identity()
     between = nn.Sequential(first, nn.Linear(E, E), activation())
     model = Classifier(Encoder(config), max(len(classes), 2), dropout=dropout, between=between)
     state = {f"encoder.{name}": value for name, value in ours.items()}

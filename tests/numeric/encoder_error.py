@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from finetune.models.classifier import MaskedLM
-from finetune.models.encoder import Encoder, places
+from finetune.models.encoder import Encoder, distance_classes, places
 
 SLACK = 2.0
 Known = tuple[Tensor, Tensor]
@@ -54,11 +54,17 @@ class Rounding:
         w, b = of.weight.abs(), of.bias.abs()
         return of(value), w * e_y + 2 * self.u * (w * y.abs() + b)
 
-    def attention(self, q: Known, k: Known, v: Known, real: Tensor, scale: float) -> Known:
-        """Softmax: dp_j = p_j (ds_j - sum_i p_i ds_i); then a weighted sum, whose products and sums round, too."""
+    def attention(self, q: Known, k: Known, v: Known, real: Tensor, scale: float, bias: Tensor | None = None) -> Known:
+        """Softmax: dp_j = p_j (ds_j - sum_i p_i ds_i); then a weighted sum, whose products and sums round, too.
+
+        A bias is added to the scores, one rounding more.
+        """
         n, d = k[0].shape[-2:]
         s = scale * (q[0] @ k[0].mT)
         e_s = scale * (q[1] @ k[0].abs().mT + q[0].abs() @ k[1].mT + self.gamma(d + 4) * (q[0].abs() @ k[0].abs().mT))
+        if bias is not None:
+            s = s + bias
+            e_s = e_s + self.u * s.abs()
         s = s.masked_fill(~real, -torch.inf)
         p = s.softmax(-1)
         own = e_s + self.u * (4 + 2 * (s.amax(-1, keepdim=True) - s).nan_to_num(posinf=0.0))
@@ -80,6 +86,11 @@ def encoded(run: Rounding, model: Encoder, ids: Tensor, mask: Tensor, segments: 
     stacked = torch.stack(torch.broadcast_tensors(*parts))
     x = run.norm((stacked.sum(0), run.gamma(2) * stacked.abs().sum(0)), model.ln_emb)
     H, real = model.config.n_head, mask.bool()[:, None, None, :]
+    bias = None
+    if model.distance_bias is not None:
+        place = torch.arange(ids.shape[1])
+        classes = distance_classes(place[None] - place[:, None], model.config.distances)
+        bias = model.distance_bias(classes).permute(2, 0, 1)
 
     def heads(y: Known) -> Known:
         first, second = (t.unflatten(-1, (H, -1)).transpose(1, 2) for t in y)
@@ -87,7 +98,7 @@ def encoded(run: Rounding, model: Encoder, ids: Tensor, mask: Tensor, segments: 
 
     for block in model.blocks:
         q, k, v = (heads(run.linear(x, getattr(block.attn, name))) for name in ("query", "key", "value"))
-        mixed = run.attention(q, k, v, real, (model.config.n_embd // H) ** -0.5)
+        mixed = run.attention(q, k, v, real, (model.config.n_embd // H) ** -0.5, bias)
         joined = (mixed[0].transpose(1, 2).flatten(2), mixed[1].transpose(1, 2).flatten(2))
         x = run.norm(run.plus(x, run.linear(joined, block.attn.proj)), block.ln1)
         fed = run.linear(run.gelu(run.linear(x, block.mlp[0])), block.mlp[2])

@@ -48,8 +48,9 @@ def test_dropout_is_where_it_is_there(layout: str, tmp_path: Path) -> None:
     theirs = made(layout, "ForSequenceClassification", tmp_path)
     ours, _ = load_classifier(tmp_path)
     shares = [module.p for module in (*ours.between, ours.drop) if isinstance(module, nn.Dropout)]  # type: ignore[misc]
-    own = theirs.classifier.dropout if layout == "roberta" else theirs.dropout
-    assert set(shares) == {own.p} and len(shares) == 1 + (layout == "roberta")
+    twice = layout in ("roberta", "mpnet")
+    own = theirs.classifier.dropout if twice else theirs.dropout
+    assert set(shares) == {own.p} and len(shares) == 1 + twice
 
 
 def test_the_layer_between_is_a_part_of_the_head(tmp_path: Path) -> None:

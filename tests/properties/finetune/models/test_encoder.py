@@ -46,10 +46,13 @@ def rows(lengths: list[int], n: int) -> tuple[Tensor, Tensor]:
     left=st.integers(0, 4),
     right=st.integers(0, 4),
     first=st.integers(0, 2),
+    distances=st.sampled_from((0, 32)),
 )
-def test_padding_on_either_side_changes_nothing(lengths: list[int], left: int, right: int, first: int) -> None:
+def test_padding_on_either_side_changes_nothing(
+    lengths: list[int], left: int, right: int, first: int, distances: int
+) -> None:
     """Whatever id stands there, one of another text too, and in the table of positions wherever it begins."""
-    model = encoder(first_position=first)
+    model = encoder(first_position=first, distances=distances)
     ids, mask = rows(lengths, max(lengths))
     B = len(lengths)
     wide = torch.cat([torch.randint(0, V, (B, left)), ids, torch.randint(0, V, (B, right))], 1)

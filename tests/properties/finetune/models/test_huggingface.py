@@ -41,8 +41,8 @@ def written(folder: Path, **changes: Any) -> Encoder:
 
 
 def test_every_tensor_has_a_name_of_its_own_in_every_layout() -> None:
-    for layout, segments in (("bert", 2), ("roberta", 2), ("distilbert", 0)):
-        model = Encoder(EncoderConfig(V, N, 2, 3, E, 7, segments))
+    for layout, segments in (("bert", 2), ("roberta", 2), ("distilbert", 0), ("mpnet", 0)):
+        model = Encoder(EncoderConfig(V, N, 2, 3, E, 7, segments, distances=32 * (layout == "mpnet")))
         table = modules_of(layout, 2)
         assert len(set(table.values())) == len(table)
         assert set(table.values()) == {key.rpartition(".")[0] for key in model.state_dict()}
@@ -62,6 +62,10 @@ def test_the_layouts_are_told_apart(tmp_path: Path) -> None:
     layout, config = read_config(tmp_path)
     told = (layout, config.first_position, config.block_size, config.pad_id, config.norm_eps)
     assert told == ("roberta", 2, N, 1, 1e-5)
+    written(tmp_path, model_type="mpnet", max_position_embeddings=N + 2)
+    layout, config = read_config(tmp_path)
+    told = (layout, config.first_position, config.block_size, config.pad_id, config.segments, config.distances)
+    assert told == ("mpnet", 2, N, 1, 0, 32)
     written(tmp_path, model_type=None)
     assert read_config(tmp_path) == ("bert", EncoderConfig(V, N, 2, 3, E, 7, 2))
 

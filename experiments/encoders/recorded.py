@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -327,18 +328,30 @@ def train_recorded(run: Run, *, recorded: bool = True) -> Monitor:
     run.sides.check_trainable()
     run.source("dev", run.sides.dev)
     source, dev = run.source("train", run.sides.train), run.source("dev", run.sides.dev)
-    prompt.join = join_in_front  # type: ignore[assignment]
     gc.freeze()  # recording collects garbage first, and would look through all texts each time
     steps = Steps(run, source, recorded=recorded)
     monitor = Monitor(steps.model, logits_of, lambda: run.score_together(dev), len(source), None)
-    if run.device.type != "cuda":
-        steps.train(monitor)
-    else:
-        # What is recorded must have run on the same stream before, and the default stream cannot be recorded.
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+    join, prompt.join = prompt.join, join_in_front
+    try:
+        with on_a_stream(run.device):
             steps.train(monitor)
-            stream.synchronize()
+    finally:
+        prompt.join = join
     monitor.put_best()
     return monitor
+
+
+@contextmanager
+def on_a_stream(device: torch.device) -> Iterator[None]:
+    """On a GPU, do everything on a stream of its own.
+
+    What is recorded must have run on the same stream before, and the default stream cannot be recorded.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        yield
+        stream.synchronize()
