@@ -22,6 +22,8 @@ Sizes = tuple[int, int, int, int, int, int]
 FRIENDLY = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, -3.0, 4.0, 8.0)
 """Exact in every dtype, ordered from plain to less plain (Hypothesis shrinks towards the front)."""
 BIASES = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5)
+STRATEGIES = 16
+"""Strategies that are kept; the cases drawn from one are kept as long as it is."""
 
 
 _EITHER = st.booleans()
@@ -43,9 +45,15 @@ def _bytes(count: int) -> Any:
     return st.binary(min_size=count, max_size=count)
 
 
+@lru_cache(maxsize=STRATEGIES)
+def small_cases(space: Space, profile: Profile) -> Any:
+    """The strategy of cases of `space` (already restricted to `profile`) with sizes up to 4, one for equal wishes."""
+    return _small_case(space, profile)
+
+
 @st.composite
-def small_cases(draw: Any, space: Space, profile: Profile) -> Case:
-    """A case of `space` (already restricted to `profile`) with sizes up to 4."""
+def _small_case(draw: Any, space: Space, profile: Profile) -> Case:
+    """One case."""
     if small_members(space):
         return _of_pool(draw, space, profile)
     dtype = draw(_one_of(space.dtypes or profile.dtypes))

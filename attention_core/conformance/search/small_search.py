@@ -1,6 +1,7 @@
 """The small source: cases drawn by Hypothesis, shared by all laws they fit; what fails, Hypothesis shrinks.
 
-Cases are drawn once and remembered, so that laws which share them also share the calls on them.
+Cases are drawn once and remembered, so that laws which share them also share the calls on them, and targets of one
+process that declare and claim the same are asked the same cases.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import contextlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
@@ -26,6 +28,8 @@ POOL_STEP = 16
 """Small cases are drawn in multiples of this, so that laws asking for a few more or less share them."""
 WIDE = 64
 """Cases of the widest space at effort "quick"."""
+_POOLS: WeakKeyDictionary[Any, dict[tuple[int, int], list[Any]]] = WeakKeyDictionary()
+"""Strategy -> (count, seed) -> cases: a strategy decides the cases, whatever target they are for."""
 
 
 class _Enough(BaseException):
@@ -71,11 +75,19 @@ def pool(contract: Contract, subject: Any, space: Any, count: int, seed: int) ->
     size = POOL_STEP * -(-count // POOL_STEP)
     name = (space.for_small(), size, seed)
     if name not in pools:
-        cases: list[Any] = []
-        run_hypothesis(cases.append, contract.small(subject, space), size, seed, (Phase.generate,))
-        pools[name] = cases
+        pools[name] = draw_pool(contract.small(subject, space), size, seed)
     found: list[Any] = pools[name]
     return found[:count]
+
+
+def draw_pool(strategy: Any, size: int, seed: int) -> list[Any]:
+    """`size` cases of a strategy, drawn once as long as the strategy lives."""
+    drawn = _POOLS.setdefault(strategy, {})
+    if (size, seed) not in drawn:
+        cases: list[Any] = []
+        run_hypothesis(cases.append, strategy, size, seed, (Phase.generate,))
+        drawn[size, seed] = cases
+    return drawn[size, seed]
 
 
 def run_hypothesis(

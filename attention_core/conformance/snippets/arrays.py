@@ -203,12 +203,14 @@ def write_fill(name: str, values: NDArray, dtype: str, library: str) -> list[str
 def runs(values: NDArray, others: NDArray) -> list[tuple[str, Any]]:
     """Index and number of the entries marked in `others`; in a flat array, neighbours of one number are one slice.
 
+    Of an array of more axes no more than `FEW` + 1 entries are given: more than `FEW` are not written.
+
     Example:
         >>> [(place, float(x)) for place, x in runs(np.array([7.0, 7.0, 0.0]), np.array([True, True, False]))]
         [('0:2', 7.0)]
     """
     if values.ndim > 1:
-        return [(", ".join(map(str, at)), values[tuple(at)]) for at in np.argwhere(others)]
+        return [(", ".join(map(str, at)), values[tuple(at)]) for at in np.argwhere(others)[: FEW + 1]]
     found: list[tuple[str, Any]] = []
     at = np.flatnonzero(others)
     cuts = [k for k in range(1, len(at)) if at[k] != at[k - 1] + 1 or repr(values[at[k]]) != repr(values[at[k - 1]])]

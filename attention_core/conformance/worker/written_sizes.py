@@ -28,6 +28,8 @@ MOST_SOURCE = 1 << 19
 """Characters of a module that is parsed."""
 MOST_NAMES = 200
 """Names that are followed."""
+MOST_STATEMENTS = 4096
+"""Statements of modules whose sizes and names are remembered."""
 MOST_BITS = 64
 """Of a number that an expression may make."""
 FOLDED: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -101,7 +103,7 @@ def _follow(module: ModuleType, name: str) -> Iterator[tuple[int, int]]:
             places = [(elsewhere, str(getattr(value, "__name__", "")))]
         else:
             for node in nodes:
-                yield from ((depth, size) for size in _numbers(node))
+                yield from ((depth, size) for size in _numbers_of(node))
             places = [place for node in nodes for place in _find_places(module, node)]
         for where, what in places:
             if (where.__name__, what) not in seen:
@@ -118,13 +120,25 @@ def _are_together(one: ModuleType, other: ModuleType) -> bool:
 
 def _find_places(module: ModuleType, node: ast.AST) -> Iterator[tuple[ModuleType, str]]:
     """The names that a statement uses: of its module, and of modules of its package."""
+    for name, attribute in _names_in(node):
+        if not attribute:
+            yield module, name
+            continue
+        other = vars(module).get(name)
+        if isinstance(other, ModuleType) and _are_together(module, other):
+            yield other, attribute
+
+
+@functools.lru_cache(maxsize=MOST_STATEMENTS)
+def _names_in(node: ast.AST) -> tuple[tuple[str, str], ...]:
+    """The names in a statement, each with "", and the attributes of names as (name, attribute)."""
+    names: list[tuple[str, str]] = []
     for each in ast.walk(node):
         if isinstance(each, ast.Name):
-            yield module, each.id
+            names.append((each.id, ""))
         elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
-            other = vars(module).get(each.value.id)
-            if isinstance(other, ModuleType) and _are_together(module, other):
-                yield other, each.attr
+            names.append((each.value.id, each.attr))
+    return tuple(dict.fromkeys(names))
 
 
 def _definitions(module: ModuleType) -> Defined:
@@ -156,6 +170,12 @@ def _names(node: ast.stmt) -> Iterator[str]:
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.stmt):
                 yield from _names(inner)
+
+
+@functools.lru_cache(maxsize=MOST_STATEMENTS)
+def _numbers_of(node: ast.AST) -> tuple[int, ...]:
+    """The sizes among the numbers of a statement of a module, which many targets may share."""
+    return tuple(dict.fromkeys(_numbers(node)))
 
 
 def _numbers(node: ast.AST) -> Iterator[int]:

@@ -41,8 +41,9 @@ def rows() -> list[tuple[str, Any]]:
     ]
 
 
+@cache
 def written(formula: str) -> Any:
-    """The relation of one display."""
+    """The relation of one display, whose document is checked once."""
     return check_document(f"{HEAD}$$ {formula} $$\n").steps[-1].to_sympy()
 
 

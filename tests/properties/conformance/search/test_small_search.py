@@ -1,0 +1,52 @@
+"""The small source: what is drawn once is asked of every target that declares and claims the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from hypothesis import Phase
+
+from attention_core.conformance import Implementation
+from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.small import small_cases
+from attention_core.conformance.cases.space import Profile, Space
+from attention_core.conformance.contracts import find_contract
+from attention_core.conformance.engine.session import Session
+from attention_core.conformance.search.small_search import draw_pool, pool, run_hypothesis
+
+PROFILE = Profile(("float32",), frozenset(), "top_left", "zeros")
+CONTRACT = find_contract("attention")
+
+
+def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    return (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1) @ value
+
+
+def test_targets_that_declare_and_claim_the_same_get_the_same_cases() -> None:
+    pools = []
+    for dtypes in (("float32",), ("float32",), ("float64",)):
+        with Session(Implementation(attention, name="mine", dtypes=dtypes), effort="quick") as session:
+            space = CONTRACT.widest(session.subject, Space())
+            pools.append(pool(session.contract, session.subject, space, 16, 0))
+    first, same, other = pools
+    assert [id(case) for case in first] == [id(case) for case in same]
+    assert {case.dtype for case in first} == {"float32"} and {case.dtype for case in other} == {"float64"}
+
+
+def test_what_is_remembered_is_what_would_be_drawn() -> None:
+    space, drawn = Space(masks=("none",), causal=(False,), grouped=False), list[Case]()
+    remembered = draw_pool(small_cases(space, PROFILE), 16, 5)
+    run_hypothesis(drawn.append, small_cases(space, PROFILE), 16, 5, (Phase.generate,))
+    assert [case.to_json() for case in remembered] == [case.to_json() for case in drawn]
+
+
+def test_another_wish_profile_count_or_seed_is_drawn_anew() -> None:
+    strategy = small_cases(Space(masks=("none",)), PROFILE)
+    first = draw_pool(strategy, 16, 0)
+    assert draw_pool(strategy, 16, 0) is first
+    others = (
+        draw_pool(strategy, 16, 1), draw_pool(strategy, 32, 0), draw_pool(small_cases(Space(), PROFILE), 16, 0),
+        draw_pool(small_cases(Space(masks=("none",)), replace(PROFILE, always_causal=True)), 16, 0),
+    )  # fmt: skip
+    assert all(other is not first for other in others)
