@@ -328,7 +328,10 @@ def train_recorded(run: Run, *, recorded: bool = True) -> Monitor:
     run.sides.check_trainable()
     run.source("dev", run.sides.dev)
     source, dev = run.source("train", run.sides.train), run.source("dev", run.sides.dev)
-    gc.freeze()  # recording collects garbage first, and would look through all texts each time
+    # Recording collects garbage first, and would look through all texts each time; the run before lies in cycles.
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
     steps = Steps(run, source, recorded=recorded)
     monitor = Monitor(steps.model, logits_of, lambda: run.score_together(dev), len(source), None)
     join, prompt.join = prompt.join, join_in_front

@@ -18,7 +18,12 @@ import torch
 
 FOLDERS = ("/usr/local/nvidia/bin", "/usr/local/cuda/bin", "/usr/bin", "/usr/lib/nvidia", "/opt/nvidia/bin")
 DAEMON = "nvidia-cuda-mps-control"
-TRY = "import torch; x = torch.ones(64, 64, device='cuda'); print(float((x @ x).sum()))"
+TRY = """
+import ctypes
+cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+for code in (cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)):
+    assert code == 0, f"CUDA's error {code}"
+"""
 
 
 def begin_service(folder: Path, python: str) -> dict[str, str]:

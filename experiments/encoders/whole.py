@@ -455,6 +455,7 @@ def main() -> None:
 
         write_page(Results(options.kept), ROOT / "docs", test_labels(data))
         return
+    deadline = time.monotonic() + options.seconds
     chosen = tuple(study for study in STUDIES if not options.studies or study.name in options.studies)
     wanted = {str(study.settings.get("encoder", "minilm")) for study in chosen}
     wishes = {"minilm": options.model, "mpnet": options.mpnet}
@@ -467,7 +468,6 @@ def main() -> None:
     recorded = options.recorded or (cuda and not options.launched)
     told = {"processes": options.processes, "service": bool(service), "recorded": recorded}
     told |= {} if options.note is None else {"rounded": options.note}
-    deadline = time.monotonic() + options.seconds
     place = Place(data, models, options.kept, options.device, deadline, recorded, options.limit, told)
     try:
         side_by_side(place, chosen, options.processes, cuda)
