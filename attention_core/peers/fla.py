@@ -28,7 +28,7 @@ def decoding(query: Tensor, key: Tensor, value: Tensor, scale: float | None = No
     if n != 1 or key.shape[:3] != value.shape[:3] or len(key) != B or d != key.shape[-1]:
         raise ValueError("one token a text, and one shape of keys and values")
     packed = (x.reshape(1, B * n_kv, *x.shape[2:]) for x in (key, value))
-    ends = torch.arange(B + 1) * n_kv
+    ends = torch.arange(B + 1, device=query.device) * n_kv
     return attn_decoding_one_step(query.reshape(1, B, H, d), *packed, scale=scale, cu_seqlens=ends).view(B, 1, H, -1)
 
 

@@ -15,7 +15,8 @@ def decode(query: Tensor, key_pages: Tensor, value_pages: Tensor, block_table: T
     from lightllm.models.llama.triton_kernel.gqa_decode_flashattention_nopad import gqa_decode_attention_fwd
 
     out, keys, values = torch.empty_like(query), key_pages.flatten(0, 1), value_pages.flatten(0, 1)
-    slots, texts = slots_of(block_table, key_pages.shape[1]), torch.arange(len(query), dtype=torch.int32)
+    slots = slots_of(block_table, key_pages.shape[1])
+    texts = torch.arange(len(query), dtype=torch.int32, device=query.device)
     gqa_decode_attention_fwd(query, keys, values, out, slots, texts, cache_seqlens)
     return out
 

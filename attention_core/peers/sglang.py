@@ -52,7 +52,7 @@ def decode_stored(
     (B, H_kv, n, d), d_v = key.shape, value.shape[-1]
     keys, values = key.transpose(1, 2).reshape(B * n, H_kv, d), value.transpose(1, 2).reshape(B * n, H_kv, d_v)
     scale = query.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    lengths, indices = torch.full((B,), n, dtype=torch.int32), torch.arange(B * n)
+    lengths, indices = _all_of(B, n, query)
     return _decode(query[:, :, 0], keys, values, lengths, indices, scale, k_scale, v_scale)[:, :, None]
 
 
@@ -61,8 +61,13 @@ def decode_latent(q_nope: Tensor, q_rope: Tensor, c_kv: Tensor, k_rope: Tensor, 
     cache = torch.cat([c_kv, k_rope], -1)
     B, n = cache.shape[:2]
     query, keys = torch.cat([q_nope, q_rope], -1)[:, :, 0], cache.flatten(0, 1)[:, None]
-    lengths, indices = torch.full((B,), n, dtype=torch.int32), torch.arange(B * n)
+    lengths, indices = _all_of(B, n, query)
     return _decode(query, keys, keys[..., : c_kv.shape[-1]], lengths, indices, softmax_scale)[:, :, None]
+
+
+def _all_of(B: int, n: int, query: Tensor) -> tuple[Tensor, Tensor]:
+    """The lengths of texts of n tokens each, one behind the other, and where each of their tokens lies."""
+    return torch.full((B,), n, dtype=torch.int32, device=query.device), torch.arange(B * n, device=query.device)
 
 
 def _decode(
@@ -77,10 +82,11 @@ def _decode(
     }  # fmt: skip
     module = load_alone("sglang", "kernels/ops/attention/decode_attention.py", **stand_ins)
     (B, H, _), d_v, splits = query.shape, values.shape[-1], 8
-    ends = torch.cat([torch.zeros(1, dtype=torch.int32), lengths.cumsum(0, dtype=torch.int32)])
-    out, logits, lse = query.new_empty(B, H, d_v), torch.empty(B, H, splits, d_v), torch.empty(B, H, splits)
+    ends = torch.cat([lengths.new_zeros(1, dtype=torch.int32), lengths.cumsum(0, dtype=torch.int32)])
+    out = query.new_empty(B, H, d_v)
+    logits, lse = (query.new_empty(B, H, splits, *last, dtype=torch.float32) for last in ((d_v,), ()))
+    parts = lengths.new_full((B,), splits, dtype=torch.int32)
     module.decode_attention_fwd(
-        query, keys, values, out, ends, indices, logits, lse, torch.full((B,), splits, dtype=torch.int32), splits,
-        scale, k_scale, v_scale,
+        query, keys, values, out, ends, indices, logits, lse, parts, splits, scale, k_scale, v_scale,
     )  # fmt: skip
     return out

@@ -18,6 +18,7 @@ from attention_core.peers.torch_flex import attend_with
 if not torch.cuda.is_available():
     raise Unavailable("runs on CUDA alone: on the CPU every size is compiled anew, half a minute each")
 
+torch._dynamo.config.recompile_limit = 64  # of 8, the ninth form of a call would run without a kernel
 GENERATED: Any = torch.compile(flex_attention, dynamic=True)
 
 

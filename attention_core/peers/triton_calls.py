@@ -21,18 +21,19 @@ from torch import Tensor
 def ends_of(query: Tensor) -> Tensor:
     """Where every text of (B, n, H, d) queries begins, one behind the other, and the end of the last."""
     B, n = query.shape[:2]
-    return torch.arange(B + 1, dtype=torch.int32) * n
+    return torch.arange(B + 1, dtype=torch.int32, device=query.device) * n
 
 
 def slots_of(block_table: Tensor, page: int) -> Tensor:
     """Where every token of a text lies among all slots of all pages: (B, columns page)."""
-    return (block_table[:, :, None] * page + torch.arange(page, dtype=torch.int32)).flatten(1)
+    places = torch.arange(page, dtype=torch.int32, device=block_table.device)
+    return (block_table[:, :, None] * page + places).flatten(1)
 
 
 def table_of_angles(x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
     """cos and sin of the angles of (c, c + d/2), each for every position, (n, d), in the dtype of x."""
     d = x.shape[-1]
-    frequencies = 10000.0 ** (-torch.arange(0, d, 2).double() / d)
+    frequencies = 10000.0 ** (-torch.arange(0, d, 2, device=x.device).double() / d)
     angles = (positions[:, None].double() * frequencies).repeat(1, 2)
     return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
 
@@ -55,7 +56,12 @@ def load_alone(package: str, path: str, **stand_ins: Any) -> ModuleType:
 
 
 class NoDevice(SimpleNamespace):
-    """What a library hears that asks whether a device is there: no."""
+    """What a library hears that asks what it runs on: whether torch finds a CUDA device, and no to all else."""
+
+    @staticmethod
+    def is_cuda() -> bool:
+        """Whether there is a CUDA device."""
+        return torch.cuda.is_available()
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: False

@@ -40,13 +40,16 @@ def in_order(laws: Sequence[Law]) -> list[Law]:
     )
 
 
-def judge(fault: KernelFault, efforts: Sequence[str], seed: int, device: str = "cpu") -> dict[str, Any]:
+def judge(
+    fault: KernelFault, efforts: Sequence[str], seed: int, device: str = "cpu", shapes: str = "auto"
+) -> dict[str, Any]:
     """The first law that refutes a fault, at the lowest of some efforts, and the processor time that took."""
     row, _ = TARGETS[fault.kernel]
     start = processor_seconds()
     found: dict[str, Any] = {"fault": fault.name, "effort": "", "law": "", "message": "", "device": device}
     with tempfile.TemporaryDirectory() as folder:
-        target, record = write_kernel(fault, Path(folder)), implementation(row).with_(name=fault.name, device=device)
+        target, record = write_kernel(fault, Path(folder)), implementation(row)
+        record = record.with_(name=fault.name, device=device, shapes=shapes)
         for effort in efforts:
             with Session(record, target, effort=effort, seed=seed, shrink=False) as session:
                 for law in in_order(session.laws):
@@ -102,17 +105,18 @@ def judge_all(
 ) -> Iterator[dict[str, Any]]:
     """What came of each fault, as it comes; so many are judged at the same time as `--jobs` says."""
     if chosen.jobs == 1:
-        yield from (judge(fault, efforts, chosen.seed, chosen.device) for fault in faults)
+        yield from (judge(fault, efforts, chosen.seed, chosen.device, chosen.shapes) for fault in faults)
         return
     with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
-        judging = [pool.submit(judge, fault, efforts, chosen.seed, chosen.device) for fault in faults]
+        judging = [pool.submit(judge, fault, efforts, chosen.seed, chosen.device, chosen.shapes) for fault in faults]
         yield from (future.result() for future in as_completed(judging))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; the exit code says whether anything was missed that is not known to be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="faults whose name or kernel contains this")
+    parser.add_argument("--only", default="", help="faults whose name or kernel contains this; =NAME= for one")
+    parser.add_argument("--shapes", choices=("auto", "pool", "free"), default="auto", help="pool: fewer are compiled")
     parser.add_argument("--effort", choices=("quick", "standard"), default="standard", help="the highest effort")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, where kernels are interpreted, or cuda")
@@ -122,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     efforts = ("quick",) if chosen.effort == "quick" else ("quick", "standard")
     known = logged(chosen.log)
-    faults = [fault for fault in KERNEL_FAULTS if chosen.only in f"{fault.name} {fault.kernel}"]
+    faults = [fault for fault in KERNEL_FAULTS if chosen.only in f"={fault.name}= {fault.kernel}"]
     for one in judge_all([fault for fault in faults if fault.name not in known], efforts, chosen):
         known[one["fault"]] = one
         if chosen.log:
