@@ -49,6 +49,7 @@ def start(job: Job, folder: Path, site: Path | None) -> Running:
         paths += [str(path) for path in (site, *site.glob("only_*")) if path.name[5:] in job.name or path == site]
     own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
     own |= {"TRITON_CACHE_DIR": str(folder / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    own["CUDA_MPS_PIPE_DIRECTORY"] = str(folder / "no_service")  # a wild address of one would end all that share it
     environment = {**os.environ, **own, **dict(job.environment)}
     log = (folder / f"{job.group}_{job.name}.log").open("wb")
     process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT, env=environment)
