@@ -21,8 +21,8 @@ LARGEST = 3_000_000
 def write_page(paths: tuple[Path, ...], out: Path, title: str) -> None:
     """Join what commands wrote with --json into one page.
 
-    FILE is what `verify`, `merge`, `derive`, `bench`, `audit` or `grade` wrote with --json, or the metrics.jsonl of a
-    training run, or a folder of such files. The page loads nothing, and opens with the verdicts.
+    FILE is what `verify`, `merge`, `derive`, `bench` (with or without --base), `audit` or `grade` wrote with --json, or
+    the metrics.jsonl of a training run, or a folder of such files. The page loads nothing, and opens with the verdicts.
     """
     from attention_core.declaration.errors import plain
     from attention_core.declaration.implementation import TargetError

@@ -91,6 +91,10 @@ LEGEND = {
         ("FASTER, SLOWER, AMBIGUOUS", "Than the baseline, by the 95 % interval of the ratio; the interval holds 1."),
         ("of limit", "The share of what the machine could do at most, by its products and its memory."),
     ),
+    "bench --base": (
+        ("head / base", "The ratio of the times of a call, with its 99 % interval over rounds of fresh processes."),
+        ("undecided, not judged", "The interval crosses the limit; a revision is wrong, or could not be timed."),
+    ),
     "audit": (
         ("killed, hung, died", "A wrong attention that the tests would see."),
         ("survived", "A wrong attention that the tests would let through, with a test that would see it."),

@@ -10,7 +10,7 @@ from typing import Any
 
 from attention_core.declaration.implementation import TargetError
 
-KINDS = ("verify", "derive", "bench", "audit", "grade", "matrix", "training")
+KINDS = ("verify", "derive", "bench", "bench --base", "audit", "grade", "matrix", "training")
 """Whose results can be joined; sections stand in this order."""
 
 
@@ -92,8 +92,8 @@ def kind_of(data: Any) -> str | None:
     """
     if not isinstance(data, Mapping):
         return None
-    if data.get("kind") == "attention-core bench":
-        return "bench"
+    if data.get("kind") in ("attention-core bench", "attention-core bench --base"):
+        return str(data["kind"]).removeprefix("attention-core ")
     marks = {
         "derive": ("documents",), "grade": ("grades",), "audit": ("faults", "survivors", "tests"),
         "verify": ("target", "laws", "verdict"),

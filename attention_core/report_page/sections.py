@@ -142,6 +142,20 @@ def bench_section(part: Part) -> Section:
     return Section("How fast is it?", part.name, verdict, state, remark, body, part.kind)
 
 
+def revisions_section(part: Part) -> Section:
+    """Two revisions: the ratio of their times, with its interval."""
+    from attention_core.bench.revisions.comment import ORDER, WORDS, headline
+    from attention_core.bench.revisions.outcomes import Comparison
+    from attention_core.bench.revisions.render_html import to_sections
+
+    found = Comparison.from_dict(part.data)
+    verdicts = [one.verdict for one in found.outcomes]
+    verdict = next((WORDS[word] for word in ORDER if word in verdicts), "nothing measured")
+    state = {0: GOOD, 1: BAD}.get(found.exit_status, OPEN)
+    remark = f"head {found.head.words} against base {found.base.words}: {headline(found)}"
+    return Section("Did the change make it slower?", part.name, verdict, state, remark, to_sections(found), part.kind)
+
+
 def audit_section(part: Part) -> Section:
     """Which wrong attention a suite would let through."""
     from attention_core.audit.render_html import to_sections
@@ -220,6 +234,7 @@ MAKERS: Mapping[str, Callable[[Part], Section]] = {
     "verify": verify_section,
     "derive": derive_section,
     "bench": bench_section,
+    "bench --base": revisions_section,
     "audit": audit_section,
     "grade": grade_section,
     "matrix": matrix_section,

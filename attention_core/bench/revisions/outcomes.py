@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from attention_core.bench.revisions.rounds import Change, RoundTimes
 from attention_core.bench.timing.statistics import SHOWN, median_interval
+from attention_core.declaration.implementation import TargetError
 
 SCHEMA_VERSION = 1
 KIND = "attention-core bench --base"
@@ -111,6 +113,35 @@ class Comparison:
         """As a JSON text; null stands for what is not finite."""
         data = {"schema_version": SCHEMA_VERSION, "kind": KIND, "exit_status": self.exit_status, **asdict(self)}
         return json.dumps(_finite(data), indent=1, allow_nan=False) + "\n"
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Comparison:
+        """Return the comparison of a JSON value that `to_json` wrote.
+
+        Raises:
+            TargetError: it is of another version.
+
+        >>> found = Comparison(Revision("main", "a" * 40), Revision("HEAD", "b" * 40), 1.02)
+        >>> Comparison.from_dict(json.loads(found.to_json())) == found
+        True
+        """
+        if data.get("kind") != KIND or data.get("schema_version") != SCHEMA_VERSION:
+            raise TargetError(f"schema_version {data.get('schema_version')!r} should be {SCHEMA_VERSION}")
+        return Comparison(
+            Revision(**data["base"]), Revision(**data["head"]), float(data["limit"]), dict(data["machine"]),
+            dict(data["versions"]), dict(data["settings"]), [_outcome_from_dict(one) for one in data["outcomes"]],
+        )  # fmt: skip
+
+
+def _outcome_from_dict(data: Mapping[str, Any]) -> Outcome:
+    change = data["change"]
+    if change is not None:
+        low, high = (math.nan if change[end] is None else float(change[end]) for end in ("low", "high"))
+        change = Change(float(change["ratio"]), low, high, change["verdict"], list(change["rounds"]))
+    kernel, workload, verdict, message, clock = (
+        str(data[name]) for name in ("kernel", "workload", "verdict", "message", "clock")
+    )
+    return Outcome(kernel, workload, verdict, message, change, clock, Side(**data["base"]), Side(**data["head"]))
 
 
 def _finite(value: Any) -> Any:

@@ -24,6 +24,7 @@ def write(folder: Path, name: str, data: Any) -> Path:
     "kind, data",
     [("verify", json.loads(to_json([Report("a")]))), ("verify", json.loads(to_json([Report("a"), Report("b")]))),
      ("derive", {"schema_version": 1, "documents": []}), ("bench", {"kind": "attention-core bench"}),
+     ("bench --base", {"kind": "attention-core bench --base"}), (None, {"kind": "attention-core bench --top"}),
      ("grade", {"grades": []}), ("audit", Audit("m:f", ("tests",)).to_dict()), ("matrix", {"rows": [{"package": "a"}]}),
      (None, {"rows": [3]}), (None, {}), (None, []), (None, None),
      (None, {"target": "a"})],

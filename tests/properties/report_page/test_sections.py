@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from attention_core.audit.results import Audit, Fate
+from attention_core.bench.revisions.outcomes import Comparison, Outcome, Revision
+from attention_core.bench.revisions.rounds import Change
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.results import Report, to_json
 from attention_core.declaration.implementation import TargetError
@@ -47,6 +49,14 @@ def grade(*verdicts: str) -> Any:
     return json.loads(grades_to_json([Grade(EVIL, "t", v, reason=EVIL, snippet=EVIL) for v in verdicts]))
 
 
+def revisions(*verdicts: str) -> Any:
+    ends = {"SLOWER": (1.04, 1.06), "FASTER": (0.9, 0.92), "SAME": (0.99, 1.01), "AMBIGUOUS": (0.5, float("inf"))}
+    changes = [Change(1.25, *ends[word], word, [1.0, 1.1]) if word in ends else None for word in verdicts]
+    outcomes = [Outcome(EVIL, "n=8", word, EVIL, change) for word, change in zip(verdicts, changes, strict=True)]
+    head = Revision("the working tree", "b" * 40 + "+")
+    return json.loads(Comparison(Revision(EVIL, "a" * 40), head, 1.02, {}, {"torch": EVIL}, {}, outcomes).to_json())
+
+
 def matrix(*verdicts: str) -> Any:
     fixed = {"package": EVIL, "version": "1", "target": "f", "runtime": "torch", "refuted": [EVIL]}
     return {"rows": [{**fixed, "verdict": verdict} for verdict in verdicts]}
@@ -64,6 +74,11 @@ def matrix(*verdicts: str) -> Any:
      ("audit", audit("survived"), "survivors", "bad"), ("audit", audit("killed"), "passes", "good"),
      ("grade", grade("accepted", "refused"), "refused", "bad"), ("grade", grade("accepted"), "accepted", "good"),
      ("grade", grade("accepted", "error"), "error", "open"),
+     ("bench --base", revisions("SAME", "AMBIGUOUS", "SLOWER"), "slower", "bad"),
+     ("bench --base", revisions("FASTER", "UNJUDGED"), "not judged", "open"),
+     ("bench --base", revisions("SAME", "AMBIGUOUS"), "undecided", "open"),
+     ("bench --base", revisions("SAME", "FASTER"), "faster", "good"),
+     ("bench --base", revisions(), "nothing measured", "open"),
      ("matrix", matrix("conforms", "refuted"), "refuted", "bad"), ("matrix", matrix("conforms"), "conforms", "good"),
      ("training", [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}], "recorded", "plain")],
 )  # fmt: skip
@@ -75,6 +90,13 @@ def test_the_verdict_of_a_part(kind: str, data: Any, verdict: str, state: str) -
 def test_an_incomplete_target_is_not_known() -> None:
     section = section_of(Part("verify", "a.json", verify()))
     assert (section.verdict, section.state) == ("incomplete", "open") and section.remark == "2 incomplete"
+
+
+def test_two_revisions_stand_with_their_ratio_and_interval() -> None:
+    section = section_of(Part("bench --base", "a.json", revisions("SLOWER", "AMBIGUOUS")))
+    assert "a" * 40 in section.body and "b" * 40 + "+" in section.body
+    assert "1.250 [1.040, 1.060]" in section.body and "1.250 [0.500, ?]" in section.body
+    assert section.remark.endswith("1 of 2 slower, 1 undecided") and "give it more --seconds" in section.body
 
 
 @pytest.mark.parametrize("kind", KINDS)

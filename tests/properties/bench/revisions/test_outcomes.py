@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from attention_core.bench.revisions.outcomes import UNJUDGED, Comparison, Outcome, Revision
 from attention_core.bench.revisions.rounds import RoundTimes, compare_rounds
+from attention_core.declaration.implementation import TargetError
 from attention_core.report_page.schemas import read_schema
 
 BASE, HEAD = Revision("main", "a" * 40), Revision("the working tree", "b" * 40 + "+")
@@ -62,3 +63,11 @@ def test_json_is_as_its_schema_says() -> None:
     assert [error.message for error in Draft202012Validator(schema).iter_errors(data)] == []
     assert data["outcomes"][2]["change"] is None and data["exit_status"] == 1
     assert data["base"] == {"name": "main", "commit": "a" * 40}
+
+
+def test_json_comes_back() -> None:
+    found = comparison(SLOW, LOST)
+    assert Comparison.from_dict(json.loads(found.to_json())) == found
+    data = {**json.loads(found.to_json()), "schema_version": 2}
+    with pytest.raises(TargetError, match="schema_version 2 should be 1"):
+        Comparison.from_dict(data)
