@@ -22,7 +22,7 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
-from attention_core.derivation.decision.usual import find_claim_beside, meant_by_words, words_of
+from attention_core.derivation.decision.usual import VAGUE, find_claim_beside, meant_by_words, words_of
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -262,7 +262,9 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     names = collect_symbols(step)
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
     if expected or step.context.formal is not None:
+        kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
         about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
+        about += [replace(c, whole=False) for c in kept if not c.plain and not c.written]
     if found.counterexample is None and "shapes do not fit" in found.evidence.text:
         alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
         about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
@@ -331,6 +333,14 @@ def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:
     return not symbols and (digits or any(_of_numbers(word) for word in caveat.words))
 
 
+def _is_of_digits(caveat: Caveat, symbols: bool) -> bool:
+    """Whether words say how numbers are written, on which a step without symbols depends: no hypothesis says that."""
+    return not symbols and any(_ROUNDS.fullmatch(word) for word in caveat.words)
+
+
+_ROUNDS = re.compile(r"round\w*|truncat\w*|degrees?|modulo|mod|binary|octal|hexadecimal|bases?|nearest", re.IGNORECASE)
+
+
 def _has_constant_side(step: Step) -> bool:
     """Whether a side of a step mentions no symbol, as in "The gradient is: g = 0", which may set a condition."""
     return not all(all_names(side) & set(step.context.symbols) for side in (step.left, step.right))
@@ -375,6 +385,8 @@ def _relations(step: Step, caveat: Caveat) -> list[Relation] | None:
         return None
     try:
         chains = chains_of(caveat.formula, caveat.line)
+        if any(op in VAGUE for chain in chains for op in chain.ops):
+            return None
         return [r for chain in chains for r in relations_of(step.context.copy(), chain, [], caveat.line)] or None
     except (Unreadable, ShapeMismatch, RecursionError):
         return None

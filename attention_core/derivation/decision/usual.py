@@ -15,18 +15,24 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, zip_longest
 
 from attention_core.derivation.decision.conventions import collect_symbols
-from attention_core.derivation.elaborate.hypotheses import relations_of
+from attention_core.derivation.document.blocks import Option
+from attention_core.derivation.elaborate.expressions import Elaborator
+from attention_core.derivation.elaborate.hypotheses import relations_of, typed_relation
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.printer import all_names, to_latex
 from attention_core.derivation.latex.syntax import Chain, Minus, Name, Sub, Unreadable
-from attention_core.derivation.reading.step import FarRelation, FarWords, Step, bounds_of, is_interval
-from attention_core.derivation.records import GOOD, Finding
+from attention_core.derivation.reading.domains import domain_of
+from attention_core.derivation.reading.step import FarRelation, FarWords, Step, is_set
+from attention_core.derivation.records import GOOD, Finding, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Type
 from attention_core.derivation.words.caveats import chains_of, declared_names, shorten_quote
 
 MAX_TRIED = 36  # guesses about one step
 MAX_STATED = 12  # relations of the prose that are tried
+MAX_NEAR = 40  # ... of a section with a promise; with more of them the step is UNDECIDED
+VAGUE = (">>", "<<", "~")  # relations that no case satisfies exactly
 Array = tuple[str, Type]
 
 
@@ -255,21 +261,32 @@ class Meant:
     formula: str
     phrase: FarWords
     stated: bool = False
+    doubtful: bool = False  # it counts even if the step cannot be decided under it
+    found: str = "holds"  # or "may hold"
 
 
 def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Meant | None:
     """What a false step holds under and its document mentions: a relation, or a usual hypothesis; None if nothing.
 
-    Where all hypotheses are promised to be declared as formulas, only the relations beside the step are looked at:
-    those in its row behind a comma or a gap, in its tag, in words of its display.
+    Where all hypotheses are promised to be declared as formulas, words are none, but a relation is one wherever it
+    stands in the prose around the step, in its row, its tag or the words of its display; one that could not be read
+    may be one as well.
 
     Args:
         step: A step that was found false.
         decide: Decides a step under some more hypotheses.
     """
-    stated = islice(_list_relations(step), MAX_STATED)
-    guesses = islice(_guesses(step), MAX_TRIED) if step.context.formal is None else iter(())
-    return next((one for one in chain(stated, guesses) if _holds(step, one.formula, decide)), None)
+    promised = step.context.formal is not None
+    stated = _list_relations(step) if promised else islice(_list_relations(step), MAX_STATED)
+    guesses = iter(()) if promised else islice(_guesses(step), MAX_TRIED)
+    for place, one in enumerate(chain(stated, guesses)):
+        late = one.doubtful and place >= MAX_NEAR
+        verdict = Verdict.UNDECIDED if late else _verdict_under(step, one.formula, decide)
+        if verdict in GOOD:
+            return one
+        if verdict is Verdict.UNDECIDED and one.doubtful:
+            return replace(one, found="may hold")
+    return None
 
 
 def find_claim_beside(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> str:
@@ -286,7 +303,7 @@ def find_claim_beside(step: Step, decide: Callable[[Step, Sequence[Relation]], F
         return ""
     for one in (each for each in step.companions if each.line == step.line):
         try:
-            if decide(one, ()).verdict not in GOOD and _holds(one, _relation_of(step), decide):
+            if decide(one, ()).verdict not in GOOD and _verdict_under(one, _relation_of(step), decide) in GOOD:
                 return one.text
         except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
             continue
@@ -318,17 +335,21 @@ def _list_relations(step: Step) -> Iterator[Meant]:
     found: list[Meant] = []
     if step.context.formal is not None:
         claims = [one for one in claims if one.line == step.line]
-    for one in [*step.beside, *claims, *(step.far_relations if step.context.formal is None else ())]:
+    prose = step.far_relations
+    if step.context.formal is not None:
+        prose = sorted(prose, key=lambda one: abs(one.line - step.line))
+    for one in [*step.beside, *claims, *prose]:
         stated = step.context.formal is not None or not any(one is far for far in step.far_relations)
         for formula in () if _was_assumed(step, one) else _ways_to_mean(step, one):
             about = declared_names(step.context, formula, one.line)
             try:
                 sides = {to_latex(expr) for c in chains_of(formula, one.line) for expr in c.exprs}
             except (Unreadable, RecursionError):
-                continue
+                sides = set()
             if about & names and not sides >= set(said) and _without_style(formula) not in known:
                 known.add(_without_style(formula))
-                found.append(Meant(formula, FarWords(one.line, one.quote, ""), stated))
+                doubtful = step.context.formal is not None and (formula == one.formula or is_set(one.formula))
+                found.append(Meant(formula, FarWords(one.line, one.quote, ""), stated, doubtful))
     yield from found
     if 1 < len(found) <= MAX_STATED:
         yield Meant(", ".join(one.formula for one in found), found[0].phrase, found[0].stated)
@@ -351,11 +372,20 @@ def _was_assumed(step: Step, one: FarRelation) -> bool:
 _TURNED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
 
 
+_BUILT = re.compile(r"\\{.+?(?::|\\(?:mid|vert|colon)(?![a-zA-Z])|\|)(.+)\\}", re.DOTALL)
+
+
 def _ways_to_mean(step: Step, one: FarRelation) -> Iterator[str]:
-    """The relations that one may mean: itself, its contrary where words deny it, and of an interval its bounds."""
-    if is_interval(one.formula):
+    r"""The relations that one may mean: itself, its contrary where words deny it, and what a set says of its members.
+
+    `[0, 1]` and `\mathbb{R}_+` are a set of any number, and `\{x : x \ge 0\}` has a relation.
+    """
+    built = _BUILT.search(one.formula)
+    if built is not None:
+        yield built[1].strip()
+    if is_set(one.formula):
         numbers = [s.name for s in _subject(step.context, sorted(collect_symbols(step))).symbols if _is_number(s)]
-        yield from (formula for name in numbers if (formula := bounds_of(one.formula, name)))
+        yield from (rf"{name} \in {one.formula.strip()}" for name in numbers)
         return
     yield one.formula
     if one.denied:
@@ -387,23 +417,67 @@ def _subject(context: Context, names: list[str]) -> Subject:
     return Subject([one for one in symbols if one.term is None and one.law is None], letter)
 
 
-def _holds(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]], Finding]) -> bool:
-    """Whether a step is found true under a hypothesis."""
-    context, line = step.context, step.line
+def _verdict_under(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Verdict:
+    """The verdict on a step under a hypothesis; of one that cannot be read UNDECIDED if it speaks of known symbols."""
+    line = step.line
     try:
-        more = [one for said in chains_of(formula, line) for one in relations_of(context.copy(), said, [], line)]
-        return decide(step, more).verdict in GOOD
+        said = chains_of(formula, line)
+        if any("->" in one.ops for one in said):  # what is stated may be meant in the limit
+            limit = replace(step, op="~", options=[*step.options, Option("as", formula, line)])
+            return decide(limit, ()).verdict
+        if any(op in VAGUE for one in said for op in one.ops):  # no equation holds exactly by it
+            plain = step.op == "=" or not _names_symbols_alone(step.context, formula, line)
+            return Verdict.REFUTED if plain else Verdict.UNDECIDED
+        more = [one for each in said for one in _hypotheses(step.context.copy(), each, line)]
+        return decide(step, more).verdict
     except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
-        return False
+        return Verdict.UNDECIDED if _names_symbols_alone(step.context, formula, line) else Verdict.UNREADABLE
+
+
+def _hypotheses(context: Context, chain: Chain, line: int) -> list[Relation]:
+    r"""What a chain says as hypotheses: of `x \in [0, 1]` the bounds, and nothing of a domain without any.
+
+    Raises:
+        Unreadable: It cannot be read.
+    """
+    ops = tuple({":=": "=", "equiv": "="}.get(op, op) for op in chain.ops)
+    if ops != ("in",):
+        return relations_of(context, replace(chain, ops=ops), [], line)
+    elab = Elaborator(context, line=line)
+    member, domain = elab.term(chain.exprs[0]), domain_of(elab, chain.exprs[1])
+    bounds = [(end, op) for end, op in ((domain.lower, ">"), (domain.upper, "<")) if end is not None]
+    if domain.values or domain.kind != "array" or (bounds and not member.type.scalar):
+        raise Unreadable("not understood as a hypothesis", line)
+    return [typed_relation(member, op if strict else f"{op}=", end, line) for (end, strict), op in bounds]
+
+
+_WORD_IN_FORMULA = re.compile(r"\\(?:math\w+|operatorname\*?|text\w*)\s*\{[^{}]*\}|\\[a-zA-Z]+")
+_INDEX = re.compile(r"_\s*(?:[a-z]|\{[a-z ,]{1,5}\})(?![a-zA-Z])")
+
+
+def _names_symbols_alone(context: Context, formula: str, line: int) -> bool:
+    """Whether all letters of a formula that cannot be read are declared; of a set, those of its member."""
+    member = _INDEX.sub(" ", formula.split(r"\in ")[0] if r"\in " in formula else formula)
+    try:
+        names = {token.value for token in tokenize(member, line) if token.kind == "NAME"}
+    except Unreadable:
+        names = set(re.findall(r"[a-zA-Z]", _WORD_IN_FORMULA.sub(" ", member)))
+    names = {name for name in names if not name.startswith((r"\mathbb", r"\mathbf"))}
+    return bool(names) and names <= set(context.symbols)
 
 
 def words_of(meant: Meant) -> str:
     """What to say of a step that holds under what may be meant."""
     place = f"line {meant.phrase.line}: '{shorten_quote(meant.phrase.quote)}'"
+    if meant.stated and meant.found != "holds":
+        return (
+            f"it {meant.found} under ${meant.formula}$ ({place}), which was not read as a hypothesis: write what it "
+            "says with relations behind 'Assume' above the display, or leave the formula out if it restricts nothing"
+        )
     if meant.stated:
         return (
-            f"it holds under ${meant.formula}$ ({place}), which was not assumed here: write 'Assume ${meant.formula}$' "
-            f"above the display, or '% assume: {meant.formula}' above the step"
+            f"it {meant.found} under ${meant.formula}$ ({place}), which was not assumed here: write 'Assume "
+            f"${meant.formula}$' above the display, or '% assume: {meant.formula}' above the step"
         )
     return (
         f"it holds if ${meant.formula}$, and words of the document may mean that ({place}): write 'Assume "

@@ -147,7 +147,7 @@ def _equated(context: Context, sentence: Sentence) -> list[Caveat]:
         plain = not any(relation_in(one, sentence.line) for one in (left, right))
         if plain and about and _EQUATES.match(words):
             quote = shorten_quote(sentence.text)
-            out.append(Caveat(sentence.line, quote, context.level, about, f"{left} = {right}"))
+            out.append(Caveat(sentence.line, quote, context.level, about, f"{left} = {right}", written=True))
     return out
 
 

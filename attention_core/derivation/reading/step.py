@@ -62,35 +62,28 @@ _DENIES = re.compile(
     r"nothing)\b",
     re.IGNORECASE,
 )
-_INTERVAL = re.compile(r"^\s*\\?(?:left)?\s*([(\[])(.+),([^,]+?)\\?(?:right)?([)\]])\s*$")
+_SET = re.compile(
+    r"^\s*(?:(?:\\left\s*)?[(\[][^,]+,[^,]+(?:\\right\s*)?[)\]]|\\\{.+\\\}|"
+    r"\\math(?:bb|bf)\s*\{?\s*[RNZQ]\s*\}?(?:\s*[_^].*)?)\s*$",
+    re.DOTALL,
+)
+_RELATES = re.compile(
+    r":=|\\(?:not|bmod|pmod|mid|nmid|leftarrow|gets|succ(?:eq)?|prec(?:eq)?|subset(?:eq)?|propto|equiv|parallel|"
+    r"coloneqq|triangleq|cong|simeq)(?![a-zA-Z])"
+)
 
 
-def is_interval(formula: str) -> bool:
-    """Whether a formula is an interval, or looks like one: `[0, \\infty)`."""
-    return bool(_INTERVAL.match(formula))
-
-
-def bounds_of(interval: str, name: str) -> str:
-    r"""What an interval says of a number, '' if it says nothing.
+def is_set(formula: str) -> bool:
+    r"""Whether a formula is a set, or looks like one.
 
     Args:
-        interval: The interval.
-        name: The number.
+        formula: The formula.
 
     Example:
-        >>> bounds_of(r"[0, \infty)", "x")
-        '0 \\le x'
+        >>> [is_set(one) for one in (r"[0, \infty)", r"\mathbb{R}_+", r"\{0, 1\}", "f(x)")]
+        [True, True, True, False]
     """
-    found = _INTERVAL.match(interval)
-    if found is None:
-        return ""
-    opening, low, high, closing = found.groups()
-    parts = []
-    if r"\infty" not in low:
-        parts.append(f"{low.strip()} {'<' if opening == '(' else chr(92) + 'le'} {name}")
-    if r"\infty" not in high:
-        parts.append(f"{name} {'<' if closing == ')' else chr(92) + 'le'} {high.strip()}")
-    return ", ".join(parts)
+    return bool(_SET.match(formula))
 
 
 def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
@@ -108,7 +101,7 @@ def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
             for place, part in enumerate(one.parts):
                 if place % 2 == 0:
                     before += " " + part
-                elif is_interval(part) or (relation_in(part, one.line) and not is_goal(before)):
+                elif is_set(part) or ((relation_in(part, one.line) or _RELATES.search(part)) and not is_goal(before)):
                     out.append(FarRelation(one.line, one.text, part, bool(_DENIES.search(block.text))))
     return out
 

@@ -7,6 +7,7 @@ A place that cannot be read is a step of its own that says so, and the rest of t
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ from attention_core.derivation.reading.scope_words import (
     words_of_remark,
     words_of_the_whole,
 )
-from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current
+from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
@@ -97,13 +98,35 @@ def steps_of(
 
 
 def _select_near(step: Step, relations: list[FarRelation], blocks: list[Block]) -> list[FarRelation]:
-    """The relations of the prose of the section of a step, down to the next display."""
-    headings = [one.line for one in blocks if isinstance(one, Heading)]
-    start = max((line for line in headings if line <= step.line), default=0)
-    ends = [one.line for one in blocks if isinstance(one, Heading | Display) and one.line > step.line]
-    shown = [one.line for one in blocks if isinstance(one, Display) and one.line < step.line]
-    lead = {one.line for one in relations if one.quote.endswith(":") and sum(line > one.line for line in shown) > 0}
-    return [one for one in relations if start <= one.line < min(ends, default=one.line + 1) and one.line not in lead]
+    """The relations of the prose around a step: of its section, down to the next display, and of those it is part of.
+
+    What leads into another display is that one's own.
+    """
+    headings = [one for one in blocks if isinstance(one, Heading)]
+    displays = [one.line for one in blocks if isinstance(one, Display)]
+    starts, over = [one.line for one in headings], _sections_over(step.line, headings)
+    end = min([line for line in (*displays, *starts) if line > step.line], default=None)
+    out = []
+    for one in relations:
+        before = bisect_right(displays, one.line)
+        other = before < len(displays) and displays[before] < step.line  # a display of its own
+        if one.quote.endswith(":") and (one.line > step.line or other):
+            continue
+        place = bisect_right(starts, one.line)
+        if (end is None or one.line < end) and (not place or starts[place - 1] in over):
+            out.append(one)
+    return out
+
+
+def _sections_over(line: int, headings: list[Heading]) -> set[int]:
+    """The lines of the headings whose text holds at a line: those it stands under, and those that set the scene."""
+    open_: list[Heading] = []
+    scenes: list[Heading] = []
+    for one in headings:
+        if one.line <= line:
+            open_ = [each for each in open_ if each.level < one.level] + [one]
+            scenes = [each for each in scenes if each.level <= one.level] + [one] * sets_scene(one.text)
+    return {one.line for one in (*open_, *scenes)}
 
 
 @dataclass

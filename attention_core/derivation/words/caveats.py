@@ -38,6 +38,9 @@ LAW_IN_WORDS = re.compile(
     r"(?: (?:of|is|are|equals?|equal to))? (?:0|zero|1|one|unity|\$\$)",
     re.IGNORECASE,
 )
+_SETS = re.compile(
+    r"\s*(?:(?:now|next|here|so|then|also|again|and),? )*(?:we )?(?:set|put|take|fix|choose|let)\s*", re.I
+)
 _VAGUE = re.compile(r"\b(?:first|leading|lowest) order|neglect|ignor|dropping", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:unless|except|without|not|never|no)\b[^,;]*$", re.IGNORECASE)
 _RELATES = frozenset({"=", "!=", "<", "<=", ">", ">=", "~", ">>", "<<", "in", "sim", "perp", "->"})
@@ -96,7 +99,7 @@ def caveats_of(context: Context, sentence: Sentence, leads: bool = False) -> lis
         elif relation_in(part, sentence.line) and not _names_anew(context, part, sentence.line):
             about = declared_names(context, part, sentence.line)
             if about:
-                plain = is_assumption(claimed)
+                plain = is_assumption(claimed) or bool(_SETS.fullmatch(claimed))
                 quote = shorten_quote(sentence.text)
                 denied = bool(_DENIED.search(claimed))
                 if denied and is_claim(claimed):

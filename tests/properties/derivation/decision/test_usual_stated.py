@@ -77,3 +77,81 @@ def test_a_condition_of_another_display_counts_under_a_promise_until_its_symbol_
     expected = decide(*before, "% expect: refuted", "$$ \\sqrt{x^2} = x $$")
     assert [str(one.verdict) for one in expected] == ["PROVED", "REFUTED"]
     assert [str(one.verdict) for one in decide(*before, HEAD, "$$ \\sqrt{x^2} = x $$")] == ["PROVED", "REFUTED"]
+
+
+ABSOLUTE = "\\sqrt{x^2} = x"
+# Words with a formula that no declaration reads, and a step that is true under it.
+NOT_READ = [
+    ("Here $x \\ge 0$.", ABSOLUTE),
+    ("Only $x \\ge 0$ matters.", ABSOLUTE),
+    ("As $x \\ge 0$,", ABSOLUTE),
+    ("Unless $x < 0$,", ABSOLUTE),
+    ("(A1) $x \\ge 0$.", ABSOLUTE),
+    ("| symbol | range |\n|---|---|\n| $x$ | $x \\ge 0$ |", ABSOLUTE),
+    ("[^1]: $x \\ge 0$.", ABSOLUTE),
+    ("## The case $x \\ge 0$", ABSOLUTE),
+    ("Set $x = |y|$ for $y \\in \\mathbb{R}$.", ABSOLUTE),
+    ("This is a statement about $x \\in [0, 7]$.", ABSOLUTE),
+    ("Picture the half-line $\\{x : x \\ge 0\\}$.", ABSOLUTE),
+    ("On $(0, \\infty)$ we have", ABSOLUTE),
+    ("Only $\\mathbb{R}_{\\ge 0}$ is of interest.", ABSOLUTE),
+    ("Note that $x \\not< 0$.", ABSOLUTE),
+    ("Now $x := 1$.", ABSOLUTE),
+    ("Say $x$ is $1$.", ABSOLUTE),
+    ("We look at $x \\to 0$.", "e^x = 1 + x"),
+    ("This is for $x \\in \\{0, 1\\}$.", "x^2 = x"),
+    ("Here $n \\bmod 2 = 0$.", "(-1)^n = 1"),
+    ("Here $p \\in \\Delta_n$.", "\\sum_{i=1}^n p_i = 1"),
+    ("$\\mathbf{1}^\\top p = 1$ here.", "\\sum_{i=1}^n p_i = 1"),
+    ("$\\sum p_i = 1$ here.", "\\sum_{i=1}^n p_i = 1"),
+    ("Here $A \\in S^n$.", "A^\\top = A"),
+    ("Here $A \\succeq 0$.", "\\operatorname{tr}(A) \\ge 0"),
+]
+MORE = "Let $x \\in \\mathbb{R}$, $n \\in \\mathbb{N}$, $p \\in \\mathbb{R}^n$ and $A \\in \\mathbb{R}^{n \\times n}$."
+
+
+@pytest.mark.parametrize(("words", "formula"), NOT_READ)
+def test_a_promise_covers_no_formula_that_was_not_read(words: str, formula: str) -> None:
+    step = decide(PROMISE, MORE, words, f"$$ {formula} $$")[-1]
+    assert str(step.verdict) == "UNDECIDED" and words.split()[0].strip("#|") in step.evidence.text, step.evidence.text
+
+
+@pytest.mark.parametrize("behind", ["($x \\ge 0$).", "on $[0, \\infty)$.", "It fails for $x < 0$.", "\\* $x \\ge 0$"])
+def test_nor_one_behind_the_step(behind: str) -> None:
+    (step,) = decide(PROMISE, HEAD, f"$$ {ABSOLUTE} $$", behind)
+    assert str(step.verdict) == "UNDECIDED", step.evidence.text
+    (step,) = decide(PROMISE, HEAD, "$$ \\sqrt{x^2} = 2 x $$", "It fails for $x = 1$.")
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+
+
+@pytest.mark.parametrize("scene", ["# Text", "# Text\n\n## Notation"])
+def test_a_formula_of_the_section_around_counts_under_a_promise(scene: str) -> None:
+    text = (PROMISE, scene, "In all of this, $x \\ge 0$.", "## Roots", HEAD, f"$$ {ABSOLUTE} $$")
+    assert str(decide(*text)[-1].verdict) == "UNDECIDED"
+    text = (PROMISE, "# Text", "## First", "Here $x \\ge 0$.", "## Roots", HEAD, f"$$ {ABSOLUTE} $$")
+    assert str(decide(*text)[-1].verdict) == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "So far we know that $x^2 \\ge 0$.", "Here $x \\in \\mathbb{R}$ is what the sensor shows.",
+        "With $\\lambda = 2 x$ for the eigenvalue.", "In the limit $p \\to \\infty$ nothing changes.", "We have $x \\gg 1$.",
+    ],
+)  # fmt: skip
+def test_formulas_that_are_no_excuse(words: str) -> None:
+    step = decide(PROMISE, MORE, words, "$$ (x + 1)^2 = x^2 + 1 $$")[-1]
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+
+
+def test_a_promise_says_nothing_of_how_numbers_are_written() -> None:
+    (step,) = decide(PROMISE, "$$ \\frac{2}{3} = 0.667 $$", "Numbers are rounded.")
+    assert str(step.verdict) == "UNDECIDED"
+    (step,) = decide(PROMISE, "$$ \\frac{2}{3} = 0.667 $$", "Numbers are nice.")
+    assert str(step.verdict) == "REFUTED"
+
+
+def test_a_relation_that_no_case_satisfies_exactly_is_quoted() -> None:
+    for words in ("We have $a \\gg b$.", "Here $a \\approx b$."):
+        step = decide("Let $a, b \\in \\mathbb{R}$.", words, "$$ a + b = a $$")[-1]
+        assert str(step.verdict) == "UNDECIDED" and "internal" not in step.evidence.text, step.evidence.text
