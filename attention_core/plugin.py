@@ -252,7 +252,8 @@ class LawItem(pytest.Item):
         except TargetError as error:
             self.note({"target": target, "problem": str(error)})
             raise Refutation(f"{target}: {error}") from None
-        facts = {"untested": report.untested, "accepted_untested": report.accepted_untested}
+        facts: dict[str, Any] = {"untested": report.untested, "accepted_untested": report.accepted_untested}
+        facts["waived"] = dict(report.waived)
         self.note({"target": target, "core": report.problem, **facts})
         if report.untested or report.problem:
             raise Refutation(f"{target}: incomplete: {'; '.join(report.missing())}")
@@ -369,5 +370,6 @@ def gather(terminalreporter: Any, config: pytest.Config) -> list[Report]:
         report.failed = report.failed or "problem" in facts
         report.untested = facts.get("untested", report.untested)
         report.accepted_untested = facts.get("accepted_untested", report.accepted_untested)
+        report.waived = facts.get("waived", report.waived)
         report.unavailable = facts.get("unavailable", report.unavailable)
     return [found[name] for name in expand_targets(config) if name in found]

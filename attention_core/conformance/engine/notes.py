@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from attention_core.conformance.cases.space import POOL
@@ -13,7 +13,7 @@ from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.worker.runner import Runner
 from attention_core.conformance.worker.written_sizes import is_size
-from attention_core.declaration.implementation import Implementation
+from attention_core.declaration.implementation import Implementation, usual, usual_dead_rows
 
 UNJUDGED = {
     DROPOUT: "its calls are random there: which weights go, how the others are scaled, and gradients under it; "
@@ -72,6 +72,45 @@ def list_gaps(results: Sequence[LawResult]) -> list[str]:
     """
     found = dict.fromkeys(result.unjudged for result in results if result.unjudged)
     return [f"not judged: {what}{f' ({UNJUDGED[what]})' if what in UNJUDGED else ''}" for what in found]
+
+
+def list_waived(
+    implementation: Implementation, laws: Sequence[Law], results: Sequence[LawResult]
+) -> dict[str, list[str]]:
+    """The laws that would judge the target but for one declaration, by that declaration.
+
+    Example:
+        >>> from attention_core.conformance.laws import laws_of
+        >>> declared = Implementation(None, misfits="unspecified")
+        >>> names = ("mask_must_broadcast_to_the_scores", "agrees_with_truth")
+        >>> list_waived(declared, laws_of("attention"), [LawResult(name, "not_applicable", 0, 0.0) for name in names])
+        {'misfits=unspecified': ['mask_must_broadcast_to_the_scores']}
+    """
+    left = {result.law for result in results if result.status == "not_applicable"}
+    silent = [law for law in laws if law.name in left and law.declares and not law.declares(implementation)]
+    found = dict[str, list[str]]()
+    for what, strict in undo_waivers(implementation):
+        names = [law.name for law in silent if law.declares and law.declares(strict)]
+        if names:
+            found[what] = names
+    return found
+
+
+def undo_waivers(implementation: Implementation) -> Iterator[tuple[str, Implementation]]:
+    """Each declaration that leaves something open, and the record as it would be without it."""
+    contract = implementation.contract
+    usually: dict[str, Any] = {
+        "misfits": "refused", "gradients": True, "dead_rows": usual_dead_rows(contract),
+        "masked_nan": usual("masked_nan", contract),
+    }  # fmt: skip
+    for name, value in usually.items():
+        declared = getattr(implementation, name)
+        if declared in (False, "unspecified") and declared != value:
+            yield f"{name}={declared}", implementation.with_(**{name: value})
+    for name in ("inputs", "results"):
+        if name in implementation.parameters:
+            rest = {key: value for key, value in implementation.parameters.items() if key != name}
+            yield f"{name}={implementation.parameters[name]}", implementation.with_(parameters=rest)
 
 
 def about_sizes(sizes: Collection[int], arguments: Mapping[str, Any]) -> list[str]:

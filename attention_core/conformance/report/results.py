@@ -57,6 +57,7 @@ class Report:
         accepted_untested: those that were accepted.
         constructed: those of them that are parameters of a constructor.
         fixed: NAME=VALUE of what every module was built with: the verdict speaks of these values alone.
+        waived: declaration -> the laws that it alone leaves unjudged.
     """
 
     target: str
@@ -83,6 +84,7 @@ class Report:
     accepted_untested: list[str] = field(default_factory=list)
     constructed: list[str] = field(default_factory=list)
     fixed: list[str] = field(default_factory=list)
+    waived: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("target", "problem", "unavailable", "traceback"):
@@ -143,7 +145,8 @@ class Report:
             accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
             fixed = f"; with {join_names(self.fixed, FIXED)}" if self.fixed else ""
             left = f"; not judged: {join_names(self.gaps)}" if self.gaps else ""
-            return describe_search(self.laws) + describe_sizes(self.declared) + fixed + left + accepted
+            waived = describe_waived(self.waived)
+            return describe_search(self.laws) + describe_sizes(self.declared) + fixed + left + waived + accepted
         # a problem (no core, a bad target) has its own words, and explains the refusals
         return "; ".join(self.missing()) + ("" if self.problem else describe_refusals(self.laws))
 
@@ -235,6 +238,7 @@ class Report:
             "accepted_untested": list(self.accepted_untested),
             "constructed": list(self.constructed),
             "fixed": list(self.fixed),
+            "waived": {what: list(laws) for what, laws in self.waived.items()},
             "under_found": None if self.under_found is None else self.under_found.to_dict(),
         }
 
@@ -273,6 +277,16 @@ def describe_sizes(declared: Mapping[str, Any]) -> str:
     if not sizes:
         return ""
     return f"; only {'the sizes of its predicate' if sizes == 'predicate' else f'sizes {sizes}'}"
+
+
+def describe_waived(waived: Mapping[str, Sequence[str]]) -> str:
+    """Which laws declarations leave unjudged, as the end of a line; "" where all that apply were judged.
+
+    Example:
+        >>> describe_waived({"misfits=unspecified": ["lengths_of_key_and_value_must_agree"]})
+        '; not judged, as misfits=unspecified is declared: lengths_of_key_and_value_must_agree'
+    """
+    return "".join(f"; not judged, as {what} is declared: {join_names(laws)}" for what, laws in waived.items())
 
 
 def describe_chosen_laws(laws: Sequence[LawResult]) -> str:

@@ -233,7 +233,7 @@ def report_from_dict(data: Mapping[str, Any]) -> Report:
     copied = (
         "target", "declared", "claims", "versions", "seed", "effort", "problem", "failed", "isolated", "advice",
         "explained", "unavailable", "partial", "asked", "notes", "untested", "accepted_untested", "constructed",
-        "fixed",
+        "fixed", "waived",
     )  # fmt: skip
     return Report(
         **{name: data[name] for name in copied},

@@ -213,6 +213,7 @@ def test_what_takes_misfits_and_is_right_else_is_judged_so(call: Any, found: boo
     if found:
         assert report.under_found is not None and not report.under_found.with_status("refuted")
         assert [law.law for law in report.under_found.with_status("held")] == names[:1]
+        assert report.under_found.waived == {"misfits=unspecified": names[1:]}
 
 
 def causal_by_rounded_positions(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -> Tensor:

@@ -26,7 +26,7 @@ EXAMPLE = Counterexample(
 REPORT_KEYS = [
     "schema_version", "target", "verdict", "declared", "claims", "laws", "versions", "seed", "effort", "reason", "problem",
     "failed", "missing", "isolated", "ratios", "advice", "explained", "unavailable", "partial", "asked", "first_look",
-    "notes", "untested", "accepted_untested", "constructed", "fixed", "under_found",
+    "notes", "untested", "accepted_untested", "constructed", "fixed", "waived", "under_found",
 ]  # fmt: skip
 LAW_KEYS = [
     "law", "status", "cases", "seconds", "counterexample", "message", "family", "refused", "minimum_met", "powers",
