@@ -15,7 +15,12 @@ from attention_core import oracle
 from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
 from attention_core.conformance.subjects.evidence import Result, require_close, require_same
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    ParameterSubject,
+    Sizes,
+    require_declared,
+)
 from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "bias"
@@ -107,6 +112,7 @@ def last_row_serves_decoding(subject: ParameterSubject, case: ParameterCase) -> 
     Fault: bias_built_over_query_length
     """
     n_q, n_kv = case["n_q"], case["n_kv"]
+    require_declared(subject.implementation, case.with_(n_q=n_kv))
     found, _, past = relative_rows(subject, case)
     full, _, _ = relative_rows(subject, case.with_(n_q=n_kv))
     full.values, whole, first = full.values[:, n_kv - n_q :], full.expression, n_kv - n_q

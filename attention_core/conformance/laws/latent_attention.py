@@ -15,7 +15,13 @@ from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close
 from attention_core.conformance.subjects.latent_subject import Inputs, Judged, LatentSubject
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    Sizes,
+    after,
+    as_in_models,
+    choose_declared,
+)
 from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "mla"
@@ -126,9 +132,10 @@ def latents_at_the_edge_of_a_block_are_read(subject: LatentSubject, case: Parame
     Source: tails of blocks of keys
     Fault: last_key_of_a_block_lost
     """
-    n_kv = int(case.rng("near").choice([16, 32, 64, 128])) + case["n_kv"] - 2
-    case = case.with_(n_kv=n_kv, n_q=min(case["n_q"], n_kv))
-    check(subject, case, f"{n_kv} keys")
+    lengths = [near + case["n_kv"] - 2 for near in (16, 32, 64, 128)]
+    sizes = [{"n_kv": n, "n_q": min(case["n_q"], n)} for n in lengths]
+    case = choose_declared(subject.implementation, case, sizes, case.rng("near"))
+    check(subject, case, f"{case['n_kv']} keys")
 
 
 def strides_of_latents_are_followed(subject: LatentSubject, case: ParameterCase) -> None:

@@ -17,7 +17,15 @@ from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close, require_same
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.linear_subject import LinearAttention, Truth, select_tokens
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    UNDECLARED_SIZES,
+    ParameterCase,
+    Sizes,
+    after,
+    as_in_models,
+    choose_declared,
+    supports,
+)
 from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "linear-attention"
@@ -158,7 +166,10 @@ def parts_that_carry_the_state_equal_the_whole(subject: LinearAttention, case: P
     if "state" not in subject.roles:
         raise NotApplicable("it takes no initial state")
     tokens, n = subject.tokens(case), case["n"]
-    cut = int(case.rng("cut").integers(1, n))
+    cuts = [m for m in range(1, n) if all(supports(subject.implementation, case.with_(n=k)) for k in (m, n - m))]
+    if not cuts:
+        raise NotApplicable(UNDECLARED_SIZES)
+    cut = cuts[int(case.rng("cut").integers(len(cuts)))]
     truth = subject.truth(case, tokens, parts=2)
     head, state = subject.attend(case, select_tokens(tokens, slice(0, cut)))
     if state is None:
@@ -179,8 +190,8 @@ def lengths_around_blocks_agree(subject: LinearAttention, case: ParameterCase) -
     Source: tails of blocks
     Fault: last_token_of_a_block_lost
     """
-    near = int(case.rng("block").choice([16, 32, 64, 128]))
-    case = case.with_(n=near + case["n"] - 2)
+    lengths = [{"n": near + case["n"] - 2} for near in (16, 32, 64, 128)]
+    case = choose_declared(subject.implementation, case, lengths, case.rng("block"))
     check(subject, case, subject.tokens(case), f"{case['n']} tokens", law="lengths_around_blocks_agree")
 
 

@@ -21,7 +21,13 @@ from attention_core.conformance.subjects.evidence import (
     require_same,
 )
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes, after
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    ParameterSubject,
+    Sizes,
+    after,
+    require_declared,
+)
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation, TargetError
 
@@ -261,6 +267,7 @@ def sizes_may_change_between_calls(subject: MaskBuilder, case: ParameterCase) ->
     Fault: mask_built_once
     """
     other = case.with_(n_q=case["n_q"] + 2, n_kv=case["n_kv"] + 2, size=case["size"] + 1)
+    require_declared(subject.implementation, other)
     earlier = list(subject.first)
     for one in (case, other, case):
         with after(earlier):

@@ -19,7 +19,14 @@ from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.merge_subject import REGIMES, Merger, Parts
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_argument, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    Sizes,
+    after,
+    as_argument,
+    as_in_models,
+    require_declared,
+)
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -172,6 +179,7 @@ def merging_is_associative(subject: Merger, case: ParameterCase) -> None:
     Source: derivations/online_softmax.md (merge-out); derivations/merged_parts.md (given-factor)
     Fault: lse_of_the_larger_part
     """
+    require_declared(subject.implementation, case.with_(parts=2))
     three = subject.parts(case, number=3)
     left, of_left, first = _merge_in_two_steps(subject, case, three, first=0)
     right, of_right, second = _merge_in_two_steps(subject, case, three, first=1)

@@ -13,7 +13,13 @@ import numpy as np
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    Sizes,
+    after,
+    as_in_models,
+    choose_declared,
+)
 from attention_core.conformance.subjects.quantised_subject import Judged, Operands, QuantisedSubject
 
 CONTRACT = "quantised"
@@ -127,10 +133,10 @@ def lengths_around_blocks_have_their_scales(subject: QuantisedSubject, case: Par
     Source: vllm-project/vllm#50749 (how full the last block is); tails of blocks
     Fault: last_block_with_the_scale_before
     """
-    near = int(case.rng("near").choice([subject.block, 2 * subject.block, 32, 64]))
-    n_kv = near + case["n_kv"] - 2
-    case = case.with_(n_kv=n_kv, n_q=min(case["n_q"], n_kv))
-    check(subject, case, subject.operands(case), f"{n_kv} keys")
+    lengths = [near + case["n_kv"] - 2 for near in (subject.block, 2 * subject.block, 32, 64)]
+    sizes = [{"n_kv": n, "n_q": min(case["n_q"], n)} for n in lengths]
+    case = choose_declared(subject.implementation, case, sizes, case.rng("near"))
+    check(subject, case, subject.operands(case), f"{case['n_kv']} keys")
 
 
 def query_heads_share_heads_and_their_scales(subject: QuantisedSubject, case: ParameterCase) -> None:

@@ -15,7 +15,14 @@ from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiab
 from attention_core.conformance.laws.rotation import Rotary
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models, supports
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    Sizes,
+    after,
+    as_in_models,
+    require_declared,
+    supports,
+)
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -120,6 +127,7 @@ def position_zero_changes_nothing(subject: Rotary, case: ParameterCase) -> None:
     Source: R(0) = I
     Fault: positions_from_one
     """
+    require_declared(subject.implementation, case.with_(n=1))
     x, _ = draw_input(subject, case)
     x = x[..., :1, :]
     zero = np.zeros(1, dtype=np.int64)

@@ -12,7 +12,12 @@ import numpy as np
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.subjects.evidence import Evidence, Refused, Shown, Violation, require_close
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, Sizes
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    ParameterSubject,
+    Sizes,
+    require_declared,
+)
 from attention_core.conformance.worker.exchange import array
 
 CONTRACT = "heads"
@@ -137,6 +142,7 @@ def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) ->
     Fault: uneven_split_truncated
     """
     heads = case["H"] + 1
+    require_declared(subject.implementation, case.with_(H=heads))
     x = case.values("x", case["B"], case["n"], heads * case["d"] + 1)
     request = subject.request(x, heads, method_="split", dtype=case.dtype)
     try:

@@ -21,7 +21,13 @@ from attention_core.conformance.subjects.evidence import NotApplicable, Result, 
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.packed_case import PackedCase
 from attention_core.conformance.subjects.packed_subject import Judged, Pack, PackedSubject, Setting
-from attention_core.conformance.subjects.parameter_case import LARGE_SCORES, Sizes, as_argument
+from attention_core.conformance.subjects.parameter_case import (
+    LARGE_SCORES,
+    UNDECLARED_SIZES,
+    Sizes,
+    as_argument,
+    supports,
+)
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -251,6 +257,9 @@ def a_text_alone_is_the_text_in_the_pack(subject: PackedSubject, case: PackedCas
     full = [i for i, (n_q, n_kv) in enumerate(case.texts) if n_q and n_kv]
     if not full:
         raise NotApplicable
+    full = [i for i in full if supports(subject.implementation, case.with_texts([case.texts[i]]))]
+    if not full:
+        raise NotApplicable(UNDECLARED_SIZES)
     chosen = int(case.rng("text").choice(full))
     _require_alike(subject, case, pack, setting, [chosen], "a text in a pack against the text alone")
 

@@ -28,7 +28,14 @@ from attention_core.conformance.cases.near import (
     work_of,
 )
 from attention_core.conformance.subjects.binding import BUILD, other_contract
-from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation, require_same
+from attention_core.conformance.subjects.evidence import (
+    Evidence,
+    NotApplicable,
+    Result,
+    Shown,
+    Violation,
+    require_same,
+)
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.outcomes import LOST, check_response
 from attention_core.conformance.subjects.session_subject import SubjectBase
@@ -60,6 +67,7 @@ NUMBERS = count(1)
 """The numbers of built objects."""
 WIDER = (8, 16, 32, 64, 128)
 """Sizes that are tried where none of a law's own range is declared."""
+UNDECLARED_SIZES = "it asks for sizes that are not declared (--sizes)"
 TRIES = 50
 TRIES_NEAR = 10
 WIDE, WIDE_SHARE = ("float32", "float64"), 0.9
@@ -180,6 +188,30 @@ def supports(implementation: Implementation, case: ParameterCase) -> bool:
     """Whether a case lies within the sizes that are declared."""
     condition = implementation.sizes
     return condition is None or all(condition(**sizes) for sizes in case.named_sizes())
+
+
+def choose_declared(
+    implementation: Implementation, case: ParameterCase, choices: Iterable[Mapping[str, int]], rng: np.random.Generator
+) -> ParameterCase:
+    """The case at one of several sizes that a law sets itself, drawn from those that are declared.
+
+    Raises:
+        NotApplicable: none of them is.
+    """
+    found = [one for one in (case.with_(**sizes) for sizes in choices) if supports(implementation, one)]
+    if not found:
+        raise NotApplicable(UNDECLARED_SIZES)
+    return found[int(rng.integers(len(found)))]
+
+
+def require_declared(implementation: Implementation, *cases: ParameterCase) -> None:
+    """Leave a case out where it leads to further calls, of `cases`, whose sizes are not declared.
+
+    Raises:
+        NotApplicable: one of them lies beyond the declared sizes.
+    """
+    if not all(supports(implementation, case) for case in cases):
+        raise NotApplicable(UNDECLARED_SIZES)
 
 
 def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:

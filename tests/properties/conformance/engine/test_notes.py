@@ -35,9 +35,7 @@ def test_every_law_that_misfits_leave_open_is_named() -> None:
         ("bias", {"parameters": {"results": "shared"}}, "results=shared", "results_are_the_callers_own"),
     ],
 )
-def test_so_is_what_other_declarations_leave_open(
-    contract: str, declared: dict[str, Any], what: str, law: str
-) -> None:
+def test_so_is_what_other_declarations_leave_open(contract: str, declared: dict[str, Any], what: str, law: str) -> None:
     assert law in waived(contract, **declared)[what]
 
 
