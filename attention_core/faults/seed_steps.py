@@ -33,6 +33,18 @@ def softmax_over_tokens(A: Tensor) -> Tensor:
     return A.softmax(dim=-2)
 
 
+def softmax_without_its_maximum(A: Tensor) -> Tensor:
+    """Exponentials of the scores as they are."""
+    weights = A.exp()
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def softmax_less_its_mean(A: Tensor) -> Tensor:
+    """The mean in place of the maximum: a row with -inf becomes NaN."""
+    weights = (A - A.mean(-1, keepdim=True)).exp()
+    return weights / weights.sum(-1, keepdim=True)
+
+
 def outputs_transposed(A: Tensor, V: Tensor) -> Tensor:
     """A^T V."""
     return A.transpose(-2, -1) @ V
@@ -58,7 +70,7 @@ FAULTY: Mapping[str, tuple[Callable[..., Tensor], ...]] = {
     "merge_heads": (merged_in_memory,),
     "pairwise_similarities": (keys_with_queries,),
     "attn_scaled": (scaled_by_n_embd,),
-    "attn_softmax": (softmax_over_tokens,),
+    "attn_softmax": (softmax_over_tokens, softmax_without_its_maximum, softmax_less_its_mean),
     "compute_outputs": (outputs_transposed,),
     "make_causal_mask": (mask_without_diagonal, mask_of_ones),
     "apply_causal_mask": (masked_with_zeros,),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
+from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF, round_to
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
@@ -29,6 +29,8 @@ from attention_core.declaration.scales import DEFAULT, scale_of
 CONTRACT = "self-attention-steps"
 TINY = 2.0**-126
 """The least normal number of float32: what lies below may be 0."""
+FAR = {"float32": 150.0, "float64": 1200.0}
+"""Scores whose exponential is infinite, and 0 with the other sign."""
 Step = tuple[tuple[Any, ...], NDArray, NDArray | float]
 """The arguments of a step, its result, and how far a correct one may be from it."""
 
@@ -71,13 +73,23 @@ def _make_scaling_step(case: ParameterCase) -> Step:
     return (a, case["H"] * case["d"], case["H"]), want, gamma(6, case.dtype) * np.abs(want) + TINY
 
 
+def _scores_of_softmax(case: ParameterCase) -> NDArray:
+    """Scores as any, or beyond what exp can take, of either sign, or with -inf where a causal mask forbids."""
+    a, kind = _scores(case), case.options.get("scores")
+    if kind == "large":
+        far = FAR[case.dtype] * (1 if case.rng("sign").random() < 0.5 else -1)
+        return np.asarray(round_to(a + far, case.dtype))
+    return np.where(np.tri(case["n"], dtype=bool), a, -np.inf) if kind == "masked" else a
+
+
 def _softmax(case: ParameterCase) -> Step:
     """s - max rounds by u |s - max|, which exp makes relative; exp, the sum and the quotient round n + 10 times."""
-    a = _scores(case)
+    a = _scores_of_softmax(case)
     away = a.max(-1, keepdims=True) - a
     p = np.exp(-away)
     p /= p.sum(-1, keepdims=True)
-    moved = np.expm1(2 * UNIT_ROUNDOFF[case.dtype] * away.max(-1, keepdims=True))
+    farthest = np.where(np.isinf(away), 0.0, away).max(-1, keepdims=True)
+    moved = np.expm1(2 * UNIT_ROUNDOFF[case.dtype] * farthest)
     relative = (1 + moved) * (1 + gamma(case["n"] + 10, case.dtype)) - 1
     return (a,), p, relative * p + case["n"] * TINY
 
@@ -154,7 +166,8 @@ def a_causal_mask_is_of_bools(subject: StepFunction, case: ParameterCase) -> Non
 
 RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
 MODELS = {"n": (33, 40), "H": (5, 12), "d": (8, 20)}
-SPACE = Sizes(RANGES, adjust=as_in_models(MODELS), dtypes=("float32", "float64"))
+SCORES = {"scores": (None, None, "large", "masked")}
+SPACE = Sizes(RANGES, SCORES, adjust=as_in_models(MODELS), dtypes=("float32", "float64"))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_steps", "small": 0}
 LAWS = (
     Law(a_step_is_as_the_exercise_defines_it, space=SPACE, large=32, **ROW, central=True),
