@@ -102,6 +102,7 @@ _SERVED = {
     "gradients",
     "scale",
     "returns",
+    "grouping",
 }
 APPLIES: Mapping[str, frozenset[str]] = {
     "attention": frozenset(HELP) - {"config"},
@@ -112,7 +113,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "rotary": _ALWAYS | {"layout"},
     "bias": _ALWAYS,
     "position-table": _ALWAYS,
-    "kv-cache": _BUILT | {"accumulate", "scale"},
+    "kv-cache": _BUILT | {"accumulate", "scale", "grouping"},
     "self-attention": _ALWAYS | {"accumulate", "scale", "axes", "gradients"},
     "self-attention-steps": _ALWAYS | {"scale"},
     "varlen": _ALWAYS | _SERVED,

@@ -19,7 +19,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "attention": OF_ATTENTION, "attention-lse": OF_ATTENTION, "mask-builder": ("n_q", "n_kv", "size", "B"),
     "heads": ("B", "n", "H", "d", "E"), "multi-head": ("B", "n", "H", "H_kv", "d", "E"),
     "rotary": ("B", "H", "n", "d"), "bias": ("H", "n_q", "n_kv"), "position-table": ("n", "d"),
-    "kv-cache": ("B", "H", "n", "d"), "self-attention": ("B", "n", "H", "d", "E"),
+    "kv-cache": ("B", "H", "H_kv", "n", "d"), "self-attention": ("B", "n", "H", "d", "E"),
     "self-attention-steps": ("B", "n", "H", "d", "E"), "merge": ("parts", "B", "H", "n", "d"),
     "paged": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "page"),
     "varlen": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),

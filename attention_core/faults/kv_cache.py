@@ -374,7 +374,32 @@ class first_output_is_the_store(Cache):  # noqa: N801
         return self.kept[1] if self.kept[1].shape[-2] == 1 else out
 
 
+class cached_heads_shared_in_turn(Cache):  # noqa: N801
+    """Key heads are repeated one behind the other, `repeat` in place of `repeat_interleave`: h mod H_kv."""
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        group = query.shape[1] // key.shape[1]
+        return super().__call__(query, *(x.repeat(1, group, 1, 1) for x in (key, value)))
+
+
+class shared_heads_in_turn_when_decoding(Cache):  # noqa: N801
+    """A single token finds its key heads by h mod H_kv; longer steps find them as they should."""
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        heads, shared = torch.arange(query.shape[1]), query.shape[1] // key.shape[1]
+        if query.shape[2] > 1 or not self.kept or shared == 1:
+            return super().__call__(query, *(x.repeat_interleave(shared, 1) for x in (key, value)))
+        own, turned = heads // shared, heads % key.shape[1]
+        kept = [x.clone() for x in self.kept]
+        self.kept = [x[:, ::shared][:, turned] for x in kept]
+        out = super().__call__(query, key[:, turned], value[:, turned])
+        pairs = zip(kept, (key, value), strict=True)
+        self.kept = [torch.cat([x, new[:, own]], -2) for x, new in pairs]
+        return out
+
+
 FAULTY = (
+    cached_heads_shared_in_turn, shared_heads_in_turn_when_decoding,
     last_1024_tokens_kept, first_output_is_the_store,
     square_mask_with_cache, no_mask_with_cache, offset_grows_by_the_prompt_twice, offset_from_the_head_axis,
     position_not_reset, tokens_not_reset, pages_beyond_a_size_skipped, last_step_attends_to_itself_alone,

@@ -258,6 +258,17 @@ def first_key_head_for_few_tokens() -> Attention:
     return build(expand=lambda x, heads: x[:, :1].expand(-1, heads, -1) if len(x) == 1 else expand(x, heads))
 
 
+def gradients_of_the_first_shared_head() -> Attention:
+    """A key head that query heads share gets the gradient of the first of them alone."""
+
+    def share(key: Tensor, heads: int) -> Tensor:
+        first = torch.arange(heads) % (heads // key.shape[1]) == 0
+        wide = expand(key, heads)
+        return torch.where(first[:, None], wide, wide.detach())
+
+    return build(expand=share)
+
+
 def keys_beyond_128_skipped() -> Attention:
     """A loop over blocks ends after the second block of 64 keys (flashinfer-ai/flashinfer#4347)."""
     return _keys(lambda x, start, stop: x[start : min(stop, start + 128)])
@@ -406,6 +417,7 @@ FAULTY = (
     one_text_of_all, empty_text_gets_the_next_ones_key, nan_where_a_text_has_no_keys, empty_texts_counted_out,
     block_reads_into_the_next_text, last_text_reaches_the_end, lengths_from_the_maximum,
     queries_cut_at_the_maximum_of_keys, heads_shared_in_turn, first_key_head_for_few_tokens, keys_beyond_128_skipped,
+    gradients_of_the_first_shared_head,
     sixteen_texts_at_most, rows_read_one_after_the_other, causal_from_the_first_key, causal_in_the_whole_pack,
     window_one_key_wider, window_ignored, window_zero_is_none, scale_ignored,
     scale_of_zero_is_the_usual_one, first_text_offsets_all, gradients_of_the_first_text,

@@ -29,11 +29,18 @@ __all__ = [
 
 
 def laws() -> Mapping[str, list[tuple[Contract, Law]]]:
-    """Every law by its name, with the contracts that ask it."""
+    """Every law by its name, with the contracts that ask it.
+
+    Raises:
+        ValueError: two laws have one name, of which there is one page and one entry of law_faults.json.
+    """
     found: dict[str, list[tuple[Contract, Law]]] = {}
     for contract in contracts().values():
         for law in contract.laws:
-            found.setdefault(law.name, []).append((contract, law))
+            asked = found.setdefault(law.name, [])
+            if asked and asked[0][1].check is not law.check:
+                raise ValueError(f"{asked[0][0].name} and {contract.name} have two laws {law.name}: rename one of them")
+            asked.append((contract, law))
     return found
 
 

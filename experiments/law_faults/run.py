@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "docs" / "_ext")]
+
+import product  # noqa: E402
 
 from attention_core.conformance import Implementation  # noqa: E402
 from attention_core.conformance.contracts import Contract, contracts  # noqa: E402
@@ -43,7 +45,7 @@ def main() -> None:
     kept: dict[str, Any] = {}
     if options.write.exists() and not options.again:
         kept = json.loads(options.write.read_text(encoding="utf-8"))["laws"]
-    pairs = {law.name: (law, rows_of(law)) for contract in contracts().values() for law in contract.laws}
+    pairs = {name: (asked[0][1], rows_of(asked[0][1])) for name, asked in product.laws().items()}
     kept = {name: kept[name] for name in kept if name in pairs}
     for name, (law, rows) in pairs.items():
         wanted = name in options.law if options.law else kept.get(name, {}).get("fault") not in [r.name for r in rows]

@@ -8,7 +8,6 @@ from typing import Any
 from attention_core.conformance.cases.space import POOL
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.laws.chance import DROPOUT
-from attention_core.conformance.laws.kv_cache import FEWER_KEY_HEADS
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.worker.runner import Runner
@@ -18,7 +17,6 @@ from attention_core.declaration.implementation import Implementation, usual, usu
 UNJUDGED = {
     DROPOUT: "its calls are random there: which weights go, how the others are scaled, and gradients under it; "
     "the dropout of a function with dropout_p is judged",
-    FEWER_KEY_HEADS: "it takes them, and no law of caches asks which query heads share one",
 }
 """What no law judges -> why, and what that leaves open."""
 

@@ -98,6 +98,7 @@ def judge_under_conventions(
 def judge_further(session: Session, report: Report, names: Sequence[str]) -> None:
     """Judge a function under conventions that its refutations suggest, and that no call of the first look shows."""
     judge_as_merge(session, report, names)
+    judge_as_modular(session, report, names)
     judge_without_refusals(session, report, names)
     advise_wide_dtypes(session, report)
 
@@ -121,6 +122,21 @@ def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> No
     look = replace(first, lines=(*first.lines, MERGES), found={**first.found, "merges": "lse"})
     if all_hold_under(session, refuted, look):
         report.advice = [line for line in report.advice if "; consistent with " not in line]
+        report.first_look = look
+        judge_under_conventions(session, report, names, complete=True, look=look)
+
+
+def judge_as_modular(session: Session, report: Report, names: Sequence[str]) -> None:
+    """Judge a target as one whose query head h shares key head h mod H_kv, where this explains every refutation.
+
+    The first look finds it of functions of one pack; those of caches, texts and pages have none.
+    """
+    refuted = [result.law for result in report.with_status("refuted")]
+    declared = session.implementation
+    if not refuted or declared.contract not in SHARING or declared.grouping != "interleaved":
+        return
+    look = FirstLook((MODULAR,), {"grouping": "modular"}, agrees=True)
+    if all_hold_under(session, refuted, look):
         report.first_look = look
         judge_under_conventions(session, report, names, complete=True, look=look)
 
@@ -192,6 +208,9 @@ def dtype_of(result: LawResult) -> str:
 
 
 MISFITS = "it takes arrays that do not fit each other: --misfits unspecified declares that nothing is said of those"
+SHARING = ("kv-cache", "varlen", "paged")
+"""Contracts without a first look whose targets may share key heads."""
+MODULAR = "it shares key head h mod H_kv where there are fewer key heads: --grouping modular declares that"
 MERGES = "its weights are good to a rounding of their log-sum-exp, as exp(score - lse) is: --merges lse declares that"
 FEW_REFUTED = 8
 """Most laws that are judged once more in wider dtypes."""

@@ -15,6 +15,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.subjects.axes import order_of_heads, put_heads_in_order
 from attention_core.conformance.subjects.binding import advise_on_store
 from attention_core.conformance.subjects.evidence import (
     Evidence,
@@ -33,6 +34,7 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     after,
     as_argument,
+    as_in_models,
     supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
@@ -44,8 +46,6 @@ CONTRACT = "kv-cache"
 FITTING = 2.0**15
 """A score beyond the finite numbers that are added to masked ones in float16, and far below those of float32."""
 
-FEWER_KEY_HEADS = "fewer key heads"
-"""What a cache may take and no law of this contract judges."""
 STEP, LAST = 1000, 4
 """A long prompt comes in steps of so many tokens; its last rows are compared."""
 
@@ -66,15 +66,25 @@ class Cache(ParameterSubject):
         """Whether a step of four query heads and two key heads gives an output of four heads; asked once."""
         if self.shares_key_heads is None:
             self.shares_key_heads = False
-            case = case.with_(H=4, H_kv=2)
+            case = case.with_(H_kv=2, group=2)
             if not supports(self.implementation, case):
                 return False
-            q, k, v = self.inputs(case)
-            fields = self.step_fields(self.fresh_instance())
             with suppress(NotApplicable, Refused, Violation):
-                self.call(q, k[:, :2], v[:, :2], shape=v.shape, dtype=case.dtype, **fields)
+                self.step(case, self.inputs(case), **self.step_fields(self.fresh_instance()))
                 self.shares_key_heads = True
         return self.shares_key_heads
+
+    def step(self, case: ParameterCase, parts: Sequence[NDArray], **fields: Any) -> Result:
+        """The output of one step, with the query heads in their canonical order (see `order_of_heads`)."""
+        q, k, v = parts
+        order = self.order(q, k)
+        shape = (*q.shape[:-1], v.shape[-1])
+        found = self.call(q if order is None else q[:, order], k, v, shape=shape, dtype=case.dtype, **fields)
+        return put_heads_in_order(found, 1, order)
+
+    def order(self, q: NDArray, k: NDArray) -> NDArray | None:
+        """The canonical query head at each place of the target's; None where they are the same."""
+        return order_of_heads(self.implementation.grouping, q.shape[1], k.shape[1])
 
     def step_fields(self, number: int) -> dict[str, Any]:
         """The fields of a request that make it a step of a cache: its number and arguments, and the method's name."""
@@ -93,10 +103,11 @@ class Cache(ParameterSubject):
         return () if self.window is None or first not in (["window"], ["window_size"]) else (self.window,)
 
     def inputs(self, case: ParameterCase, purpose: str = "") -> tuple[NDArray, NDArray, NDArray]:
-        """Queries, keys and values of a whole sequence."""
-        shape = (case["B"], case["H"], case["n"], case["d"])
-        q = case.queries(f"{purpose}q", *shape)
-        k, v = (case.values(f"{purpose}{name}", *shape) for name in "kv")
+        """Queries, keys and values of a whole sequence, with fewer heads of keys where a case has groups."""
+        rest = (case["n"], case["d"])
+        keys = case["H_kv"] if "group" in case.sizes else case["H"]
+        q = case.queries(f"{purpose}q", case["B"], keys * case.sizes.get("group", 1), *rest)
+        k, v = (case.values(f"{purpose}{name}", case["B"], keys, *rest) for name in "kv")
         return q, k, v
 
     def truth(
@@ -149,7 +160,7 @@ class Cache(ParameterSubject):
             with after(results):
                 fields = {**self.step_fields(instance), **extra}
                 try:
-                    results.append(self.call(*chunk, shape=chunk[2].shape, dtype=case.dtype, **fields))
+                    results.append(self.step(case, chunk, **fields))
                 except Refused as refused:
                     refused.before = tuple(results)
                     raise
@@ -322,7 +333,7 @@ def steps_outlive_the_next_step(subject: Cache, case: ParameterCase) -> None:
     true, bound = subject.truth(case, *parts)
     first, second = ([a[..., rows, :] for a in parts] for rows in (slice(0, half), slice(half, 2 * half)))
     between = subject.request(*second, dtype=case.dtype, **built)
-    got = subject.call(*first, shape=first[2].shape, dtype=case.dtype, between_=between, **built)
+    got = subject.step(case, first, between_=between, **built)
     what = f"rows 0 to {half - 1}, looked at after the next step"
     require_close(got, true[..., :half, :], bound[..., :half, :], what)
 
@@ -368,13 +379,18 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
     Fault: new_tokens_partly_detached
     """
     prompt, number = max(1, case["n"] // 2), subject.fresh_instance()
+    shared = case.with_(H_kv=case["H"], group=2)
+    if case.options.get("shared") and subject.takes_fewer_key_heads(case) and supports(subject.implementation, shared):
+        case = shared
     parts = subject.inputs(case)
-    down = case.values("cotangent", *parts[2].shape)[..., prompt:, :]
+    down = case.values("cotangent", *parts[0].shape)[..., prompt:, :]
     true, bounds = subject.true_gradients(case, parts, prompt, down)
     before = subject.run(case, number, parts, [0, prompt])
+    order = subject.order(*parts[:2])
+    query, sent = (a if order is None else a[:, order] for a in (parts[0][..., prompt:, :], down))
     request = subject.request(
-        *(a[..., prompt:, :] for a in parts), dtype=case.dtype, wrt_=("0", "1", "2"),
-        cotangent_=as_argument(down, case.dtype), **subject.step_fields(number),
+        query, *(a[..., prompt:, :] for a in parts[1:]), dtype=case.dtype, wrt_=("0", "1", "2"),
+        cotangent_=as_argument(sent, case.dtype), **subject.step_fields(number),
     )  # fmt: skip
     with after(before):
         response = subject.send(request)
@@ -383,8 +399,26 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
         raise NotApplicable("its steps pass no gradient to the query and the new tokens")
     for name, want, bound in zip("012", true, bounds, strict=True):
         got = Result(found[name].values.astype(np.float64), request, f"grad:{name}")
+        got = put_heads_in_order(got, 1, order) if name == "0" else got
         with after(before):
             require_close(got, want, bound, f"gradient of the step's {('query', 'key', 'value')[int(name)]}")
+
+
+def query_heads_share_cached_key_heads_in_order(subject: Cache, case: ParameterCase) -> None:
+    """Where fewer key heads than query heads are taken, neighbouring query heads share one, in steps of any length.
+
+    Whether they are taken is found by a call; a cache that declines them, or gives another shape, is left out.
+
+    Formula: query head h attends to key head h // (H / H_kv), or h mod H_kv where that is declared
+    Source: Ainslie et al., GQA (2023); huggingface/transformers, repeat_kv
+    Fault: cached_heads_shared_in_turn
+    """
+    if not subject.takes_fewer_key_heads(case):
+        raise NotApplicable("it takes as many key heads as query heads")
+    n, way = case["n"], case.options["way"]
+    prompt = max(1, n - 3)
+    cuts = {"tokens": range(n + 1), "prompt": [0, *range(prompt, n + 1)], "whole": [0, n]}.get(way, two_chunks(case))
+    check_steps(subject, case, cuts, "fewer key heads")
 
 
 def no_row_sees_a_later_token_of_its_step(subject: Cache, case: ParameterCase) -> None:
@@ -451,8 +485,6 @@ def outputs_may_be_written_into(subject: Cache, case: ParameterCase) -> None:
     """
     what = "after the caller wrote into the outputs of earlier steps"
     check_steps(subject, case, range(case["n"] + 1), what, overwrite_="outputs")
-    if subject.takes_fewer_key_heads(case):
-        subject.unjudged = FEWER_KEY_HEADS
 
 
 def _thousands(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
@@ -488,6 +520,10 @@ def _differentiable(implementation: Implementation) -> bool:
 
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES)
+SHARED = Sizes(
+    {"B": (1, 3), "H_kv": (1, 3), "group": (2, 3), "n": (2, 14), "d": (1, 8)},
+    {"way": ("chunks", "tokens", "prompt", "whole")}, adjust=as_in_models({"n": (65, 80), "d": (16, 32)}, share=0.2),
+)  # fmt: skip
 STEPS = Sizes({**RANGES, "n": (2, 14)}, dtypes=("float32", "float64"))
 ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
 SEVERAL = Sizes({**RANGES, "n": (3, 40)}, LARGE_SCORES)
@@ -504,6 +540,7 @@ LAWS = (
     Law(many_single_steps_equal_the_full_pass, space=DOZENS, **{**ROW, "large": 3}),
     Law(a_prompt_then_tokens, space=SPACE, **ROW),
     Law(decoding_after_a_long_prompt, space=DECODING, **{**ROW, "large": 5}),
+    Law(query_heads_share_cached_key_heads_in_order, space=SHARED, **ROW),
     Law(a_new_cache_is_empty, space=AGAIN, **ROW),
     Law(two_caches_do_not_mix, space=SPACE, **ROW),
     Law(
@@ -513,7 +550,8 @@ LAWS = (
     Law(steps_outlive_the_next_step, space=Sizes({**RANGES, "n": (2, 14)}), **ROW),
     Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
     Law(
-        a_step_has_true_gradients, space=Sizes({**RANGES, "n": (2, 14)}), **{**ROW, "large": 6},
+        a_step_has_true_gradients, space=Sizes({**RANGES, "n": (2, 14)}, {"shared": (False, True)}),
+        **{**ROW, "large": 8},
         declares=_differentiable, because="gradients are not declared, or not of torch's arrays",
         absent="gradients are not tested",
     ),
@@ -527,7 +565,7 @@ LAWS = (
 )  # fmt: skip
 COMPARISONS = (
     "single_steps_equal_the_full_pass", "many_single_steps_equal_the_full_pass", "a_prompt_then_tokens",
-    "decoding_after_a_long_prompt",
+    "decoding_after_a_long_prompt", "query_heads_share_cached_key_heads_in_order",
     "tokens_outlive_the_callers_arrays", "a_step_has_true_gradients",
     "no_row_sees_a_later_token_of_its_step", "thousands_of_tokens_are_kept_whole",
 )  # fmt: skip

@@ -261,7 +261,7 @@ def rows_of(wanted: str) -> dict[str, dict[str, Any]]:
     }
 
 
-GRADIENTS = asking("", heads_of(most=(1, 8)), ("any", "same", "empty", "chunk"))
+GRADIENTS = asking("", heads_of(most=(1, 8), group=(1, 2)), ("any", "same", "empty", "chunk"))
 LAWS = (
     Law(packed_windows_are_the_texts_own, **rows_of("window")[varlen.CONTRACT]),
     Law(packed_scores_are_capped, **rows_of("softcap")[varlen.CONTRACT]),

@@ -155,7 +155,7 @@ def texts_without_keys_are_dead(subject: PagedSubject, case: PackedCase) -> None
 def query_heads_share_pages_heads_in_order(subject: PagedSubject, case: PackedCase) -> None:
     """Several query heads share a key head of the pages, neighbours the same one.
 
-    Formula: head h of the queries attends to head h // (H / H_kv) of the pages
+    Formula: head h of the queries attends to head h // (H / H_kv) of the pages (h mod H_kv if declared)
     Source: Ainslie et al., GQA (2023); PSAL-POSTECH/ONNXim PR34
     Fault: paged_heads_shared_in_turn
     """

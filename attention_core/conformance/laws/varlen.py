@@ -17,6 +17,7 @@ import numpy as np
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.features import NULLS, OTHER_CORNER, pose
 from attention_core.conformance.cases.null_models import SEPARATION
+from attention_core.conformance.subjects.axes import put_heads_in_order
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.packed_case import PackedCase
@@ -213,7 +214,7 @@ def a_larger_maximum_changes_nothing(subject: PackedSubject, case: PackedCase) -
 def query_heads_share_key_heads_in_order(subject: PackedSubject, case: PackedCase) -> None:
     """Several query heads share a key head, neighbours the same one.
 
-    Formula: head h of the queries attends to head h // (H / H_kv) of the keys, in every text
+    Formula: head h of the queries attends to head h // (H / H_kv) of the keys, in every text (h mod H_kv if declared)
     Source: Ainslie et al., GQA (2023); Dao-AILab/flash-attention#1619
     Fault: heads_shared_in_turn
     """
@@ -286,7 +287,7 @@ def require_gradients(subject: PackedSubject, case: PackedCase, pack: Pack, sett
     down = case.values("cotangent", *pack.query.shape[:2], pack.value.shape[-1])
     down[_total(case) :] = 0.0
     judged = subject.true_gradients(case, pack, setting, down)
-    down = down[: subject.rows_that_come_back(case, pack, setting)]
+    down, order = subject.own_heads(pack, down[: subject.rows_that_come_back(case, pack, setting)]), subject.order(pack)
     places = {"query": "0", "key": "1", "value": "2"}
     places |= {"sinks": subject.roles["sinks"]} if "sinks" in judged else {}
     request = subject.request_of(
@@ -301,11 +302,15 @@ def require_gradients(subject: PackedSubject, case: PackedCase, pack: Pack, sett
         got.extra["missing"] = found is None
         if found is not None:
             got.values = found.values.astype(np.float64)
+        if name in PER_QUERY_HEAD:
+            got = put_heads_in_order(got, PER_QUERY_HEAD[name], order)
         ratio = require_close(got, true, bound, f"gradient of {THE[name]}{what}")
         key = (case.dtype, f"{name} of {subject.implementation.contract}")
         subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
 
 
+PER_QUERY_HEAD = {"query": 1, "sinks": 0}
+"""What has query heads -> along which axis."""
 THE = {"query": "the query", "key": "the key", "value": "the value", "sinks": "the sinks"}
 
 
@@ -320,6 +325,7 @@ def _require_alike(
     live = ~judged.dead[rows][..., None]
     moved = Result(first.values[rows], first.request, first.quantity, lambda i: (int(rows[i[0]]), *i[1:]))
     moved.back = lambda i: (int(np.flatnonzero(rows == i[0])[0]), *i[1:])
+    moved.heads = first.heads
     require_same(second, moved, 2 * judged.out_bound[rows], what, where=live)
 
 
@@ -368,7 +374,7 @@ EMPTY = Sizes(heads_of(most=(1, 6)), {**ASKED, **BESIDE, "lengths": ("empty",)})
 SHARED = Sizes(heads_of(H_kv=(2, 3), group=(2, 3)), {"causal": (False, True), "lengths": ("any", "same", "decode")})
 LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})
 VIEWS = Sizes(heads_of(H_kv=(2, 3), d=(2, 8)), {"causal": (False, True), "lengths": ("same", "any")})
-SINGLE = Sizes(heads_of(most=(1, 8)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")})
+SINGLE = Sizes(heads_of(group=(1, 2), most=(1, 8)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")})
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "varlen", "large": 12, "small": 0, "space": FEW}
 GRADIENTS: dict[str, Any] = {
     "declares": _differentiable, "because": "gradients are not declared, or not of torch's arrays",

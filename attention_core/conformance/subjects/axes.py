@@ -7,7 +7,7 @@ Kernels for serving name their axes by letters: "bhnd" against "nhd" or "bnhd".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -193,3 +193,26 @@ class Arrangement:
             raise Violation(message, Evidence((Shown(request, quantity),), kind="shape", event="wrong shape"))
         values = self.from_target(value.values.astype(np.float64))
         return Result(values, request, quantity, self.place, back=self.back)
+
+
+def order_of_heads(grouping: str, heads: int, kv_heads: int) -> NDArray | None:
+    """The canonical query head at each place of the target's; None where they are the same.
+
+    Canonical query head h shares key head h // g. A target that shares by h mod H_kv has that head at the place
+    (h mod g) H_kv + h // g.
+
+    Example:
+        >>> order_of_heads("modular", 6, 2).tolist(), order_of_heads("interleaved", 6, 2)
+        ([0, 3, 1, 4, 2, 5], None)
+    """
+    if grouping == "interleaved" or not 0 < kv_heads < heads or heads % kv_heads:
+        return None
+    return np.arange(heads).reshape(kv_heads, heads // kv_heads).T.reshape(-1)
+
+
+def put_heads_in_order(result: Result, axis: int, order: NDArray | None) -> Result:
+    """A result of the target's order of query heads, which lie along `axis`, in the canonical one."""
+    if order is None:
+        return result
+    heads = np.argsort(order)
+    return replace(result, values=result.values.take(heads, axis), heads=heads.tolist(), head_axis=axis)

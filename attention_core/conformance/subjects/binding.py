@@ -15,7 +15,7 @@ import numpy as np
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.features import Features
 from attention_core.conformance.cases.space import Profile
-from attention_core.conformance.subjects.axes import Axes
+from attention_core.conformance.subjects.axes import Axes, order_of_heads
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.worker.bound_parameters import MODULES
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
@@ -204,15 +204,8 @@ class Binding:
         return values if alike else values[..., order, :, :]
 
     def heads_order(self, case: Case) -> NDArray | None:
-        """The canonical head at each place of the target's heads; None where they are the same.
-
-        Canonical query head h shares key head h // g. A target that shares by h mod H_kv has that head at the place
-        (h mod g) H_kv + h // g.
-        """
-        heads, kv_heads = case.query.shape[-3], case.key.shape[-3]
-        if self.implementation.grouping == "interleaved" or not 0 < kv_heads < heads or heads % kv_heads:
-            return None
-        return np.arange(heads).reshape(kv_heads, heads // kv_heads).T.reshape(-1)
+        """The canonical head at each place of the target's heads; None where they are the same."""
+        return order_of_heads(self.implementation.grouping, case.query.shape[-3], case.key.shape[-3])
 
     def argument(self, name: str) -> str:
         """The request's name of a differentiable input: "0", "1", "2" or the mask's keyword."""

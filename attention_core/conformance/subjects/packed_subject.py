@@ -16,7 +16,7 @@ from attention_core import oracle
 from attention_core.conformance.budgets.error_rows import float_format, gamma
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.features import Features, Posed, Sides, fit_sides
-from attention_core.conformance.subjects.axes import Arrangement
+from attention_core.conformance.subjects.axes import Arrangement, order_of_heads, put_heads_in_order
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
 from attention_core.conformance.subjects.featured import judge_call, truth_of
 from attention_core.conformance.subjects.packed_case import (
@@ -290,13 +290,24 @@ class PackedSubject(ParameterSubject):
         wanted |= {"scale": setting.scale} if setting.scale is not None else {}
         wanted |= {"grouped": True} if heads != pack.key.shape[1] else {}
         wanted |= setting.features.given()
-        return {role: self._spell(case, role, value) for role, value in wanted.items()}
+        order = self.order(pack)
+        return {role: self._spell(case, role, value, order) for role, value in wanted.items()}
 
-    def _spell(self, case: ParameterCase, role: str, value: Any) -> Any:
+    def order(self, pack: Pack) -> NDArray | None:
+        """The canonical query head at each place of the target's; None where they are the same."""
+        return order_of_heads(self.implementation.grouping, pack.query.shape[1], pack.key.shape[1])
+
+    def own_heads(self, pack: Pack, values: NDArray) -> NDArray:
+        """Values (T_q, H, ...) with the query heads in the target's order."""
+        order = self.order(pack)
+        return values if order is None else values[:, order]
+
+    def _spell(self, case: ParameterCase, role: str, value: Any, order: NDArray | None) -> Any:
         """A value as the target takes it; slopes are float32 beside inputs of two bytes."""
         if role == "window":
             return spell_window(self.window_kind, value)
         if isinstance(value, np.ndarray):
+            value = value if order is None else value[order]
             return array(value, case.dtype if role == "sinks" or case.dtype == "float64" else "float32")
         return value
 
@@ -310,7 +321,7 @@ class PackedSubject(ParameterSubject):
         **extra: Any,
     ) -> Request:  # fmt: skip
         """The call for a pack; `extra` are fields of the request, with a trailing underscore."""
-        arrays = tuple(array(x, case.dtype, view) for x in (pack.query, pack.key, pack.value))
+        arrays = tuple(array(x, case.dtype, view) for x in (self.own_heads(pack, pack.query), pack.key, pack.value))
         fields = {k[:-1]: v for k, v in extra.items()}
         given = self.arguments(case, pack, setting, slack)
         if self.description["parameters"] is None:
@@ -326,7 +337,10 @@ class PackedSubject(ParameterSubject):
         response = self.send(request)
         rows = self._rows_in(response, pack)
         out, lse = self.read(case, request, response, (rows, pack.query.shape[1], pack.value.shape[-1]))
-        return self._fill_up(out, pack), None if lse is None else self._fill_up(lse, pack)
+        out, *heights = (
+            put_heads_in_order(self._fill_up(one, pack), 1, self.order(pack)) for one in (out, lse) if one is not None
+        )
+        return out, heights[0] if heights else None
 
     def rows_that_come_back(self, case: ParameterCase, pack: Pack, setting: Setting) -> int:
         """The rows of an output: those of the queries' array, or those of the texts alone."""

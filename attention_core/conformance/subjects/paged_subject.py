@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.subjects.axes import Arrangement
+from attention_core.conformance.subjects.axes import Arrangement, put_heads_in_order
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
 from attention_core.conformance.subjects.outcomes import check_response
 from attention_core.conformance.subjects.packed_case import PackedCase, draw_texts
@@ -157,7 +157,8 @@ class PagedSubject(PackedSubject):
         Args: new: both (B, m, H_kv, d); views: of the pages of keys and of those of values.
         """
         B, own = len(pack.texts), Arrangement("pshd", str(self.parameters.get("pages", "pshd")))
-        query = self.query_axes.to_target(pack.query.reshape(B, -1, *pack.query.shape[1:]))
+        query = self.own_heads(pack, pack.query)
+        query = self.query_axes.to_target(query.reshape(B, -1, *query.shape[1:]))
         pairs = ((query, "contiguous"), *zip(map(own.to_target, (pages.key, pages.value)), views, strict=True))
         arrays = [array(x, case.dtype, view) for x, view in pairs]
         given = self.arguments_of_pages(case, pages, setting, pack)
@@ -204,7 +205,10 @@ class PagedSubject(PackedSubject):
         """The results of a call, one text behind the other."""
         B, n = len(pack.texts), len(pack.query) // max(len(pack.texts), 1)
         out, lse = self.read(case, request, response, (B, n, pack.query.shape[1], pack.value.shape[-1]))
-        return _behind(out, n), None if lse is None else _behind(lse, n)
+        out, *heights = (
+            put_heads_in_order(_behind(one, n), 1, self.order(pack)) for one in (out, lse) if one is not None
+        )
+        return out, heights[0] if heights else None
 
     @property
     def out_axes(self) -> Arrangement:

@@ -10,6 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -137,6 +138,24 @@ def test_kept_counterexamples_are_of_laws_and_faults_that_exist() -> None:
     )
     assert not out_of_date, f"to mend it: {kept['made_by']}"
     assert len(kept["laws"]) > 0.9 * len(LAWS), f"to mend it: {kept['made_by']}"
+
+
+def test_two_laws_of_one_name_are_not_put_on_one_page(builder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    product, attention = builder("product"), contracts()["attention"]
+
+    def agrees_with_truth(subject: Any, case: Any) -> None:
+        """Another law."""
+
+    other = replace(attention, name="other", laws=(replace(attention.laws[0], check=agrees_with_truth),))
+    law = next(law for law in attention.laws if law.name == "agrees_with_truth")
+    for laws in ((law,), other.laws):
+        found = {"attention": attention, "other": replace(other, laws=laws)}
+        monkeypatch.setattr(product, "contracts", lambda found=found: found)
+        if laws == (law,):
+            assert [contract.name for contract, _ in product.laws()["agrees_with_truth"]] == ["attention", "other"]
+        else:
+            with pytest.raises(ValueError, match="attention and other have two laws agrees_with_truth"):
+                product.laws()
 
 
 def test_what_right_code_declares_names_families_and_laws_that_exist() -> None:

@@ -67,6 +67,12 @@ def test_right_kernels_conform(name: str, seed: int) -> None:
     assert silent - FEATURES == (set() if name == "steps" else {"new_tokens_are_appended"})
 
 
+def test_heads_shared_in_turn_can_be_declared() -> None:
+    law, turned = "query_heads_share_pages_heads_in_order", faults.paged_heads_shared_in_turn()
+    assert judged(law, turned, "quick", contract=CONTRACT, grouping="modular", **WIDE).status == "held"
+    refuted(law, faults.build(), "quick", contract=CONTRACT, grouping="modular", **WIDE)
+
+
 def test_a_weight_of_zero_lets_nan_through_unless_that_is_declared() -> None:
     fault, law = faults.last_page_read_whole_and_weighed_by_zero(), "unused_pages_and_tails_do_not_matter"
     assert "declare --masked-nan unspecified" in refuted(law, fault, "quick", contract=CONTRACT, **WIDE).message

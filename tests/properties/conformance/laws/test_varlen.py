@@ -25,6 +25,7 @@ SEEN_BY = {  # one law that must see it
     "last_text_reaches_the_end": "rows_beyond_the_last_text_do_not_matter",
     "lengths_from_the_maximum": "a_larger_maximum_changes_nothing",
     "heads_shared_in_turn": "query_heads_share_key_heads_in_order",
+    "gradients_of_the_first_shared_head": "packed_gradients_are_true",
     "first_key_head_for_few_tokens": "packed_texts_agree_with_the_truth",
     "keys_beyond_128_skipped": "long_and_many_texts_are_attended_whole",
     "sixteen_texts_at_most": "long_and_many_texts_are_attended_whole",
@@ -77,6 +78,32 @@ def test_right_kernels_conform(target: Callable[..., Any], record: dict[str, Any
         assert [n for n, r in results.items() if r.status == "refused"] == ["query_heads_share_key_heads_in_order"]
     else:
         conforming(target, CONTRACT, "quick", seed, **record)
+
+
+def in_turn(
+    q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, *, causal: bool = False,
+    sinks: Tensor | None = None, alibi_slopes: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Ours, with key heads shared by h mod H_kv."""
+    group = max(q.shape[1] // max(k.shape[1], 1), 1)
+    order = torch.arange(q.shape[1]).reshape(group, -1).T.reshape(-1)
+    more = {"sinks": sinks if sinks is None else sinks[order], "alibi_slopes": alibi_slopes}
+    if alibi_slopes is not None:
+        more["alibi_slopes"] = alibi_slopes[order]
+    out = packed_attention(q[:, order], k, v, cu_seqlens_q, cu_seqlens_k, causal=causal, **more)
+    return out[:, torch.argsort(order)]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        "query_heads_share_key_heads_in_order", "packed_gradients_are_true", "packed_sinks_take_their_weight",
+        "packed_scores_fall_with_distance", "packed_gradients_with_features_are_true",
+    ],
+)  # fmt: skip
+def test_heads_shared_in_turn_can_be_declared(law: str) -> None:
+    held(law, in_turn, "quick", contract=CONTRACT, grouping="modular", **WIDE)
+    refuted(law, packed_attention, "quick", contract=CONTRACT, grouping="modular", **WIDE)
 
 
 def test_a_mask_of_texts_lets_nan_through() -> None:
