@@ -134,8 +134,8 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
-    "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse",),
-    "paged": ("query", "pages", "lse"), "linear-attention": ("kind", "state"),
+    "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse", "tokens"),
+    "paged": ("query", "pages", "key_pages", "lse"), "linear-attention": ("kind", "state"),
     "quantised": ("stored", "scales", "block"), "mla": ("w_uk", "w_uv"),
     "block-mask": ("block", "q_block", "k_block", "map"), "batch-invariant": (),
 }  # fmt: skip
@@ -149,7 +149,8 @@ NUMBERS: Mapping[str, tuple[Any, float, str]] = {
 """Parameters that are numbers: their type, the least of them, and what to write."""
 WORDS: Mapping[str, tuple[str, ...]] = {
     "inputs": ("kept",), "results": ("shared",), "form": ("pair", "stacked", "in_place"),
-    "lse": ("hn", "nh"), "query": ("bnhd", "bhnd", "bhd"), "pages": ("pshd", "phsd"),
+    "lse": ("hn", "nh"), "query": ("bnhd", "bhnd", "bhd"),
+    **dict.fromkeys(("pages", "key_pages"), ("pshd", "phsd", "hpsd", "phds")), "tokens": ("nhd", "hnd", "bnhd", "bhnd"),
     "state": ("kv", "vk"), "stored": ("int8", "float8_e4m3fn", "float8_e5m2"),
     "scales": ("tensor", "head", "sequence", "token", "block"),
     "map": ("bhqk", "bqk", "hqk", "qk", "flex"),

@@ -5,8 +5,9 @@ The verdict under the declared conventions stays as it is; this one says what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from attention_core.conformance.engine.session import Session, select_laws
@@ -14,7 +15,7 @@ from attention_core.conformance.first_look.findings import FirstLook, option_tex
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.ranking import by_telling, is_plain
 from attention_core.conformance.report.results import Report
-from attention_core.declaration.implementation import OtherForm, TargetError, Unavailable
+from attention_core.declaration.implementation import Implementation, OtherForm, TargetError, Unavailable
 from attention_core.declaration.sizes import ATTENTION
 
 
@@ -98,7 +99,7 @@ def judge_under_conventions(
 def judge_further(session: Session, report: Report, names: Sequence[str]) -> None:
     """Judge a function under conventions that its refutations suggest, and that no call of the first look shows."""
     judge_as_merge(session, report, names)
-    judge_as_modular(session, report, names)
+    judge_in_other_forms(session, report, names)
     judge_without_refusals(session, report, names)
     advise_wide_dtypes(session, report)
 
@@ -126,19 +127,46 @@ def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> No
         judge_under_conventions(session, report, names, complete=True, look=look)
 
 
-def judge_as_modular(session: Session, report: Report, names: Sequence[str]) -> None:
-    """Judge a target as one whose query head h shares key head h mod H_kv, where this explains every refutation.
+def judge_in_other_forms(session: Session, report: Report, names: Sequence[str]) -> None:
+    """Judge a cache, or a function of texts or pages, in the first other form in which it agrees with the truth.
 
-    The first look finds it of functions of one pack; those of caches, texts and pages have none.
+    The first look finds such forms of functions of one pack; these contracts have none.
     """
-    refuted = [result.law for result in report.with_status("refuted")]
-    declared = session.implementation
-    if not refuted or declared.contract not in SHARING or declared.grouping != "interleaved":
+    declared, refuted = session.implementation, [result.law for result in report.with_status("refuted")]
+    central = [law.name for law in session.laws if law.central]
+    if report.passed or report.failed or declared.contract not in FORMS_OF_TEXTS:
         return
-    look = FirstLook((MODULAR,), {"grouping": "modular"}, agrees=True)
-    if all_hold_under(session, refuted, look):
-        report.first_look = look
-        judge_under_conventions(session, report, names, complete=True, look=look)
+    for changes in other_forms(declared):
+        look = FirstLook((describe_form(changes),), changes, agrees=True)
+        wanted = central if "parameters" in changes else [*central, *refuted]
+        if all_hold_under(session, wanted, look):
+            report.first_look = look
+            judge_under_conventions(session, report, names, complete=True, look=look)
+            return
+
+
+def other_forms(declared: Implementation) -> Iterator[dict[str, Any]]:
+    """Changes of a record: of heads that are shared in turn, or of axes, the fewest first."""
+    if declared.grouping == "interleaved":
+        yield {"grouping": "modular"}
+    choices = FORMS_OF_TEXTS[declared.contract]
+    ways = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+    for way in sorted(ways, key=lambda way: sum(value is not None for value in way.values())):
+        changes = {name: value for name, value in way.items() if value is not None}
+        if changes and not changes.keys() & declared.parameters.keys():
+            yield {"parameters": {**declared.parameters, **changes}}
+
+
+def describe_form(changes: Mapping[str, Any]) -> str:
+    """A form that was found, in words.
+
+    Example:
+        >>> describe_form({"parameters": {"tokens": "hnd"}})
+        'it is called in another form: --parameter tokens=hnd'
+    """
+    if "grouping" in changes:
+        return MODULAR
+    return f"it is called in another form: {' '.join(option_text(name, value) for name, value in changes.items())}"
 
 
 def judge_without_refusals(session: Session, report: Report, names: Sequence[str]) -> None:
@@ -208,8 +236,15 @@ def dtype_of(result: LawResult) -> str:
 
 
 MISFITS = "it takes arrays that do not fit each other: --misfits unspecified declares that nothing is said of those"
-SHARING = ("kv-cache", "varlen", "paged")
-"""Contracts without a first look whose targets may share key heads."""
+FORMS_OF_TEXTS: Mapping[str, Mapping[str, tuple[str | None, ...]]] = {
+    "kv-cache": {},
+    "varlen": {"tokens": (None, "hnd", "bnhd", "bhnd")},
+    "paged": {
+        "query": (None, "bhnd", "bhd"), "pages": (None, "phsd", "hpsd", "phds"),
+        "key_pages": (None, "phds"),
+    },
+}  # fmt: skip
+"""Contracts without a first look whose targets may share key heads -> how their arrays may lie."""
 MODULAR = "it shares key head h mod H_kv where there are fewer key heads: --grouping modular declares that"
 MERGES = "its weights are good to a rounding of their log-sum-exp, as exp(score - lse) is: --merges lse declares that"
 FEW_REFUTED = 8

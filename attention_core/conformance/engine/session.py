@@ -362,8 +362,8 @@ class Session:
     def _depends_on_calls(self, results: Sequence[LawResult]) -> bool:
         """Whether something refuted speaks of earlier calls, so that a counterexample may need more than its own."""
         refuted = [r for r in results if r.status == "refuted" and r.counterexample is not None]
-        told = (r.counterexample.event == DIFFERENT or r.family in OF_CALLS for r in refuted if r.counterexample)
-        return any(told) or (bool(refuted) and self.contract.name not in ATTENTION)
+        of_calls = (r.counterexample.event == DIFFERENT or r.family in OF_CALLS for r in refuted if r.counterexample)
+        return any(of_calls) or (bool(refuted) and self.contract.name not in ATTENTION)
 
     def _unshrunk(self, results: Sequence[LawResult]) -> list[Counterexample]:
         """The counterexamples that are written out and not as small as can be."""

@@ -137,9 +137,9 @@ def look_at_parameters(
         if trial.holds(record):
             kept = dtypes(trial, record)
             found = {**fields_of(implementation, changes), **({"dtypes": kept} if kept != record.dtypes else {})}
-            told = tuple(sentences(implementation.contract, changes, found))
+            lines = tuple(sentences(implementation.contract, changes, found))
             unjudged = describe_other_sizes(changes)
-            return FirstLook(told, found, True, "", len(asker.known), unjudged=unjudged)
+            return FirstLook(lines, found, True, "", len(asker.known), unjudged=unjudged)
     for name, other in NEAREST.get(implementation.contract, ()):
         if any(replace(trial, subject=other).holds(record) for record, _ in candidates(implementation)):
             return FirstLook((f"agrees with: {name}",), {}, False, name, len(asker.known))

@@ -214,9 +214,9 @@ NOT_DECLARED = "validates is not declared, so a mask too large for the scores ne
 UNSPECIFIED = "what is done with arrays that do not fit each other is declared to be unspecified (--misfits)"
 
 
-def _law(check: Callable[[Subject, Case], int | None], space: Space = SHORT, claim: str = "", **told: Any) -> Law:
-    told = {"declares": _refuses, "because": UNSPECIFIED, **told}
-    return Law(check, "refusal", needs=needs(claim) if claim else needs(), space=space, large=4, small=12, **told)
+def _law(check: Callable[[Subject, Case], int | None], space: Space = SHORT, claim: str = "", **fields: Any) -> Law:
+    fields = {"declares": _refuses, "because": UNSPECIFIED, **fields}
+    return Law(check, "refusal", needs=needs(claim) if claim else needs(), space=space, large=4, small=12, **fields)
 
 
 def _refuses(implementation: Implementation) -> bool:

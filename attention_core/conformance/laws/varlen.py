@@ -291,7 +291,8 @@ def require_gradients(subject: PackedSubject, case: PackedCase, pack: Pack, sett
     places = {"query": "0", "key": "1", "value": "2"}
     places |= {"sinks": subject.roles["sinks"]} if "sinks" in judged else {}
     request = subject.request_of(
-        case, pack, setting, wrt_=tuple(places.values()), cotangent_=as_argument(down, case.dtype)
+        case, pack, setting, wrt_=tuple(places.values()),
+        cotangent_=as_argument(subject.write_cotangent(down), case.dtype),
     )  # fmt: skip
     response = subject.send(request)
     if not response.has_graph:
@@ -302,6 +303,7 @@ def require_gradients(subject: PackedSubject, case: PackedCase, pack: Pack, sett
         got.extra["missing"] = found is None
         if found is not None:
             got.values = found.values.astype(np.float64)
+            got = got if name == "sinks" else subject.read_gradient(got)
         if name in PER_QUERY_HEAD:
             got = put_heads_in_order(got, PER_QUERY_HEAD[name], order)
         ratio = require_close(got, true, bound, f"gradient of {THE[name]}{what}")

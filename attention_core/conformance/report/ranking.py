@@ -262,9 +262,9 @@ def choose_counterexamples(results: Sequence[LawResult], explained: Sequence[str
     causes = without_consequences([r for r in results if r.status == "refuted" and r.law not in explained])
     named = [r.law for r in causes]
     # the advice says enough of the others
-    told = [r for r in refuted if r.law in explained][:1] + [r for r in refuted if r.law in named]
-    first = list({r.family: r for r in reversed(told)}.values())
-    order = [r.counterexample for r in sorted(told, key=lambda r: r not in first) if r.counterexample is not None]
+    chosen = [r for r in refuted if r.law in explained][:1] + [r for r in refuted if r.law in named]
+    first = list({r.family: r for r in reversed(chosen)}.values())
+    order = [r.counterexample for r in sorted(chosen, key=lambda r: r not in first) if r.counterexample is not None]
     different = {news(found.message): found for found in reversed(order)}
     return [found for found in order if found in different.values()][:SHOWN]
 

@@ -54,8 +54,8 @@ def opening(report: Report) -> list[str]:
                 why.setdefault(status.removeprefix("not tested: "), []).append(claim)
         other = "; ".join(f"{', '.join(claims)} ({reason})" for reason, claims in why.items())
         lines.append(f"claims tested: {', '.join(tested) or 'none'}; not tested: {other or 'none'}")
-    for names, told in ((report.untested, ""), (report.accepted_untested, ", as accepted")):
-        lines += [f"parameters that no law tests{told}: {', '.join(names)}"] if names else []
+    for names, accepted in ((report.untested, ""), (report.accepted_untested, ", as accepted")):
+        lines += [f"parameters that no law tests{accepted}: {', '.join(names)}"] if names else []
     lines += report.notes
     if not report.isolated:
         lines.append("ran in this process, without isolation")
@@ -140,9 +140,9 @@ def print_laws(console: Console, report: Report, everything: bool) -> None:
         console.print(law_table(shown))
     for what, results in silent.items() if hidden else ():
         why = Counter(r.message for r in results)
-        told = [f"{number} x {reason}" if number > 1 else reason for reason, number in why.most_common(3)]
+        commonest = [f"{number} x {reason}" if number > 1 else reason for reason, number in why.most_common(3)]
         rest = sum(why.values()) - sum(number for _, number in why.most_common(3))
-        reasons = "; ".join([*told, *([f"{rest} for other reasons"] if rest else [])])
+        reasons = "; ".join([*commonest, *([f"{rest} for other reasons"] if rest else [])])
         if what == "not run":
             reasons = next(iter(why), "").removeprefix(NOT_RUN)
         if results:

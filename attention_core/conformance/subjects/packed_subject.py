@@ -109,7 +109,6 @@ FAR = 1 << 20
 """Keys to either side that no text has."""
 USUAL_CAP = 50.0
 """The cap of a target that needs one, where a case asks for none (Gemma 2)."""
-OUT, LSE = Arrangement("nhd", "nhd"), "nh"
 
 
 @dataclass(frozen=True)
@@ -321,7 +320,8 @@ class PackedSubject(ParameterSubject):
         **extra: Any,
     ) -> Request:  # fmt: skip
         """The call for a pack; `extra` are fields of the request, with a trailing underscore."""
-        arrays = tuple(array(x, case.dtype, view) for x in (self.own_heads(pack, pack.query), pack.key, pack.value))
+        own = (self.own_heads(pack, pack.query), pack.key, pack.value)
+        arrays = tuple(array(self.tokens_axes.to_target(x[None]), case.dtype, view) for x in own)
         fields = {k[:-1]: v for k, v in extra.items()}
         given = self.arguments(case, pack, setting, slack)
         if self.description["parameters"] is None:
@@ -336,9 +336,11 @@ class PackedSubject(ParameterSubject):
         request = self.request_of(case, pack, setting, **how)
         response = self.send(request)
         rows = self._rows_in(response, pack)
-        out, lse = self.read(case, request, response, (rows, pack.query.shape[1], pack.value.shape[-1]))
+        out, lse = self.read(case, request, response, (1, rows, pack.query.shape[1], pack.value.shape[-1]))
         out, *heights = (
-            put_heads_in_order(self._fill_up(one, pack), 1, self.order(pack)) for one in (out, lse) if one is not None
+            put_heads_in_order(self._fill_up(without_batch(one), pack), 1, self.order(pack))
+            for one in (out, lse)
+            if one is not None
         )
         return out, heights[0] if heights else None
 
@@ -348,11 +350,10 @@ class PackedSubject(ParameterSubject):
             return len(pack.query)
         return self._rows_in(self.send(self.request_of(case, pack, setting)), pack)
 
-    @staticmethod
-    def _rows_in(response: Response, pack: Pack) -> int:
+    def _rows_in(self, response: Response, pack: Pack) -> int:
         shape = response.outputs[0].shape if response.outputs else ()
-        used = int(pack.ends(0)[-1])
-        return used if shape[:1] == (used,) else len(pack.query)
+        used, place = int(pack.ends(0)[-1]), self.tokens_axes.own.index("n")
+        return used if shape[place : place + 1] == (used,) else len(pack.query)
 
     @staticmethod
     def _fill_up(result: Result, pack: Pack) -> Result:
@@ -380,13 +381,29 @@ class PackedSubject(ParameterSubject):
 
     @property
     def out_axes(self) -> Arrangement:
-        """How the output lies."""
-        return OUT
+        """How the output lies, as the queries do."""
+        return self.tokens_axes
+
+    @property
+    def tokens_axes(self) -> Arrangement:
+        """How tokens lie: (T, H, d), or as declared, with an axis of one batch or without."""
+        return Arrangement("bnhd", str(self.parameters.get("tokens", "nhd")))
 
     @property
     def lse_axes(self) -> Arrangement:
-        """How the log-sum-exp lies: (H, T_q), or as declared."""
-        return Arrangement(LSE, str(self.parameters.get("lse", "hn")))
+        """How the log-sum-exp lies: (H, T_q), or as declared, behind an axis of one batch where tokens have one."""
+        batch = "b" if "b" in self.tokens_axes.own else ""
+        return Arrangement("bnh", batch + str(self.parameters.get("lse", "hn")))
+
+    def read_gradient(self, result: Result) -> Result:
+        """A gradient of query, key or value in the target's axes, as canonical (T, H, d)."""
+        axes = self.tokens_axes
+        moved = replace(result, values=axes.from_target(result.values), place=axes.place, back=axes.back)
+        return without_batch(moved)
+
+    def write_cotangent(self, down: NDArray) -> NDArray:
+        """A cotangent (T_q, H, d_v) in the target's axes."""
+        return np.ascontiguousarray(self.tokens_axes.to_target(down[None]))
 
     # --- truth ------------------------------------------------------------------------------------------
 
@@ -447,6 +464,13 @@ class PackedSubject(ParameterSubject):
         if setting.features.sinks is not None:
             found["sinks"] = sum_of_sinks(case.dtype, self.implementation.accumulate, pack.query.shape[1], sinks)
         return found
+
+
+def without_batch(result: Result) -> Result:
+    """A result of one batch without the axis of it."""
+    place, back = result.place, result.back
+    assert place is not None and back is not None
+    return replace(result, values=result.values[0], place=lambda at: place((0, *at)), back=lambda at: back(at)[1:])
 
 
 def sum_of_sinks(

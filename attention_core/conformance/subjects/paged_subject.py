@@ -156,10 +156,10 @@ class PagedSubject(PackedSubject):
 
         Args: new: both (B, m, H_kv, d); views: of the pages of keys and of those of values.
         """
-        B, own = len(pack.texts), Arrangement("pshd", str(self.parameters.get("pages", "pshd")))
+        B = len(pack.texts)
         query = self.own_heads(pack, pack.query)
         query = self.query_axes.to_target(query.reshape(B, -1, *query.shape[1:]))
-        pairs = ((query, "contiguous"), *zip(map(own.to_target, (pages.key, pages.value)), views, strict=True))
+        pairs = ((query, "contiguous"), *zip(self.pages_to_target(pages), views, strict=True))
         arrays = [array(x, case.dtype, view) for x, view in pairs]
         given = self.arguments_of_pages(case, pages, setting, pack)
         if new is not None:
@@ -192,12 +192,22 @@ class PagedSubject(PackedSubject):
         out, _ = self.read_pages(case, request, response, pack)
         after = replace(request, written=("1", "2"))
         left = self.send(after)
-        own = Arrangement("pshd", str(self.parameters.get("pages", "pshd")))
         key, value = (
             own.result(left.outputs[i], x.shape, after, ("out", "out1")[i], "pages")
-            for i, x in enumerate((pages.key, pages.value))
+            for i, (own, x) in enumerate(zip(self.pages_axes, (pages.key, pages.value), strict=True))
         )
         return out, key, value
+
+    @property
+    def pages_axes(self) -> tuple[Arrangement, Arrangement]:
+        """How pages of keys and pages of values lie: (pages, page, H_kv, d), or as declared."""
+        usual = str(self.parameters.get("pages", "pshd"))
+        return Arrangement("pshd", str(self.parameters.get("key_pages", usual))), Arrangement("pshd", usual)
+
+    def pages_to_target(self, pages: Pages) -> tuple[NDArray, NDArray]:
+        """The pages of keys and of values in the target's axes."""
+        of_keys, of_values = self.pages_axes
+        return of_keys.to_target(pages.key), of_values.to_target(pages.value)
 
     def read_pages(
         self, case: ParameterCase, request: Request, response: Response, pack: Pack

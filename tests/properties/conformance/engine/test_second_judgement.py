@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.advice import unjudged_masks
-from attention_core.conformance.engine.second_judgement import judge_as_merge, judge_without_refusals
+from attention_core.conformance.engine.second_judgement import judge_as_merge, judge_further, judge_without_refusals
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import exit_status, verify_target
 from attention_core.conformance.first_look.findings import command
@@ -21,6 +21,8 @@ from attention_core.conformance.report.render_text import under_found_lines
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import module_forms as forms
+from attention_core.faults import paged as paged_faults
+from attention_core.kernels.packed import packed_attention
 
 
 @pytest.fixture(autouse=True)
@@ -262,6 +264,41 @@ def test_merged_parts_are_found_beside_a_fault_without_numbers(monkeypatch: pyte
     assert [r.law for r in report.under_found.with_status("refuted")] == ["a_call_leaves_the_process_as_it_was"]
     rest = "consistent with --merges lse, save for 1 refuted law: a_call_leaves_the_process_as_it_was"
     assert any(line.endswith(rest) for line in report.advice), report.advice
+
+
+def tokens_last(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor) -> Tensor:
+    """Ours for (1, H, T, d)."""
+    q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
+    return packed_attention(q, k, v, cu_seqlens_q, cu_seqlens_k).transpose(0, 1)[None]
+
+
+def pages_by_head(q: Tensor, k: Tensor, v: Tensor, block_table: Tensor, seq_lens: Tensor) -> Tensor:
+    """Ours for one token a text, pages of keys (pages, H_kv, d, page), those of values (pages, H_kv, page, d)."""
+    pages = k.permute(0, 3, 1, 2), v.transpose(1, 2)
+    return paged_faults.build()(q[:, None], *pages, block_table=block_table, cache_seqlens=seq_lens)[:, 0]
+
+
+OTHER_FORMS = [
+    ("varlen", tokens_last, ["packed_gradients_are_true"], {"tokens": "bhnd"}),
+    (
+        "paged", pages_by_head, ["the_numbers_of_pages_do_not_matter"],
+        {"query": "bhd", "pages": "phsd", "key_pages": "phds"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("contract", "target", "laws", "parameters"), OTHER_FORMS, ids=["texts", "pages"])
+def test_other_axes_of_texts_and_pages_are_found_in_the_same_run(
+    contract: str, target: Any, laws: list[str], parameters: dict[str, str]
+) -> None:
+    record = Implementation(target, "f", contract, dtypes=("float32",), accumulate="float32")
+    with Session(record, effort="quick", shrink=False) as session:
+        laws = [*(law.name for law in session.laws if law.central), *laws]
+        report = session.report(list(session.results(select_laws(session.laws, laws))))
+        judge_further(session, report, laws)
+    assert report.verdict != "conforms" and report.first_look is not None
+    assert report.first_look.found == {"parameters": parameters}
+    assert report.under_found is not None and {r.status for r in report.under_found.laws} == {"held"}
 
 
 def test_misfits_join_what_was_found_before(monkeypatch: pytest.MonkeyPatch) -> None:
