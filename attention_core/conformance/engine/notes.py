@@ -72,7 +72,7 @@ def list_gaps(results: Sequence[LawResult]) -> list[str]:
     return [f"not judged: {what}{f' ({UNJUDGED[what]})' if what in UNJUDGED else ''}" for what in found]
 
 
-def list_waived(
+def list_waivers(
     implementation: Implementation, laws: Sequence[Law], results: Sequence[LawResult]
 ) -> dict[str, list[str]]:
     """The laws that would judge the target but for one declaration, by that declaration.
@@ -81,7 +81,7 @@ def list_waived(
         >>> from attention_core.conformance.laws import laws_of
         >>> declared = Implementation(None, misfits="unspecified")
         >>> names = ("mask_must_broadcast_to_the_scores", "agrees_with_truth")
-        >>> list_waived(declared, laws_of("attention"), [LawResult(name, "not_applicable", 0, 0.0) for name in names])
+        >>> list_waivers(declared, laws_of("attention"), [LawResult(name, "not_applicable", 0, 0.0) for name in names])
         {'misfits=unspecified': ['mask_must_broadcast_to_the_scores']}
     """
     left = {result.law for result in results if result.status == "not_applicable"}

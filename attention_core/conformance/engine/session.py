@@ -511,7 +511,7 @@ class Session:
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],
             constructed=left_in_constructor(self.recorder.fates), fixed=self.fixed_parameters,
-            waived=notes.list_waived(self.implementation, self.laws, results),
+            waived=notes.list_waivers(self.implementation, self.laws, results),
         )  # fmt: skip
 
     def claims(self, results: Sequence[LawResult]) -> dict[str, str]:

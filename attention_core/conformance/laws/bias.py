@@ -19,7 +19,7 @@ from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     ParameterSubject,
     Sizes,
-    require_declared,
+    require_sizes,
 )
 from attention_core.conformance.worker.exchange import NDArray
 
@@ -112,7 +112,7 @@ def last_row_serves_decoding(subject: ParameterSubject, case: ParameterCase) -> 
     Fault: bias_built_over_query_length
     """
     n_q, n_kv = case["n_q"], case["n_kv"]
-    require_declared(subject.implementation, case.with_(n_q=n_kv))
+    require_sizes(subject.implementation, case.with_(n_q=n_kv))
     found, _, past = relative_rows(subject, case)
     full, _, _ = relative_rows(subject, case.with_(n_q=n_kv))
     full.values, whole, first = full.values[:, n_kv - n_q :], full.expression, n_kv - n_q

@@ -12,8 +12,8 @@ from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     Sizes,
-    require_declared,
     require_same_later,
+    require_sizes,
 )
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
@@ -29,7 +29,7 @@ def results_are_the_callers_own(subject: Any, case: ParameterCase) -> None:
     Fault: one_mask_for_all_callers
     """
     smaller = case.with_(**{name: case[name] - 1 for name in SHORTENED[subject.implementation.contract]})
-    require_declared(subject.implementation, smaller)
+    require_sizes(subject.implementation, smaller)
     what = "after the caller wrote into a result (if nobody may, declare --parameter results=shared)"
     other, first = ask(subject, smaller), ask(subject, case, overwrite_="outputs")
     require_same_later(ask(subject, case), first, [], bound_of(subject, case), f"the same call {what}")

@@ -20,7 +20,7 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     after,
     as_in_models,
-    choose_declared,
+    choose_sizes,
 )
 from attention_core.conformance.worker.exchange import NDArray
 
@@ -134,7 +134,7 @@ def latents_at_the_edge_of_a_block_are_read(subject: LatentSubject, case: Parame
     """
     lengths = [near + case["n_kv"] - 2 for near in (16, 32, 64, 128)]
     sizes = [{"n_kv": n, "n_q": min(case["n_q"], n)} for n in lengths]
-    case = choose_declared(subject.implementation, case, sizes, case.rng("near"))
+    case = choose_sizes(subject.implementation, case, sizes, case.rng("near"))
     check(subject, case, f"{case['n_kv']} keys")
 
 

@@ -23,7 +23,7 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     after,
     as_in_models,
-    choose_declared,
+    choose_sizes,
     supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
@@ -191,7 +191,7 @@ def lengths_around_blocks_agree(subject: LinearAttention, case: ParameterCase) -
     Fault: last_token_of_a_block_lost
     """
     lengths = [{"n": near + case["n"] - 2} for near in (16, 32, 64, 128)]
-    case = choose_declared(subject.implementation, case, lengths, case.rng("block"))
+    case = choose_sizes(subject.implementation, case, lengths, case.rng("block"))
     check(subject, case, subject.tokens(case), f"{case['n']} tokens", law="lengths_around_blocks_agree")
 
 

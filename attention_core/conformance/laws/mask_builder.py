@@ -26,7 +26,7 @@ from attention_core.conformance.subjects.parameter_case import (
     ParameterSubject,
     Sizes,
     after,
-    require_declared,
+    require_sizes,
 )
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation, TargetError
@@ -267,7 +267,7 @@ def sizes_may_change_between_calls(subject: MaskBuilder, case: ParameterCase) ->
     Fault: mask_built_once
     """
     other = case.with_(n_q=case["n_q"] + 2, n_kv=case["n_kv"] + 2, size=case["size"] + 1)
-    require_declared(subject.implementation, other)
+    require_sizes(subject.implementation, other)
     earlier = list(subject.first)
     for one in (case, other, case):
         with after(earlier):

@@ -25,7 +25,7 @@ from attention_core.conformance.subjects.parameter_case import (
     after,
     as_argument,
     as_in_models,
-    require_declared,
+    require_sizes,
 )
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
@@ -179,7 +179,7 @@ def merging_is_associative(subject: Merger, case: ParameterCase) -> None:
     Source: derivations/online_softmax.md (merge-out); derivations/merged_parts.md (given-factor)
     Fault: lse_of_the_larger_part
     """
-    require_declared(subject.implementation, case.with_(parts=2))
+    require_sizes(subject.implementation, case.with_(parts=2))
     three = subject.parts(case, number=3)
     left, of_left, first = _merge_in_two_steps(subject, case, three, first=0)
     right, of_right, second = _merge_in_two_steps(subject, case, three, first=1)

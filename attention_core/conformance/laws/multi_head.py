@@ -33,8 +33,8 @@ from attention_core.conformance.subjects.parameter_case import (
     allows_parameters,
     as_in_models,
     draw_parameters,
-    require_declared,
     require_same_later,
+    require_sizes,
     supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
@@ -259,7 +259,7 @@ def lengths_may_change_between_calls(subject: MultiHead, case: ParameterCase) ->
     Source: facebookresearch/xformers PR660 (a causal mask sized by the first call)
     Fault: causal_mask_of_the_first_length
     """
-    require_declared(subject.implementation, case.with_(n=max(1, case["n"] // 2)))
+    require_sizes(subject.implementation, case.with_(n=max(1, case["n"] // 2)))
     found, x = subject.prepare(case), subject.input(case)
     for causal in (False, True) if subject.form.causal else (False,):
         bound = subject.rounding(case, found, x, causal=causal)

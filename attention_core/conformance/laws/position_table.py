@@ -24,7 +24,7 @@ from attention_core.conformance.subjects.parameter_case import (
     ParameterSubject,
     Sizes,
     as_in_models,
-    require_declared,
+    require_sizes,
     supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
@@ -139,7 +139,7 @@ def a_table_is_a_prefix_of_a_longer_one(subject: ParameterSubject, case: Paramet
     Fault: scaled_by_length
     """
     n, d = case["n"], case["d"]
-    require_declared(subject.implementation, ParameterCase({"n": n + case["half"], "d": d}))
+    require_sizes(subject.implementation, ParameterCase({"n": n + case["half"], "d": d}))
     short, long = subject.call(n, d, shape=(n, d)), subject.call(n + case["half"], d, shape=(n + case["half"], d))
     long.values = long.values[:n]
     require_same(short, long, 2 * entry_bound(subject, n, d)[:, None], "table against a longer table's start")
@@ -176,7 +176,7 @@ def positions_are_told_apart(subject: ParameterSubject, case: ParameterCase) -> 
     Fault: constant_table
     """
     n, d = case["n"], max(case["d"], 2)
-    require_declared(subject.implementation, ParameterCase({"n": n, "d": d}))
+    require_sizes(subject.implementation, ParameterCase({"n": n, "d": d}))
     table = subject.call(n, d, shape=(n, d))
     gap = np.abs(table.values[:, None] - table.values[None]).max(-1) + np.eye(n)
     distinct = Result((gap > 0).astype(float), table.request)

@@ -18,7 +18,7 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     after,
     as_in_models,
-    choose_declared,
+    choose_sizes,
 )
 from attention_core.conformance.subjects.quantised_subject import Judged, Operands, QuantisedSubject
 
@@ -135,7 +135,7 @@ def lengths_around_blocks_have_their_scales(subject: QuantisedSubject, case: Par
     """
     lengths = [near + case["n_kv"] - 2 for near in (subject.block, 2 * subject.block, 32, 64)]
     sizes = [{"n_kv": n, "n_q": min(case["n_q"], n)} for n in lengths]
-    case = choose_declared(subject.implementation, case, sizes, case.rng("near"))
+    case = choose_sizes(subject.implementation, case, sizes, case.rng("near"))
     check(subject, case, subject.operands(case), f"{case['n_kv']} keys")
 
 

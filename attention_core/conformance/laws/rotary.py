@@ -20,7 +20,7 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     after,
     as_in_models,
-    require_declared,
+    require_sizes,
     supports,
 )
 from attention_core.conformance.worker.exchange import NDArray
@@ -127,7 +127,7 @@ def position_zero_changes_nothing(subject: Rotary, case: ParameterCase) -> None:
     Source: R(0) = I
     Fault: positions_from_one
     """
-    require_declared(subject.implementation, case.with_(n=1))
+    require_sizes(subject.implementation, case.with_(n=1))
     x, _ = draw_input(subject, case)
     x = x[..., :1, :]
     zero = np.zeros(1, dtype=np.int64)

@@ -16,7 +16,7 @@ from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     ParameterSubject,
     Sizes,
-    require_declared,
+    require_sizes,
 )
 from attention_core.conformance.worker.exchange import array
 
@@ -142,7 +142,7 @@ def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) ->
     Fault: uneven_split_truncated
     """
     heads = case["H"] + 1
-    require_declared(subject.implementation, case.with_(H=heads))
+    require_sizes(subject.implementation, case.with_(H=heads))
     x = case.values("x", case["B"], case["n"], heads * case["d"] + 1)
     request = subject.request(x, heads, method_="split", dtype=case.dtype)
     try:

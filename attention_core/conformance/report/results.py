@@ -145,7 +145,7 @@ class Report:
             accepted = f"; not tested: {', '.join(self.accepted_untested)}" if self.accepted_untested else ""
             fixed = f"; with {join_names(self.fixed, FIXED)}" if self.fixed else ""
             left = f"; not judged: {join_names(self.gaps)}" if self.gaps else ""
-            waived = describe_waived(self.waived)
+            waived = describe_waivers(self.waived)
             return describe_search(self.laws) + describe_sizes(self.declared) + fixed + left + waived + accepted
         # a problem (no core, a bad target) has its own words, and explains the refusals
         return "; ".join(self.missing()) + ("" if self.problem else describe_refusals(self.laws))
@@ -279,11 +279,11 @@ def describe_sizes(declared: Mapping[str, Any]) -> str:
     return f"; only {'the sizes of its predicate' if sizes == 'predicate' else f'sizes {sizes}'}"
 
 
-def describe_waived(waived: Mapping[str, Sequence[str]]) -> str:
+def describe_waivers(waived: Mapping[str, Sequence[str]]) -> str:
     """Which laws declarations leave unjudged, as the end of a line; "" where all that apply were judged.
 
     Example:
-        >>> describe_waived({"misfits=unspecified": ["lengths_of_key_and_value_must_agree"]})
+        >>> describe_waivers({"misfits=unspecified": ["lengths_of_key_and_value_must_agree"]})
         '; not judged, as misfits=unspecified is declared: lengths_of_key_and_value_must_agree'
     """
     return "".join(f"; not judged, as {what} is declared: {join_names(laws)}" for what, laws in waived.items())

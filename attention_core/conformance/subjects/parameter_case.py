@@ -190,7 +190,7 @@ def supports(implementation: Implementation, case: ParameterCase) -> bool:
     return condition is None or all(condition(**sizes) for sizes in case.named_sizes())
 
 
-def choose_declared(
+def choose_sizes(
     implementation: Implementation, case: ParameterCase, choices: Iterable[Mapping[str, int]], rng: np.random.Generator
 ) -> ParameterCase:
     """The case at one of several sizes that a law sets itself, drawn from those that are declared.
@@ -204,7 +204,7 @@ def choose_declared(
     return found[int(rng.integers(len(found)))]
 
 
-def require_declared(implementation: Implementation, *cases: ParameterCase) -> None:
+def require_sizes(implementation: Implementation, *cases: ParameterCase) -> None:
     """Leave a case out where it leads to further calls, of `cases`, whose sizes are not declared.
 
     Raises:

@@ -113,6 +113,8 @@ def signature_of(target: Any) -> list[inspect.Parameter]:
 
 
 QUERY_FIRST = ("query", "q", "queries", "Q")
+STEP_FIRST = (*QUERY_FIRST, "query_states", "xq", "q_new", "new_q", "q_t", "query_t")
+"""Names of the first input of a step: those of models, too (transformers, Llama)."""
 TOKENS_FIRST = ("x", "hidden_states", "inputs", *QUERY_FIRST)
 """Names of the first input of a module of many heads."""
 
@@ -160,7 +162,7 @@ def step_of_class(target: Any) -> str | None:
     """
     if any("__call__" in vars(kind) for kind in target.__mro__):
         return ""
-    return next((name for name in STEPS if names_of_inputs(target, name)[:1] in [[q] for q in QUERY_FIRST]), None)
+    return next((name for name in STEPS if names_of_inputs(target, name)[:1] in [[q] for q in STEP_FIRST]), None)
 
 
 def store_of_class(target: Any) -> str:

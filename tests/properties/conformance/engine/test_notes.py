@@ -8,7 +8,7 @@ import pytest
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import find_contract
-from attention_core.conformance.engine.notes import list_waived
+from attention_core.conformance.engine.notes import list_waivers
 from attention_core.conformance.report.law_result import LawResult
 
 
@@ -16,7 +16,7 @@ def waived(contract: str, **declared: Any) -> dict[str, list[str]]:
     """What a record leaves unjudged where nothing else keeps a law from judging."""
     laws = find_contract(contract).laws
     left = [LawResult(law.name, "not_applicable", 0, 0.0) for law in laws]
-    return list_waived(Implementation(None, contract=contract, **declared), laws, left)
+    return list_waivers(Implementation(None, contract=contract, **declared), laws, left)
 
 
 def test_every_law_that_misfits_leave_open_is_named() -> None:

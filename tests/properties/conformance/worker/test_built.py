@@ -129,7 +129,17 @@ class Called(Stepwise):
         return query
 
 
-@pytest.mark.parametrize(("kind", "step"), [(Store, None), (Stepwise, "step"), (Called, ""), (Unsized, "")])
+class Rotated:
+    """Takes its inputs by Llama's names."""
+
+    def forward(self, xq: Tensor, xk: Tensor, xv: Tensor) -> Tensor:
+        return xq
+
+
+STEPS = [(Store, None), (Stepwise, "step"), (Called, ""), (Unsized, ""), (Rotated, "forward")]
+
+
+@pytest.mark.parametrize(("kind", "step"), STEPS)
 def test_how_the_objects_of_a_class_take_their_inputs(kind: type, step: str | None) -> None:
     assert step_of_class(kind) == step
     assert store_of_class(kind) == ("update" if issubclass(kind, Store) else "")
