@@ -44,6 +44,24 @@ def masked_after_softmax(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, caus
     return (A @ heads(V, n_heads)).transpose(1, 2).flatten(2)
 
 
+def lower_later_tokens(Q: Tensor, K: Tensor, V: Tensor, n_heads: int, by: float) -> Tensor:
+    """Scores of later tokens less a number in place of -inf."""
+    A = scores(Q, K, n_heads, math.sqrt(Q.shape[-1] / n_heads))
+    return ((A - by * ~past(A)).softmax(-1) @ heads(V, n_heads)).transpose(1, 2).flatten(2)
+
+
+def later_tokens_lowered_by_fifty(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """Scores of later tokens are lowered by 50 in place of -inf, which a large score outweighs."""
+    return lower_later_tokens(Q, K, V, n_heads, 50.0 if causal else 0.0)
+
+
+def later_tokens_lowered_by_ten_thousand(
+    Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True
+) -> Tensor:
+    """Scores of later tokens are lowered by 10,000, as in BERT (google-research/bert, modeling.py)."""
+    return lower_later_tokens(Q, K, V, n_heads, 1e4 if causal else 0.0)
+
+
 def causal_ignored(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
     """The causal flag is not read."""
     return self_attention(Q, K, V, n_heads, False)
@@ -80,5 +98,5 @@ def last_head_detached(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal
 
 FAULTY = (
     scaled_by_embedding, masked_after_softmax, causal_ignored, merged_by_view, heads_kept_by_identity, scores_detached,
-    last_head_detached,
+    last_head_detached, later_tokens_lowered_by_fifty, later_tokens_lowered_by_ten_thousand,
 )  # fmt: skip
