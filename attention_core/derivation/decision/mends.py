@@ -18,7 +18,7 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.advice import LIGHT
 from attention_core.derivation.decision.decide import decide
-from attention_core.derivation.effort import OutOfTime, ceiling
+from attention_core.derivation.effort import Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.latex.printer import SIGNS, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
@@ -26,6 +26,7 @@ from attention_core.derivation.latex.syntax import (
     Chain,
     Dots,
     Expr,
+    Frac,
     Group,
     Minus,
     Name,
@@ -43,8 +44,9 @@ from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.terms import ShapeMismatch
 
 MAX_TRIED = 150  # mends of one step
+MAX_MADE = 600  # mends that are put in order
 SHARE = 0.25  # of a step's time, for all of them
-EACH = 0.05  # of a step's time, for one
+EACH = 0.08  # of a step's time, for one
 SHORT = 12  # characters of a sum that is quoted whole
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
@@ -100,29 +102,42 @@ def _first_good(mends: Iterator[Mend], seconds: float, seed: int) -> str:
 
 def _verdict_of(step: Step, seconds: float, seed: int) -> Verdict | None:
     """The verdict on a mended step after a few cases, None if it cannot be read or is met by too few."""
-    try:
-        context, claim, extra = claim_of(step)
-        with ceiling(seconds):
-            found = decide(Problem(context, claim, extra, replace(LIGHT, seed=seed, seconds=seconds)))
-    except (Unreadable, ShapeMismatch, RecursionError, Unsettled, TooLarge, OutOfTime):
-        return None
-    return found.verdict if found.evidence.figures.get("cases", 0) >= 3 else None
+    for effort in (LIGHT, Effort(ladder=0)):  # of all that hypotheses tie together, few cases are met
+        try:
+            context, claim, extra = claim_of(step)
+            problem = Problem(context, claim, extra, replace(effort, seed=seed, seconds=seconds))
+            with ceiling(seconds):
+                found = decide(problem)
+        except (Unreadable, ShapeMismatch, RecursionError, Unsettled, TooLarge, OutOfTime):
+            return None
+        free = problem.symbols or problem.tuples.sizes or problem.tuples.indices
+        if found.verdict not in GOOD or found.evidence.figures.get("cases", 0) >= (3 if free else 1):
+            return found.verdict
+    return None
 
 
 def mends_of(step: Step) -> Iterator[Mend]:
     """The steps that one change makes of a step, the likeliest first; none has the same formula on both sides.
 
+    What is taken away comes first, then what is changed, then what is added: of a sign, a factor or an index too much
+    both `m + 1 = m` without the 1 and with another 1 are true, and the shorter one is meant.
+
     Args:
         step: The step.
     """
     seen = {_written(step)}
+    longer: list[list[Mend]] = [[], [], []]
     local = chain.from_iterable(_local(step, rule) for rule in _RULES)
-    for one in chain(_other_direction(step), local):
+    yield from _other_direction(step)
+    length = sum(map(len, _written(step)))
+    for one in islice(local, MAX_MADE):
         left, op, right = _written(one.step)
         twice = any(r"\top^\top" in side for side in (left, right))
         if (left, op, right) not in seen and left != right and not twice:
             seen.add((left, op, right))
-            yield one
+            more = len(left) + len(op) + len(right) - length
+            longer[0 if more < 0 else 1 if more == 0 else 2].append(one)
+    yield from chain.from_iterable(longer)
 
 
 def _written(step: Step) -> tuple[str, str, str]:
@@ -206,9 +221,29 @@ def _signs(step: Step, node: Any) -> Iterator[Change]:
         yield replace(node, exponent=_negative(node.exponent)), ""
 
 
+def _without(step: Step, node: Any) -> Iterator[Change]:
+    """A product without a number, a sum without one."""
+    if isinstance(node, Times):
+        for place, factor in enumerate(node.factors):
+            if _is_numeral(factor) and (place or node.ops[0] != "/"):
+                rest = (*node.factors[:place], *node.factors[place + 1 :])
+                ops = (*node.ops[: max(0, place - 1)], *node.ops[max(1, place) :])
+                yield rest[0] if len(rest) == 1 else Times(rest, ops), ""
+    elif isinstance(node, Plus) and not any(isinstance(term, Dots) for term in node.terms):
+        for place, term in enumerate(node.terms):
+            if _is_numeral(term.body if isinstance(term, Minus) else term):
+                rest = (*node.terms[:place], *node.terms[place + 1 :])
+                yield rest[0] if len(rest) == 1 else Plus(rest), ""
+
+
+def _is_numeral(node: Expr) -> bool:
+    """Whether a number stands here, as in `2` and `\\frac{1}{3}`."""
+    return isinstance(node, Num) or (isinstance(node, Frac) and _is_numeral(node.top) and _is_numeral(node.bottom))
+
+
 def _side_signs(step: Step, node: Any) -> Iterator[Change]:
-    """A whole side with the other sign."""
-    if (node is step.left or node is step.right) and not isinstance(node, Minus):
+    """A whole side of an equation with the other sign; of a bound it would say something else."""
+    if (node is step.left or node is step.right) and not isinstance(node, Minus) and step.op not in _TURNED:
         yield _negative(node), ""
 
 
@@ -228,8 +263,13 @@ def _transposes(step: Step, node: Any) -> Iterator[Change]:
     """A factor with a transpose, or without."""
     if isinstance(node, Transpose):
         yield node.base, ""
-    elif isinstance(node, Name | Sub) and _is_matrix(step, node):
+    elif _is_matrix(step, node) if isinstance(node, Name | Sub) else _holds_matrix(step, node):
         yield Transpose(node), ""
+
+
+def _holds_matrix(step: Step, node: Any) -> bool:
+    """Whether a matrix stands in round brackets, as in `(X K)`."""
+    return isinstance(node, Group) and node.bracket == "(" and any(_is_matrix(step, Name(n)) for n in names_in(node))
 
 
 def _is_matrix(step: Step, node: Expr) -> bool:
@@ -333,5 +373,5 @@ def _symbols(step: Step, node: Any) -> Iterator[Change]:
 
 
 _RULES: tuple[Rule, ...] = (
-    _signs, _side_signs, _transposes, _indices, _ends, _numbers, _coefficients, _order, _symbols,
+    _signs, _without, _side_signs, _transposes, _indices, _ends, _numbers, _coefficients, _order, _symbols,
 )  # fmt: skip

@@ -449,6 +449,9 @@ def _caveat(
     leads: bool = False,
 ) -> Caveat | None:
     quote, maybe = shorten_quote(sentence.text), conditional_words(sentence.parts)
+    if read and opens_declaration(sentence.prose):  # of what could not be read there is a caveat
+        parts = [_SOME.sub("with", part) if k % 2 == 0 else part for k, part in enumerate(sentence.parts)]
+        sentence = replace(sentence, parts=tuple(parts))
     quantified = _QUANTIFIED.search(sentence.prose) if leads else None
     if quantified is not None:
         claim = quantified[0].lower()
@@ -489,6 +492,7 @@ def _caveat(
 
 
 MAX_REASON = 4  # words of a reason that only names what is assumed
+_SOME = re.compile(r"\bfor some(?: (?:real|positive|fixed|number|scalar|constant|vector|matrix))*(?=\s*$)")
 _ANNOUNCES = re.compile(
     r"^\W*(?:(?:now|next|first|finally|here|so|hence|thus|indeed),? )*(?:we|let us|it) (?:(?:can|now|next|first|"
     r"finally|"

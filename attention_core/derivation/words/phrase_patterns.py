@@ -74,7 +74,8 @@ _REACH = (
 )
 _RULE = (
     r"(?:the )?(?:(?:chain|product|quotient|sum|power) rule|triangle inequality|binomial theorem|"
-    r"(?:cauchy[-\u2013]schwarz|minkowski(?:'s)?)(?: inequality)?|(?:first |second |third )?binomial formula|linearity|"
+    r"(?:cauchy[-\u2013]schwarz|minkowski(?:'s)?)(?: inequality)?|polari[sz]ation identity|"
+    r"parallelogram (?:law|identity)|(?:first |second |third )?binomial formula|linearity|"
     r"bilinearity|distributivity|distributive law|associativity|submultiplicativity|induction|arithmetic|algebra|"
     r"calculus|same argument|same reasoning|same calculation|cyclic property of the trace|cyclicity of the trace|"
     r"linearity of (?:the )?(?:trace|sum|derivative|expectation))"
@@ -182,12 +183,13 @@ PATTERNS: dict[str, str] = {
         rf"at once |immediately )?(?:from|by) (?:{_REFERENCES}|{_RULE}))?(?: that)?"
     ),
     "which gives": (
-        rf"{_LEAD}(?:which|{_THING}) {_GIVES}(?: {_THING})?(?: that)?(?: (?:from|by|for) (?:{_REFERENCES}|{_RULE}))?"
+        rf"{_LEAD}(?:which|{_THING}|{_RULE}) {_GIVES}(?: {_THING})?(?: that)?"
+        rf"(?: (?:from|by|for) (?:{_REFERENCES}|{_RULE}))?"
     ),
     "which yields a formula": rf"{_LEAD}(?:which|{_THING}) {_GIVES} {_FOUND}(?: used in {NOUN_PHRASE})?",
     "recall that": (
         rf"{_LEAD}(?:please )?(?:recall|note|observe|notice|remember|see|verify|check)(?: that)?(?: "
-        rf"{_THING})?"
+        rf"(?:{_THING}|{_RULE}))?"
     ),
     "in a form": (
         rf"{_LEAD}(?:(?:written |rewritten )?in (?:matrix|vector|index|component|compact|closed) "
@@ -217,8 +219,8 @@ PATTERNS: dict[str, str] = {
     ),
     "follows below": rf"{_LEAD}{TOPIC} (?:is the following|follows|comes next|are the following|follow)",
     "easy to see": (
-        rf"{_LEAD}it is (?:easy|easily|not hard|straightforward|clear|immediate)(?: to (?:see|check|"
-        rf"verify|show))?(?: that)?"
+        rf"{_LEAD}it is (?:easy|easily|not (?:hard|difficult)|straightforward|clear|immediate)(?: to (?:see|check|"
+        rf"verify|show|prove)(?: (?:{_THING}|{_RULE}))?)?(?: that)?"
     ),
     "names": (
         rf"(?:proof|solution|answer|remark|q\.?e\.?d\.?|claim|theorem|lemma|proposition|corollary|conclusion|"
@@ -346,7 +348,11 @@ PATTERNS: dict[str, str] = {
         rf"{_LEAD}(?:{_THING} (?:completes|finishes|ends|concludes|proves) {_THING}(?: of {_THING})?|"
         rf"{_THING} is (?:{_THING}|complete|done|finished|proved|proven|easy|clear|obvious)|we are done|done)"
     ),
-    "on to": rf"{_LEAD}(?:comes?|here (?:comes|is|are)) {_THING}",
+    "on to": (
+        rf"{_LEAD}(?:(?:comes?|here (?:comes|is|are)) {_THING}|"
+        r"comes? the (?:interesting|fun|main|hard|hardest|easy|last) part)"
+    ),
+    "order of transposes": rf"{_LEAD}transposing a product reverses the order of (?:the|its) factors",
     "as others compute": (
         rf"{_LEAD}{_THING} is (?:exactly |also |just )?what {_NAMES} (?:computes?|uses?|does|do)"
         r"(?: in (?:its|the|their) (?:forward |backward )(?:pass|kernel|step))?"
@@ -405,7 +411,8 @@ _TALK = tuple(TALK.values())
 _VALUE = (
     rf"{_LEAD}(?:by {_RULE},? )?(?:the|its|their|this) (?:{_COMPUTED}(?: (?:of|for|with respect to|in) "
     rf"(?:{NOUN_PHRASE}|\$\$))*"
-    rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
+    rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|the (?:geometric|arithmetic|telescoping) (?:sum|"
+    rf"series) (?:is|reads|becomes|equals)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
     rf"rewritten|expressed|"
     rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following)"
 )

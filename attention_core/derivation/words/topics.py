@@ -38,7 +38,7 @@ OF_OBJECTS = (
 # Names that hold such an adjective and say nothing by it.
 _DERIVED = (
     r"(?:first|second|third|higher|explicit|direct|simple|full|elementary) (?:partial )?(?:derivative|gradient|"
-    r"jacobian|hessian|product rule|expansion)"
+    r"jacobian|hessian|product rule|expansion|moment)"
 )
 # Parts of a text, and what an author does there.
 TEXTS = (

@@ -26,7 +26,10 @@ TWINS: dict[str, tuple[str, str]] = {
     "uses a rule": ("The second line uses the product rule.", "The second line uses the independence."),
     "used next": ("The next display uses it.", "The next display uses unit vectors."),
     "follows below": ("The squared norm follows.", "The second vector follows the first."),
-    "easy to see": ("It is easy to see that", "It is necessary that"),
+    "easy to see": ("It is not difficult to check the following.", "It is necessary to tie the following."),
+    "order of transposes": (
+        "Transposing a product reverses the order of the factors:", "Transposing a product reverses the vector:",
+    ),
     "names": ("Proof of the lemma.", "Proof for equal vectors."),
     "of others": (
         "This is the formula used in the paper of Vaswani et al. (2017):",
