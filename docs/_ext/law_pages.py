@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from textwrap import wrap
 from typing import Any
 
@@ -130,10 +131,16 @@ def broken(law: Law, fault: dict[str, Any] | None, pictured: bool) -> Iterator[s
         yield from ((f"Declared beside: {words}.", "") if words else ())
 
 
+@cache
+def power_by_law() -> tuple[dict[str, str], ...]:
+    """The rows of the measurement."""
+    with POWER.open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
 def uses(name: str) -> Iterator[str]:
     """How many faults of the catalogue the law refutes, as measured."""
-    with POWER.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["law"] == name and int(row["refutes"])]
+    rows = [row for row in power_by_law() if row["law"] == name and int(row["refutes"])]
     for row in rows:
         alone = len(row["alone"].split())
         places = [("first", int(row["first"])), ("only law", alone)]

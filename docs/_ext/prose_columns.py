@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import zip_longest
 from typing import Any
 
@@ -9,7 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 LONG = {"prose": 40, "phrase": 18}
-"""Characters of text, code aside, from which on a cell holds a sentence or a phrase."""
+"""Characters of text, code and figures aside, from which on a cell holds a sentence or a phrase."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -19,17 +20,18 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:
-    """Give every cell of a column the class of its longest text."""
+    """Give every cell of a column the class of its longest text below the head, which may stand on several lines."""
     for table in doctree.findall(nodes.table):
         rows = [[cell for cell in row.children if isinstance(cell, nodes.entry)] for row in table.findall(nodes.row)]
         for column in zip_longest(*rows):
             cells = [cell for cell in column if cell is not None]
-            longest = max(len(text_of(cell)) for cell in cells)
+            longest = max((len(text_of(c)) for c in cells if not isinstance(c.parent.parent, nodes.thead)), default=0)
             kind = next((name for name, length in LONG.items() if longest >= length), None)
             for cell in cells if kind else ():
                 cell["classes"].append(kind)
 
 
 def text_of(cell: nodes.Element) -> str:
-    """The text of a cell without its code."""
-    return " ".join(t.astext() for t in cell.findall(nodes.Text) if not isinstance(t.parent, nodes.literal))
+    """The text of a cell without its code and figures, which may break between any two."""
+    text = " ".join(t.astext() for t in cell.findall(nodes.Text) if not isinstance(t.parent, nodes.literal))
+    return " ".join(re.sub(r"\S*\d\S*", "", text).split())

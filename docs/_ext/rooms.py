@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -60,6 +61,15 @@ class Room:
     uses: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True)
+class Source:
+    """The first line of a module's docstring, its number of lines, and the names that it imports, deferred ones too."""
+
+    about: str
+    lines: int
+    names: tuple[str, ...]
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """The pictures, and the text that architecture.md includes, by their places on the site."""
     for package in PACKAGES:
@@ -90,15 +100,14 @@ def rooms(house: str) -> dict[str, Room]:
     found: dict[str, Room] = {}
     depth = house.count("/") + 1
     for path in sorted((ROOT / house).rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        tree = ast.parse(text)
+        source = read(path)
         name = room_of(path.relative_to(ROOT), depth)
         room = found.setdefault(name, Room(name))
         room.files += 1
-        room.lines += text.count("\n")
+        room.lines += source.lines
         if path.name == "__init__.py" and len(path.relative_to(ROOT).parts) == depth + 2:
-            room.about = (ast.get_docstring(tree) or "").split("\n")[0]
-        room.uses |= {room_of(target, depth) for target in imported(tree, house)} - {name}
+            room.about = source.about
+        room.uses |= {room_of(target, depth) for target in places(source.names, house)} - {name}
     for room in found.values():
         room.uses &= set(found)
     return found
@@ -109,23 +118,31 @@ def room_of(path: Path, depth: int) -> str:
     return path.parts[depth] if len(path.parts) > depth + 1 else ROOT_MODULES
 
 
-def imported(tree: ast.Module, house: str) -> Iterator[Path]:
-    """The files, or folders, of the house that a module imports."""
-    prefix = house.split("/")
+@cache
+def read(path: Path) -> Source:
+    """A module, parsed once for all the houses that it stands in."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    names: list[str] = []
     for node in ast.walk(tree):
-        names: list[str] = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            parts = name.split(".")
-            if parts[: len(prefix)] == prefix and len(parts) > len(prefix):
-                place = Path(*parts[: len(prefix) + 1])
-                if (ROOT / place).is_dir():
-                    yield place / "x.py"
-                elif (ROOT / place).with_suffix(".py").exists():
-                    yield place
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return Source((ast.get_docstring(tree) or "").split("\n")[0], text.count("\n"), tuple(dict.fromkeys(names)))
+
+
+def places(names: Iterable[str], house: str) -> Iterator[Path]:
+    """The files, or folders, of the house that are imported by these names."""
+    prefix = house.split("/")
+    for name in names:
+        parts = name.split(".")
+        if parts[: len(prefix)] == prefix and len(parts) > len(prefix):
+            place = Path(*parts[: len(prefix) + 1])
+            if (ROOT / place).is_dir():
+                yield place / "x.py"
+            elif (ROOT / place).with_suffix(".py").exists():
+                yield place
 
 
 def layers(found: Mapping[str, Room]) -> list[list[str]]:

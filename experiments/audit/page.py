@@ -15,6 +15,8 @@ NAMES = {
     "torch_sdpa": "torch's SDPA tests", "transformer_engine": "TransformerEngine", "transformers": "transformers",
 }  # fmt: skip
 """What a suite is called on the page."""
+HEADS = {"TransformerEngine": "Transformer Engine", "KernelBench": "Kernel Bench", "transformers": "trans\u00adformers"}
+"""Long names, as heads of narrow columns."""
 INTRODUCTION = """\
 # What published tests of attention see
 
@@ -82,7 +84,8 @@ def fates(suite: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def by_subject(names: Sequence[str], suites: Mapping[str, Any]) -> Iterator[str]:
     """How many faults of each subject a suite sees."""
     subjects = sorted({fate["subject"] for fate in fates(suites[names[0]]).values()})
-    yield from ["", "## By subject", "", f"| subject | of | {' | '.join(NAMES[name] for name in names)} |"]
+    heads = [HEADS.get(NAMES[name], NAMES[name]) for name in names]
+    yield from ["", "## By subject", "", f"| subject | of | {' | '.join(heads)} |"]
     yield f"|---|--:|{'--:|' * len(names)}"
     for subject in subjects:
         own = {name: [f for f in fates(suites[name]).values() if f["subject"] == subject] for name in names}
@@ -92,16 +95,10 @@ def by_subject(names: Sequence[str], suites: Mapping[str, Any]) -> Iterator[str]
 
 def by_fault(names: Sequence[str], suites: Mapping[str, Any]) -> Iterator[str]:
     """Who sees which fault."""
-    yield from [
-        "",
-        "## By fault",
-        "",
-        f"| fault | {' | '.join(NAMES[name] for name in names)} |",
-        f"|---|{':-:|' * len(names)}",
-    ]
+    yield from ["", "## By fault", "", "| fault | what is wrong | seen by |", "|---|---|---|"]
     for fault, fate in sorted(fates(suites[names[0]]).items()):
-        marks = ["seen" if fates(suites[name])[fault]["status"] in KILLED else "" for name in names]
-        yield f"| `{fault}`: {fate['about']} | {' | '.join(marks)} |"
+        seers = [NAMES[name] for name in names if fates(suites[name])[fault]["status"] in KILLED]
+        yield f"| `{fault}` | {fate['about']} | {', '.join(seers) or 'none'} |"
 
 
 def survivors(names: Sequence[str], suites: Mapping[str, Any], cases: Mapping[str, Any]) -> Iterator[str]:

@@ -87,15 +87,18 @@ def cell(result: LawResult) -> str:
 
 
 def lines(found: Mapping[str, Report | str]) -> Iterator[str]:
-    """The table: a line for each kernel."""
+    """The table: a line for each kernel, and below it what cannot run here."""
     yield f"| kernel | {' | '.join(COLUMNS)} |"
     yield f"|---|{'---|' * len(COLUMNS)}"
     for name, report in found.items():
         if isinstance(report, str):
-            yield f"| `{name}` | unavailable: {report} {'|' * len(COLUMNS)}"
             continue
         results = {result.law: result for result in report.laws}
         yield f"| `{name}` | {' | '.join(cell(results[law]) for law in COLUMNS.values())} |"
+    unavailable = {name: report for name, report in found.items() if isinstance(report, str)}
+    if unavailable:
+        yield "\nNot measured here:\n"
+        yield from (f"* `{name}`: {reason}" for name, reason in unavailable.items())
 
 
 def how(effort: str, seed: int) -> str:

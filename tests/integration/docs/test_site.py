@@ -213,3 +213,18 @@ def test_columns_of_sentences_and_of_phrases_are_marked(builder: Any) -> None:
     columns.mark(None, nodes.container("", table))
     found = [[cell["classes"] for cell in row.children] for row in table.findall(nodes.row)]
     assert found == [[["prose"], ["phrase"], []]] * 2
+
+
+def test_heads_and_figures_make_no_column_wide(builder: Any) -> None:
+    """A head may stand on several lines, and a mean with its interval breaks between any two of its numbers."""
+    nodes = pytest.importorskip("docutils.nodes")
+    columns = builder("prose_columns")
+
+    def row(*texts: str) -> Any:
+        return nodes.row("", *(nodes.entry("", nodes.paragraph("", text)) for text in texts))
+
+    table = nodes.table(
+        "", nodes.thead("", row("a" * 20, "b" * 40)), nodes.tbody("", row("7", "6.53 (6.43 to 6.67) 95 %"))
+    )
+    columns.mark(None, nodes.container("", table))
+    assert [cell["classes"] for cell in table.findall(nodes.entry)] == [[], [], [], []]
