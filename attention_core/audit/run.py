@@ -13,7 +13,7 @@ from typing import Any
 
 from attention_core.audit.baseline import about_calls, run_baseline, single_form, summary, too_strict
 from attention_core.audit.choice import candidates, likely_first
-from attention_core.audit.judging import Judges
+from attention_core.audit.judge_client import Judges
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import Audit, Fate
 from attention_core.audit.suite import SuiteRun, Suites, suite_environment

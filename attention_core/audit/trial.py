@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.audit.choice import subject
-from attention_core.audit.judging import Judges
+from attention_core.audit.judge_client import Judges
 from attention_core.audit.log import Log, open_logs
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import Fate

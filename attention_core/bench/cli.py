@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attention_core.bench.conventions import PYTHON, verify_words, with_convention
-from attention_core.bench.report.numbers import factor
+from attention_core.bench.report.number_words import factor
 from attention_core.terminal import HELP, complete_target, interruptible, make_console
 
 if TYPE_CHECKING:

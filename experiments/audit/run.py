@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from attention_core.audit.adapter import Form
-from attention_core.audit.judging import Judges
+from attention_core.audit.judge_client import Judges
 from attention_core.audit.plan import Plan
 from attention_core.audit.run import audit
 from attention_core.audit.suite import Suites, suite_environment

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core.bench.report.growth import series_of
-from attention_core.bench.report.numbers import duration, format_end
+from attention_core.bench.report.number_words import duration, format_end
 from attention_core.bench.report.render_markdown import table
 from attention_core.bench.report.results import Cell, Results
 from attention_core.bench.timing.statistics import Comparison, compare

@@ -169,7 +169,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
     "attention_core.audit": (
         "adapter choice log planting results",
         "plan",
-        "child judge judging suite",
+        "child judge judge_client suite",
         "trial",
         "baseline survivors",
         "run render_text merge",
@@ -209,21 +209,24 @@ def covers(name: str, imported: str) -> bool:
     return name == "" or imported == name or imported.startswith(f"{name}.")
 
 
-def imports(source: str, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
-    """Yield (line, full name) for every import, those inside functions too.
+@cache
+def imports(source: str, module: str, is_package: bool) -> tuple[tuple[int, str], ...]:
+    """Return (line, full name) for every import, those inside functions too.
 
     `from a import b` yields a.b, since b may be a module; relative imports are resolved against `module`.
     """
+    found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = node.module or ""
             if node.level:
                 parents = module.split(".")
                 drop = node.level - 1 if is_package else node.level
                 start = ".".join([*parents[: len(parents) - drop], *([start] if start else [])])
-            yield from ((node.lineno, f"{start}.{alias.name}") for alias in node.names)
+            found += [(node.lineno, f"{start}.{alias.name}") for alias in node.names]
+    return tuple(found)
 
 
 def offences(source: str, module: str, is_package: bool = False) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from witnesses.common import Witness, distance, leaves, normal, off, three, truth
+from witnesses.measures import Witness, distance, leaves, normal, off, three, truth
 
 from attention_core.faults import lse
 from attention_core.faults.kv_cache import Cache

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from witnesses.common import (
+from witnesses.measures import (
     BF16,
     CALLS,
     Witness,

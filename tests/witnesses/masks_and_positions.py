@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from witnesses.common import Witness, distance, heads_inside, normal, off
+from witnesses.measures import Witness, distance, heads_inside, normal, off
 
 from attention_core.faults import bias, position_table, rotary
 from attention_core.faults.mask_builder import positions, real_keys

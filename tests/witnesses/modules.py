@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 import torch
-from witnesses.common import Witness, distance, normal, off
+from witnesses.measures import Witness, distance, normal, off
 
 from attention_core.faults import split_merge_heads
 from attention_core.faults.bases.multi_head import MultiHead

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from witnesses.common import CALLS, Witness, excess_with_gradients, forward, open_but_one, same_bits, some, three
+from witnesses.measures import CALLS, Witness, excess_with_gradients, forward, open_but_one, same_bits, some, three
 
 from attention_core.faults.bases.reference import build
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
-from attention_core.bench.report.numbers import duration, factor, format_end
+from attention_core.bench.report.number_words import duration, factor, format_end
 from attention_core.bench.report.pictures import as_svg, pictures
 from attention_core.bench.report.render_text import largest, size, sort_by_time, what_ran
 from attention_core.bench.report.results import Cell, Column, Results, doubts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
-from attention_core.bench.report.numbers import duration, factor, format_end
+from attention_core.bench.report.number_words import duration, factor, format_end
 from attention_core.bench.report.render_text import size, sort_by_time
 from attention_core.bench.report.results import Cell, Column, Results, doubts
 from attention_core.bench.workloads.workload import as_gib

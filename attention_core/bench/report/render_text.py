@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from attention_core.bench.report.growth import QUANTITIES, series_of
-from attention_core.bench.report.numbers import duration, factor, format_end
+from attention_core.bench.report.number_words import duration, factor, format_end
 from attention_core.bench.report.results import Cell, Column, Results, doubts
 from attention_core.bench.timing.machine import busy_words
 from attention_core.bench.timing.statistics import DECIDING

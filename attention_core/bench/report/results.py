@@ -18,7 +18,7 @@ import numpy as np
 
 from attention_core.bench.files import write_text as write_text
 from attention_core.bench.json_fields import Count, OneOf, Seconds, Share, parse_value
-from attention_core.bench.report.numbers import duration
+from attention_core.bench.report.number_words import duration
 from attention_core.bench.timing.roofline import Roofline
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_core.annotations import cell
-from attention_core.bench.report.numbers import duration, factor, format_end
+from attention_core.bench.report.number_words import duration, factor, format_end
 from attention_core.bench.revisions.outcomes import UNJUDGED, Comparison, Outcome, Side
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from attention_core.audit.judging import Judges
+from attention_core.audit.judge_client import Judges
 from attention_core.audit.log import Log, open_logs
 from attention_core.audit.plan import Plan
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,9 +17,9 @@ from judging import judged, refuted
 from witnesses import (
     attention,
     caches_and_lse,
-    common,
     gradients,
     masks_and_positions,
+    measures,
     modules,
     stated,
 )
@@ -76,10 +77,13 @@ def test_enough_faults_are_of_our_making() -> None:
     assert len(hard) >= 60
 
 
+laws_by_contract = cache(lambda name: find_contract(name).laws)
+
+
 def lacking(found: Row) -> list[str]:
     """What a row would have to declare for its fault to be one: what its laws ask for, and what its words say."""
     own = found.name.rpartition(".")[2]
-    laws = [law for law in find_contract(found.contract).laws if law.fault == own and law.declares is not None]
+    laws = [law for law in laws_by_contract(found.contract) if law.fault == own and law.declares is not None]
     record = found.implementation()
     missing = [f"{law.name}: {law.because}" for law in laws if law.declares and not law.declares(record)]
     if found.contract == "attention":
@@ -151,7 +155,7 @@ def test_faults_of_a_set_are_off_on_their_witness_and_a_correct_one_is_not(name:
 
 def test_attention_faults_of_the_third_set_get_a_friendly_call_right() -> None:
     rows = [r for r in THIRD if r.contract == "attention"]
-    assert failures(rows, lambda row: common.friendly(row.make()) <= 1) == {}
+    assert failures(rows, lambda row: measures.friendly(row.make()) <= 1) == {}
 
 
 def test_the_third_set_is_forty_faults_most_of_them_reported() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_core.bench.report.numbers import duration, factor, format_end
+from attention_core.bench.report.number_words import duration, factor, format_end
 
 
 @pytest.mark.parametrize(
