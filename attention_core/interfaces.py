@@ -92,7 +92,7 @@ def _collect_docstrings(name: str, contract: Contract) -> list[str]:
     laws = "\n".join(f"* {law.sentence}" for law in contract.laws)
     return [
         *texts,
-        f"What is asked of it:\n{laws}",
+        f"Its laws:\n{laws}",
         f"    attention-core verify FILE.py:NAME --contract {name}",
     ]
 

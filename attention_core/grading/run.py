@@ -140,7 +140,7 @@ def judge(
             check_files(files)
             if blind := getattr(stage.truth, "blind", 0):
                 found.verdict = "incomplete"
-                found.reason = f"{blind} of the reference's answers cannot be told from zeros, their mean or a shift"
+                found.reason = f"{blind} of the reference's answers look like zeros, their mean or a shift"
     found.timings = timings
     found.notes = [*found.notes, *speed_notes(timings)]
 

@@ -78,7 +78,7 @@ LEGEND = {
         ("conforms", "Every law that applies held, and outputs were compared with a float64 truth."),
         ("refuted", "At least one law is broken; the smallest case that shows it stands beside it."),
         ("incomplete", "Something was not judged, as the section says."),
-        ("error", "The target could not be loaded or run: nothing is said of it."),
+        ("error", "The target could not be loaded or run: it has no verdict."),
         ("right weights", "What a right attention gives in the case: dark is 1, light is 0; the framed row is wrong."),
     ),
     "derive": (

@@ -59,7 +59,7 @@ class Outcome:
     head: Side = field(default_factory=Side)
 
     def fill(self, change: Change, rounds: Sequence[RoundTimes]) -> None:
-        """Keep what the rounds said."""
+        """Keep the results of the rounds."""
         self.verdict, self.change = change.verdict, change
         for side, times in ((self.base, [r.base for r in rounds]), (self.head, [r.head for r in rounds])):
             middle = median_interval(np.array([np.median(one) for one in times]), SHOWN)

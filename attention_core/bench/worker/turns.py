@@ -27,7 +27,7 @@ HARNESS, INSTALLED = "attention_core", "site-packages"
 
 
 def take_turns(job: dict[str, Any], tell: Tell) -> None:
-    """Judge the kernel, say that it is ready, and answer every request for a sample until told to finish.
+    """Judge the kernel, say that it is ready, and answer every request for a sample until the order to finish.
 
     Args:
         job: as `revisions.pair` writes it: the place, the target, the pipe to listen to.

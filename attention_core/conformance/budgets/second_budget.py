@@ -20,7 +20,7 @@ Three = tuple[Array, Array, Array]
 UNIT = 2.0**-53
 FLUSH = 2.0**-1022
 JUDGED = 1 / 16
-"""Above this relative error of a term nothing is said."""
+"""Above this relative error of a term there is no bound."""
 
 
 def second_bound(

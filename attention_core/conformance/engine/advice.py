@@ -52,7 +52,7 @@ def what_fails(contract: Contract, subject: Any) -> str:
         except Refused as refused:
             return str(refused)
         except Violation as violation:
-            lost = violation.message.startswith("the call did not return")  # a hang is not asked twice
+            lost = violation.message.startswith("the call did not return")  # a call that hangs is not made twice
             broken = violation.message.startswith(("a valid call raised", "wrong result"))
             return violation.message if broken and not lost else ""
         except (NotApplicable, TargetError):
@@ -65,7 +65,7 @@ def no_arrays(contract: Contract, subject: Any, description: Mapping[str, Any]) 
 
     Without plain calls (contracts of other packages may have none) it says nothing.
     """
-    said = ""
+    words = ""
     for _, case in contract.core(subject):
         try:
             contract.ask(subject, case)
@@ -74,14 +74,14 @@ def no_arrays(contract: Contract, subject: Any, description: Mapping[str, Any]) 
         except Violation as violation:
             if not violation.message.startswith(NOT_READ):
                 return ""
-            said = said or violation.message.removeprefix(NOT_READ)
+            words = words or violation.message.removeprefix(NOT_READ)
         except SetUpError as error:
             return str(error)
         except (NotApplicable, TargetError):
             return ""
         else:
             return ""
-    return said and f"no call gave an array: {said}; {advise_on_result(said, subject.implementation, description)}"
+    return words and f"no call gave an array: {words}; {advise_on_result(words, subject.implementation, description)}"
 
 
 NOT_READ = "wrong result: "
@@ -90,15 +90,15 @@ ARRAYS = "Tensor|Parameter|ndarray|Array|ArrayImpl"
 """Types of arrays by name."""
 
 
-def advise_on_result(said: str, implementation: Implementation, description: Mapping[str, Any]) -> str:
-    """What to do where a target returns something else than arrays, from what was said of the result."""
-    kind = (re.search(r"got (\w+)", said) or ["", ""])[1]
-    keys = re.search(r"with the (keys|fields) (.*)$", said)
-    if keys is not None and not said.startswith("result "):
+def advise_on_result(words: str, implementation: Implementation, description: Mapping[str, Any]) -> str:
+    """What to do where a target returns something else than arrays, from the words about the result."""
+    kind = (re.search(r"got (\w+)", words) or ["", ""])[1]
+    keys = re.search(r"with the (keys|fields) (.*)$", words)
+    if keys is not None and not words.startswith("result "):
         name = re.search(rf"'([^']+)' \((?:{ARRAYS})\)", keys[2]) or re.search(r"'([^']+)'", keys[2])
         part = "" if name is None else f"[{name[1]!r}]" if keys[1] == "keys" else f".{name[1]}"
         return hand_out(part, implementation, description)
-    if said.startswith("result "):
+    if words.startswith("result "):
         return f"let it return its output alone, as an array of {implementation.array}"
     if kind == "NoneType":
         return "let it return its output"

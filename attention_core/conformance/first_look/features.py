@@ -40,10 +40,10 @@ def window_convention(
     ]
     for changes, other in records(record, list_changes(record, ways)):
         kind = comparer.subject(other).binding.window_kind
-        asked = SIDES.get(kind) or tuple(sides_of(kind, width) for width in WIDTHS)
+        tried = SIDES.get(kind) or tuple(sides_of(kind, width) for width in WIDTHS)
         calls = [
             (case.with_(is_causal=causal), sides)
-            for case in cases for sides in asked for causal in ((False, True) if "is_causal" in claims else (False,))
+            for case in cases for sides in tried for causal in ((False, True) if "is_causal" in claims else (False,))
         ]  # fmt: skip
         outcomes = {window_outcome(comparer, other, *call) for call in calls}
         if "agrees" in outcomes and "differs" not in outcomes:

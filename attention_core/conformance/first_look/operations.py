@@ -18,7 +18,7 @@ from attention_core.oracle.positions import alibi_slopes
 CAPS = (1, 2, 5, 8, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 """Soft caps that are tried; Gemma 2 has 50, Grok 30."""
 FROM_THE_END = " (the last query faces the last key)"
-"""What is said where positions are aligned at their ends."""
+"""The words where positions are aligned at their ends."""
 SLOPE_ROUNDINGS = 2 * math.ceil(8 * math.log(2)) + FUNCTION_ROUNDINGS + 3
 """Of a penalty 2^(-x) (i - j), 0 < x <= 8, whose exponent has two roundings, each times x log 2; the power itself; then
 a product, and a rounding to the dtype of each factor."""

@@ -8,7 +8,7 @@ error of a centred entry, r = gamma_{3D+8} M / v <= 1/2 that of the variance as 
 
     |y' - y| <= |w| (c / s (1 + r) + |x - m| / s (r + EPS / (2 v))) + 8 u (|w| |x - m| / s + |b|)
 
-Where r > 1/2 nothing is said, save for D = 1, where y = b.
+Where r > 1/2 there is no bound, save for D = 1, where y = b.
 
 Scores may be off by D_ij of scale |q_i| |k_j|: the budget of the attention grows by F^2, F the largest of
 1 + D_ij / (scale |q_i| |k_j|). With relative errors of at most r in each entry, F is at most (1 + r)^2, as in the
@@ -82,7 +82,7 @@ def through_scores(
         return bound
     with np.errstate(all="ignore"):
         away = np.abs(a) @ (np.abs(k) + b).swapaxes(-1, -2) + np.abs(q) @ b.swapaxes(-1, -2)
-        away = np.where(np.isnan(away), np.inf, away)  # 0 times an error of which nothing is said
+        away = np.where(np.isnan(away), np.inf, away)  # 0 times an error without a bound
         part = np.where(away > 0, away / (np.abs(q) @ np.abs(k).swapaxes(-1, -2)), 0.0)
         if mask is not None:
             allowed = mask if mask.dtype == bool else mask > -np.inf

@@ -243,10 +243,10 @@ def _part(name: str, names: list[str], layout: Layout) -> str | None:
     words = _words(name)
     if {"kv"} & {word.lower() for word in words}:
         return "kv"
-    said: set[str] = {part for part in "qkv" if WORDS[part] & {word.lower() for word in words}}
-    if len(said) == 1:
-        return said.pop()
-    if said:
+    named: set[str] = {part for part in "qkv" if WORDS[part] & {word.lower() for word in words}}
+    if len(named) == 1:
+        return named.pop()
+    if named:
         return None
     listed = re.fullmatch(r"(.*?)\.?(\d+)(\.\w+|)", name)
     if listed:

@@ -197,11 +197,11 @@ def _result_words(found: Counterexample) -> str:
 def _result(report: Report, rule: str, level: str, text: str, place: Definition | None) -> dict[str, Any]:
     # The same target and law are the same finding in every run, whatever case shows it and wherever the line moved.
     key = hashlib.sha256(f"{report.target}\0{rule}".encode("utf-8", "replace")).hexdigest()
-    said = {"text": f"{report.target}: {text}"}
+    message = {"text": f"{report.target}: {text}"}
     found: dict[str, Any] = {
         "ruleId": rule,
         "level": level,
-        "message": said,
+        "message": message,
         "partialFingerprints": {"targetAndLaw/v1": key},
     }
     if place is not None:

@@ -71,20 +71,20 @@ def limit(evidence: Evidence) -> str:
     return short if clear and evidence.bound < float("inf") else literal(evidence.bound)
 
 
-def shape_verdict(message: str, said: str) -> list[str]:
+def shape_verdict(message: str, words: str) -> list[str]:
     """What the message asks of the result's type, shape or dtype, as an assertion."""
     shape = re.search(r"shape .*should be (?:bool )?(\([\d, ]*\))", message)
     dtype = re.search(r"dtype .*should be (\w+)", message)
     count = re.search(r"declared to return '([\w,]+)'", message)
     what = "out[1]" if message.startswith("out1") else "out"
     if shape:
-        return [f"assert tuple({what}.shape) == {shape[1]}, {said}"]
+        return [f"assert tuple({what}.shape) == {shape[1]}, {words}"]
     if dtype:
-        return [f"assert str({what}.dtype).endswith({dtype[1]!r}), {said}"]
+        return [f"assert str({what}.dtype).endswith({dtype[1]!r}), {words}"]
     if count:
         wanted = count[1].count(",") + 1
-        return [f"assert (len(out) if isinstance(out, tuple | list) else 1) == {wanted}, {said}"]
-    return [f"assert hasattr(out, 'shape'), {said}"]
+        return [f"assert (len(out) if isinstance(out, tuple | list) else 1) == {wanted}, {words}"]
+    return [f"assert hasattr(out, 'shape'), {words}"]
 
 
 MODULES = {"torch": "import torch", "numpy": "import numpy as np", "jax": "import jax, jax.numpy as jnp, numpy as np"}

@@ -95,7 +95,7 @@ def check_response(response: Response, request: Request, also: tuple[str, ...] =
 
 
 CHANGED = "the call changed its input"
-"""How it is told that a call wrote into what it was given."""
+"""The words of a message that a call wrote into what it was given."""
 
 
 def number_of_results(response: Response) -> int | None:

@@ -55,8 +55,8 @@ class PackedCase(ParameterCase):
     def describe(self) -> str:
         """The case in one line."""
         texts = " ".join(f"{n_q}:{n_kv}" for n_q, n_kv in self.texts) or "none"
-        asked = {k: v for k, v in self.options.items() if k not in UNSAID and is_asked(v)}
-        others = {**self.sizes, **asked}
+        wanted = {k: v for k, v in self.options.items() if k not in UNSAID and is_asked(v)}
+        others = {**self.sizes, **wanted}
         return f"{self.dtype} texts {texts} {' '.join(f'{k}={v}' for k, v in others.items())}"
 
     def smaller(self) -> Iterator[ParameterCase]:

@@ -81,7 +81,7 @@ class TorchArrays:
 
         self.torch = torch
         self.device = torch.device(device)
-        torch.empty(1, device=self.device)  # a device that is not there is told once, at the door
+        torch.empty(1, device=self.device)  # a device that is not there is reported once, at the door
         torch.set_num_threads(1)
         self.dtypes = {name: getattr(torch, name) for name in SENT}
         self.names = {v: k for k, v in self.dtypes.items()}

@@ -244,9 +244,9 @@ class WorkerRunner(Noting):
             self.close()
             return self.run(request, meanwhile)
         self.forms.add(form)
-        if said := lost_device(answer):  # the next call gets a process and a device that work
+        if reason := lost_device(answer):  # the next call gets a process and a device that work
             self.close()
-            return Response("died", message=f"the process lost its device ({said})")
+            return Response("died", message=f"the process lost its device ({reason})")
         return self.note(request, answer)
 
     def trial(self, requests: Sequence[Request]) -> list[Response] | None:

@@ -2,7 +2,7 @@
 
 A launcher often says `assert x.is_cuda` or `with torch.cuda.device(x.device.index):` around a kernel that runs in
 Triton's interpreter all the same. No property of a GPU is made up: what asks for a name, a capability or a number of
-processors is told that there is none.
+processors learns that there is none.
 """
 
 from __future__ import annotations

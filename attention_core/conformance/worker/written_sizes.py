@@ -23,7 +23,7 @@ from typing import Any, TypeGuard
 LEAST, MOST = 5, 1024
 """Sizes below are among those of any run, sizes beyond too dear for one."""
 MOST_SIZES = 8
-"""So many are told: those nearest to the target first, of these the largest."""
+"""So many are given: those nearest to the target first, of these the largest."""
 MOST_SOURCE = 1 << 19
 """Characters of a module that is parsed."""
 MOST_NAMES = 200

@@ -189,8 +189,8 @@ def _number(place: int) -> str:
 def noise(*logits: Result) -> float:
     """How far equal logits may be apart: half of the digits of their dtype, of the largest of them.
 
-    Rounding leaves an error of K u max|z|, where K says how much the layers amplify it. Nobody outside knows K, but
-    half of the digits, sqrt(u), are above K u for every K below 1 / sqrt(u): 9e7 in float64, 4e3 in float32.
+    Rounding leaves an error of K u max|z|, where K says how much the layers amplify it. K is not known from outside,
+    but half of the digits, sqrt(u), are above K u for every K below 1 / sqrt(u): 9e7 in float64, 4e3 in float32.
     """
     units = [UNIT_ROUNDOFF.get(r.extra.get("dtype", "float32"), UNIT_ROUNDOFF["float32"]) for r in logits]
     return math.sqrt(max(units)) * max(1e-30, *(float(np.abs(r.values).max(initial=0.0)) for r in logits))

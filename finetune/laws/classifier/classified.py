@@ -52,8 +52,8 @@ class Classified(Model):
     apply where it has `gradients` (`logits_probe.Gradients`, or made by `logits_probe.make_target`).
 
     Declared with `--parameter`: `token_types=True` (it takes `token_type_ids`, too), `pool=first`, `mean` or `last`,
-    `side=right` or `left` (padding stands on this side alone, since positions count it), `padding=ids` (padding is told
-    by its id, too), `pad_id` (0), `dropout=True` (it draws in training mode).
+    `side=right` or `left` (padding stands on this side alone, since positions count it), `padding=ids` (its id marks
+    padding, too), `pad_id` (0), `dropout=True` (it draws in training mode).
     """
 
     @property

@@ -69,7 +69,7 @@ def the_ids_of_padding_do_not_matter(subject: Classified, case: ParameterCase) -
     """What stands at places of padding changes nothing, be it another token or another segment.
 
     Formula: z(x) = z(x') whenever x and x' agree where attention_mask = 1
-    Source: padding is told by the mask; declare padding=ids where its id tells it, as in GPT-2 of transformers
+    Source: padding is given by the mask; declare padding=ids where its id marks it, as in GPT-2 of transformers
     Fault: padding_of_id_zero_alone
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case), case["n"] + case["more"])
@@ -182,7 +182,7 @@ def the_pooling_is_the_stated_one(subject: Classified, case: ParameterCase) -> N
 
 
 def a_text_said_twice_has_the_same_mean(subject: Classified, case: ParameterCase) -> None:
-    """Without positions a text said twice has the logits of the text, where the mean over its tokens is pooled.
+    """Without positions a text written twice has the logits of the text, where the mean over its tokens is pooled.
 
     Formula: z(x x) = z(x) for pool=mean without positions: attention over doubled keys, and the mean, are as before
     Source: Reimers and Gurevych (2019), section 3; a sum grows with the text
@@ -193,7 +193,7 @@ def a_text_said_twice_has_the_same_mean(subject: Classified, case: ParameterCase
         raise NotApplicable("without its tables of positions it still tells places apart")
     once, twice = (subject.score(case, held, whole(each)) for each in (ids, np.tile(ids, 2)))
     with held.report_calls():
-        require_same(twice, once, noise(once, twice), "logits of a text said twice, without positions")
+        require_same(twice, once, noise(once, twice), "logits of a text written twice, without positions")
 
 
 DRAWS = 8
@@ -273,7 +273,7 @@ def what_moves_the_logits_has_a_gradient(subject: Classified, case: ParameterCas
     """A parameter that asks for a gradient, and whose numbers move the logits, gets one.
 
     Formula: z(theta + e_p) != z(theta) implies dL/dtheta_p is there, for every parameter p that is not frozen
-    Source: gradient checkpointing with frozen inputs, a detached head: what is not trained, and nobody says so
+    Source: gradient checkpointing with frozen inputs, a detached head: what is not trained, without a word about it
     Fault: encoder_under_no_grad
     """
     held, batch = subject.new_model(case), subject.batch(subject.texts(case))
@@ -394,7 +394,7 @@ def every_token_counts(subject: Classified, case: ParameterCase) -> None:
     """Another token in a text gives other logits, at its first and last place and between them.
 
     Formula: z(x) != z(x') where x and x' differ at one real place
-    Source: lucidrains/audiolm-pytorch PR265 (the output of attention unused); a text cut shorter than it was told
+    Source: lucidrains/audiolm-pytorch PR265 (the output of attention unused); a text cut shorter than declared
     Fault: attention_unused
     """
     held, texts = subject.new_model(case), subject.texts(case)
@@ -481,7 +481,7 @@ APART = Sizes({**RANGES, "n": (5, 9), "more": (9, 9), "vocab": (11, 13), "length
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "classifier", "large": 4, "small": 0, "space": SPACE}
 BY_IDS: dict[str, Any] = {
     "declares": told_by_the_mask,
-    "because": "padding is told by its id (--parameter padding=ids)",
+    "because": "padding is marked by its id (--parameter padding=ids)",
 }
 TYPES: dict[str, Any] = {
     "declares": lambda i: bool(i.parameters.get("token_types")),

@@ -185,18 +185,18 @@ def labels_are_the_old_ids(subject: Masking, case: ParameterCase) -> None:
 
 
 def what_is_not_chosen_stays(subject: Masking, case: ParameterCase) -> None:
-    """Where nothing is asked, the input is the token itself.
+    """Where nothing is to be predicted, the input is the token itself.
 
     Formula: labels = ignore_index implies inputs = ids
     Source: Devlin et al. (2019), section 3.1, task 1
     Fault: hides_what_it_does_not_ask_for
     """
     got = subject.hide_or_violate(subject.batch(case), case.seed)
-    require_close(got.inputs, got.batch.ids, 0.0, "inputs where nothing is asked", where=~got.prediction_mask)
+    require_close(got.inputs, got.batch.ids, 0.0, "inputs where nothing is to be predicted", where=~got.prediction_mask)
 
 
 def special_tokens_and_padding_stay(subject: Masking, case: ParameterCase) -> None:
-    """Neither special tokens nor padding are ever asked for or hidden.
+    """Neither special tokens nor padding are ever to be predicted or hidden.
 
     Formula: special implies labels = ignore_index and inputs = ids
     Source: huggingface/transformers#11155 (padding chosen, since the mask of special tokens left it out)
@@ -229,7 +229,7 @@ def a_chosen_token_becomes_a_word(subject: Masking, case: ParameterCase) -> None
 
 
 def nothing_to_hide_comes_back(subject: Masking, case: ParameterCase) -> None:
-    """A batch of special tokens and padding alone comes back as it is, and nothing is asked of it.
+    """A batch of special tokens and padding alone comes back as it is, and nothing of it is to be predicted.
 
     Formula: special everywhere implies inputs = ids, labels = ignore_index
     Source: a short last batch; a masking that forces one choice a row takes a special token there
@@ -250,7 +250,7 @@ def the_ids_are_left_as_they_are(subject: Masking, case: ParameterCase) -> None:
     Fault: masks_in_place
     """
     for seed in range(case.seed, case.seed + 4):
-        subject.hide(subject.batch(case), seed)  # a changed argument is told by the call itself
+        subject.hide(subject.batch(case), seed)  # a changed argument is reported by the call itself
 
 
 def one_seed_gives_one_result(subject: Masking, case: ParameterCase) -> None:

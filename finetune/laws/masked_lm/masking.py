@@ -59,7 +59,7 @@ class Hidden:
 
     @property
     def prediction_mask(self) -> NDArray:
-        """Where a token is asked for."""
+        """Where a token is to be predicted."""
         found: NDArray = self.labels.values != self.ignored
         return found
 
@@ -91,7 +91,7 @@ class Masking(ParameterSubject):
 
     @property
     def ignore_index(self) -> int:
-        """The label where nothing is asked."""
+        """The label where nothing is to be predicted."""
         return int(self.parameters.get("ignore_index", -100))
 
     def drawn_words(self, batch: Batch) -> NDArray:

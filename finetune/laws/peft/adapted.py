@@ -140,7 +140,7 @@ class Adapted(nn.Module):
             return self.forward(ids, mask, segments)
 
     def facts(self) -> Tensor:
-        """The count (-1: none is told), whether a new adapter changes nothing, and what texts may be."""
+        """The count (-1: none is given), whether a new adapter changes nothing, and what texts may be."""
         neutral = self.kind in ("lora", "bias", "head") if self.neutral is None else self.neutral
         try:
             count = self.count() if self.kind in KINDS or type(self).count is not Adapted.count else -1
@@ -165,7 +165,7 @@ class Adapted(nn.Module):
         return wide(rows_of(self, lambda p: torch.full_like(p, float(p.requires_grad))))
 
     def freeze(self) -> Tensor:
-        """Let no parameter be trained any more, as whoever loads an adapter to serve it does. Returns how many were."""
+        """Let no parameter be trained any more, as when an adapter is loaded to serve it. Returns how many were."""
         trained = [p for p in self.adapted.parameters() if p.requires_grad]
         self.adapted.requires_grad_(False)
         return torch.tensor([float(len(trained))])

@@ -105,7 +105,7 @@ def every_trained_parameter_has_its_gradient(subject: Adapting, case: ParameterC
     """The gradient of every trained parameter is the slope of the outputs along it.
 
     Formula: <df/dp, w> = (f(p + h w) - f(p - h w)) / 2 h for every trained p, up to h^2
-    Source: an adapter that is computed with .data or under no_grad is never trained, and nobody says so
+    Source: an adapter that is computed with .data or under no_grad is never trained, silently
     Fault: product_is_detached
     """
     run = subject.draw_trained_model(case)

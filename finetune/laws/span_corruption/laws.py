@@ -101,7 +101,7 @@ def the_masked_stretch_is_not_empty(subject: Grader, case: ParameterCase) -> Non
 
 
 def documents_come_back(subject: Grader, case: ParameterCase) -> None:
-    """Masked characters put back between prefix and suffix give the beginning of the document that was asked for.
+    """Masked characters put back between prefix and suffix give the beginning of the document that was requested.
 
     Formula: prefix + masked + suffix = document[:T], ids: PAD 0, MASK 1, then the sorted characters
     Source: the assignment's skeleton, steps 0 to 3 and its vocabulary

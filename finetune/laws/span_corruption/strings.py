@@ -1,6 +1,6 @@
 """What the laws of span corruption hold in their hands: texts, the items of a data set, and the parts of their strings.
 
-A data set is built from a text with a document on each line, and asked for one document again and again.
+A data set is built from a text with a document on each line, and gives one document again and again.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from finetune.laws.trainer.runs import Run, Seen, Training
 
 
 def every_example_comes_once_an_epoch(subject: Training, case: ParameterCase) -> None:
-    """An epoch holds every example once, the last incomplete batch included, and there are as many as asked for.
+    """An epoch holds every example once, the last incomplete batch included, and there are as many as requested.
 
     Formula: the batches of an epoch are a partition of {0, ..., N - 1} (whole batches alone where drop_last=True)
     Source: the assignment's Trainer; a sampler with replacement, or the last batch lost
@@ -307,7 +307,8 @@ def a_warm_up_beyond_the_schedule_is_told(subject: Training, case: ParameterCase
         return
     if not seen.warned:
         evidence = Evidence((Shown(seen.history.request),), kind="must_raise")
-        raise Violation("a warm-up longer than the schedule: got no error and no warning, but should be told", evidence)
+        message = "a warm-up longer than the schedule: got no error and no warning, but should be reported"
+        raise Violation(message, evidence)
 
 
 FLOATS = ("float64", "float32")

@@ -55,7 +55,7 @@ def evaluation_turns_dropout_off(subject: Steps, case: ParameterCase) -> None:
 
 
 def evaluation_changes_no_number(subject: Steps, case: ParameterCase) -> None:
-    """An evaluation leaves every parameter and every gradient as it was, and which of them are asked for.
+    """An evaluation leaves every parameter and every gradient as it was, and which of them are computed.
 
     Formula: theta' = theta, grad' = grad and requires_grad' = requires_grad, bit by bit
     Source: a loop over dev that was copied from training
@@ -218,7 +218,7 @@ def every_batch_counts_once(subject: Steps, case: ParameterCase) -> None:
     """The loss of every example is asked for once in a step.
 
     Formula: the calls of the loss with gradients are a partition of the step's examples
-    Source: the last batch of an accumulation lost; a second pass that nobody needs
+    Source: the last batch of an accumulation lost; a needless second pass
     Fault: last_batch_forgotten
     """
     found = happened_twice(subject, case)
@@ -271,7 +271,7 @@ def the_loss_that_is_told_is_the_mean(subject: Steps, case: ParameterCase) -> No
     """What a step returns is the mean loss over all its targets, of the parameters before it.
 
     Formula: returned = sum_i l_i / sum_i tokens_i
-    Source: a mean of batch means; a loss that was divided for the accumulation, and is told as it is
+    Source: a mean of batch means; a loss that was divided for the accumulation, and is reported as it is
     Fault: told_divided_once_more
     """
     run, batches = subject.run(case), split_batches(case)

@@ -57,7 +57,7 @@ def test_another_convention_must_be_declared(name: str, law: str) -> None:
         ("rate_of_another_optimizer", r"warm-up: after step 1 got \S+ in \S+, but should be"),
         ("never_shuffled", "got the order of the data, but should be drawn anew"),
         ("drawn_with_replacement", r"epoch 0: got examples \[.*\] times, but should be each once"),
-        ("long_warm_up_unnoticed", "got no error and no warning, but should be told"),
+        ("long_warm_up_unnoticed", "got no error and no warning, but should be reported"),
         ("accumulation_ignored", "got a step computed at once, but should be computed in parts"),
     ],
 )
