@@ -53,6 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(thorough.OPTION, action="store_true", help="run every row of the tests marked `thorough`")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell searches whether they take all of their examples."""
+    thorough.take_everything(config.getoption(thorough.OPTION))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the default run its part of the sweeps; mark `needs_data` on every test that uses the fixture."""
     thorough.deselect(config, items)

@@ -21,6 +21,9 @@ from fnmatch import fnmatchcase
 import pytest
 
 OPTION = "--thorough"
+SHARE = 3
+"""The default run takes one in so many of the examples that a search by Hypothesis is given."""
+_everything = False
 
 
 def is_wanted(item: pytest.Item, seen: set[object]) -> bool:
@@ -44,6 +47,20 @@ def is_wanted(item: pytest.Item, seen: set[object]) -> bool:
     is_first = bool(names) and stands_for not in seen
     seen.add(stands_for)
     return is_first or fits(row.id, mark.kwargs.get("keep", ()))
+
+
+def take_everything(everything: bool) -> None:
+    """Say whether this run takes all rows and all examples; `examples` is called while modules of tests are imported."""
+    global _everything
+    _everything = everything
+
+
+def examples(count: int) -> int:
+    """How many of `count` examples this run takes: all of them with `--thorough`, else a third.
+
+    For searches of some hundred examples whose tenth already shows a gross fault. CI takes the same ones each time.
+    """
+    return count if _everything else -(-count // SHARE)
 
 
 def fits(name: str, patterns: Iterable[str]) -> bool:

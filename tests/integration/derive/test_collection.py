@@ -65,11 +65,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_pytest(folder: Path, *arguments: str, as_installed: bool = False) -> subprocess.CompletedProcess[str]:
+    """Pytest in a process of its own: with all plugins that are installed, or with ours alone, which starts three times as fast."""
     path = os.pathsep.join(filter(None, [str(HOME), os.environ.get("PYTHONPATH", "")]))
-    installed = any(entry.name == "attention_core" for entry in entry_points(group="pytest11"))
-    own = [] if installed else ["-p", "attention_core.plugin"]
+    found = as_installed and any(entry.name == "attention_core" for entry in entry_points(group="pytest11"))
+    own = [] if found else ["-p", "attention_core.plugin"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    environment |= {} if as_installed else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(
         [sys.executable, "-m", "pytest", *own, "-p", "no:cacheprovider", "--color=no", "-o", "derivation_seconds=120", *arguments],
         cwd=folder, capture_output=True, text=True, timeout=300, check=False,
@@ -78,7 +80,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 def test_the_ini_option_says_which_files_are_documents(folder: Path) -> None:
-    run = run_pytest(folder, "-v", "-rx")
+    run = run_pytest(folder, "-v", "-rx", as_installed=True)
     assert run.returncode == 0, run.stdout
     names = {line.split()[0] for line in run.stdout.splitlines() if "::" in line and "%]" in line}
     assert names == {

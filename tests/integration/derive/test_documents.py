@@ -84,6 +84,7 @@ The table itself is made with all of them, and so is `tox run -e derivations`.""
         "copying",
         "normalised_heads",
         "noisy_keys",
+        "scaling",
     )
 )
 @pytest.mark.parametrize("path", TABLE.documents(), ids=lambda path: path.stem)

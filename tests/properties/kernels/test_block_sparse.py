@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import examples
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_core.kernels.block_sparse import block_sparse_attention, block_sparse_written
@@ -25,7 +26,7 @@ def inputs(n_q: int, n_kv: int, seed: int) -> list[torch.Tensor]:
     return [torch.randint(-4, 5, s, generator=generator).double().requires_grad_() for s in shapes]
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(st.data(), SIZES, st.integers(1, 12), st.integers(0, 99))
 def test_outputs_and_gradients_are_those_of_the_dense_mask(
     data: st.DataObject, sizes: tuple[int, int], block: int, seed: int

@@ -53,23 +53,38 @@ def by_heads(n: int) -> torch.Tensor:
     return torch.rand(B, 4, n, n, generator=torch.Generator().manual_seed(1)) < 0.5
 
 
+IDS = torch.tensor([[0] * 20 + [1] * 50, [3] * 41 + [4] * 29])
+KINDS: dict[str, Mask] = {
+    "causal": causal(), "window": sliding_window(5), "prefix": prefix(7), "segments": segments(IDS),
+    "causal_segments": segments(IDS) & causal(),
+    "a_sequence_without_a_key": padding([0, 33]) & sliding_window(9),
+    "asked_by_pairs": segments(IDS.roll(9, 1)) | sliding_window(3),  # its documents lie in two runs
+}  # fmt: skip
+
+
+@pytest.mark.thorough(keep=("causal_segments", "a_sequence_without_a_key", "asked_by_pairs"))
 @compiler
 @quiet
-def test_the_generated_kernel_computes_masks_of_every_kind() -> None:
-    """Float32, |o| <= 4, scores below 48 after scaling: 70 terms differ by less than 4 * (70 + 2 * 48) * 2^-23 = 8e-5."""
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_generated_kernel_computes_masks_of_every_kind(kind: str) -> None:
+    """Float32, |o| <= 4, scores below 48 after scaling: 70 terms differ by less than 4 * (70 + 2 * 48) * 2^-23 = 8e-5.
+
+    Each kind is compiled, some seconds of g++; uncompiled, every tree of masks is tried above.
+    """
+    n, mask = 70, KINDS[kind]
+    q, k, v = (x.detach().float() for x in inputs(n, n, 3))
+    with torch.no_grad():
+        out = attention(q, k, v, mask, kernel="core:flex")
+    wanted = dot_product_attention(q.double(), k.double(), v.double(), mask.dense(n, n), enable_gqa=True)
+    torch.testing.assert_close(out.double(), wanted, rtol=0, atol=8e-5)
+
+
+@compiler
+@quiet
+def test_the_generated_kernel_computes_written_masks() -> None:
     n = 70
     q, k, v = (x.detach().float() for x in inputs(n, n, 3))
-    ids = torch.tensor([[0] * 20 + [1] * 50, [3] * 41 + [4] * 29])
-    kinds: list[Mask] = [
-        causal(), sliding_window(5), prefix(7),
-        segments(ids), segments(ids) & causal(), padding([0, 33]) & sliding_window(9),  # a sequence without a key
-        segments(ids.roll(9, 1)) | sliding_window(3),  # its documents lie in two runs: pairs are asked for
-    ]  # fmt: skip
     with torch.no_grad():
-        for mask in kinds:
-            out = attention(q, k, v, mask, kernel="core:flex")
-            wanted = dot_product_attention(q.double(), k.double(), v.double(), mask.dense(n, n), enable_gqa=True)
-            torch.testing.assert_close(out.double(), wanted, rtol=0, atol=8e-5)
         written = flex_written(q, k, v, by_heads(n), enable_gqa=True, block=16)
     wanted = dot_product_attention(q.double(), k.double(), v.double(), by_heads(n), enable_gqa=True)
     torch.testing.assert_close(written.double(), wanted, rtol=0, atol=8e-5)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import examples
 
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
 from attention_core.masking.blocks import block_mask, predicate
@@ -26,7 +27,7 @@ def listed(number: torch.Tensor, which: torch.Tensor, nk: int) -> torch.Tensor:
     return some[:, 0]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.data(), SIZES, st.integers(1, 9))
 def test_blocks_hold_exactly_what_a_mask_attends(data: st.DataObject, sizes: tuple[int, int], block: int) -> None:
     n_q, n_kv = sizes

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import examples
 
 from attention_core.masking import causal, padding, prefix, segments, sliding_window
 from attention_core.masking.extent import Extent, extent_of_pairs
@@ -19,7 +20,7 @@ def written(extent: Extent, n_kv: int) -> torch.Tensor:
     return inside.expand(B, *inside.shape[-2:])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.data(), SIZES)
 def test_an_extent_holds_every_pair_and_only_those_where_it_is_exact(
     data: st.DataObject, sizes: tuple[int, int]
@@ -33,7 +34,7 @@ def test_an_extent_holds_every_pair_and_only_those_where_it_is_exact(
         assert torch.equal(pairs, inside)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data(), SIZES)
 def test_a_part_is_a_part_of_the_dense_form(data: st.DataObject, sizes: tuple[int, int]) -> None:
     mask = data.draw(masks(*sizes))
@@ -59,7 +60,7 @@ def test_whether_intervals_are_the_set_is_known(mask: object, exact: bool) -> No
     assert mask.extent(4, 4).exact is exact  # type: ignore[attr-defined]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data(), SIZES, st.integers(1, 3))
 def test_the_extent_of_written_pairs_is_tight(data: st.DataObject, sizes: tuple[int, int], H: int) -> None:
     bits = data.draw(st.lists(st.booleans(), min_size=H * sizes[0] * sizes[1], max_size=H * sizes[0] * sizes[1]))

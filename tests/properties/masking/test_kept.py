@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import examples
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from attention_core import attention
@@ -26,7 +27,7 @@ def storages(found: tuple[torch.Tensor | None, ...]) -> set[int]:
     return {x.untyped_storage().data_ptr() for x in found if x is not None}
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.data(), SIZES, st.integers(1, 12))
 def test_a_kept_mask_is_that_of_its_piece(data: st.DataObject, sizes: tuple[int, int], block: int) -> None:
     mask = data.draw(masks(*sizes))
@@ -43,7 +44,7 @@ def test_a_kept_mask_is_that_of_its_piece(data: st.DataObject, sizes: tuple[int,
             assert torch.equal(wanted.isinf(), ~here.expand(wanted.shape))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.data(), st.integers(1, 9), st.integers(1, 4))
 def test_a_kept_mask_of_intervals_in_any_order_is_that_of_its_piece(data: st.DataObject, n: int, block: int) -> None:
     """Three intervals in any order."""

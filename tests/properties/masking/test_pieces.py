@@ -6,13 +6,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import examples
 
 from attention_core.masking import Mask, causal, padding, segments, sliding_window
 from attention_core.masking.pieces import Piece, keep, plan
 from tests.properties.mask_trees import SIZES, B, masks
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.data(), SIZES, st.integers(1, 12))
 def test_pieces_hold_every_attended_pair_once(data: st.DataObject, sizes: tuple[int, int], block: int) -> None:
     mask = data.draw(masks(*sizes))
@@ -31,7 +32,7 @@ def test_pieces_hold_every_attended_pair_once(data: st.DataObject, sizes: tuple[
     assert covered.max() <= 1 and not (pairs & (covered == 0)).any()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.data(), SIZES, st.integers(1, 12))
 def test_no_query_is_in_two_pieces(data: st.DataObject, sizes: tuple[int, int], block: int) -> None:
     """A softmax cannot be cut along its keys without being merged again."""

@@ -91,10 +91,8 @@ def test_conventions_of_a_form_are_found(function: Any) -> None:
         "plain",
         "in_numpy",
         "heads_joined",
-        "sequence_first",
         "with_lse",
         "always_causal",
-        "additive_masks",
         "single_head",
         "llama_like",
     )

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import examples
 
 from finetune.errors import BadInput
 from finetune.standardise.outcome import Outcome, check_outcomes, read_outcomes
@@ -93,6 +94,7 @@ def test_what_is_not_a_result_is_one_line(text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@settings(max_examples=examples(100))  # each draws thousands of resamples
 @given(st.lists(st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([0, 1])), min_size=1, max_size=12))
 def test_an_outcome_adds_up(pairs: list[tuple[int | None, int]]) -> None:
     chosen, truth = zip(*pairs, strict=True)
