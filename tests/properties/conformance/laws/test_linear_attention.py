@@ -48,15 +48,16 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(SEEN_BY.get(fault.__name__, CENTRAL), fault(), "quick", **WIDE)
 
 
+@pytest.mark.thorough(keep=("0-*",))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kernel", [recurrent_linear_attention, chunked_linear_attention])
-def test_right_kernels_conform(kind: str, kernel: Callable[..., Any]) -> None:
-    for seed in range(4):
-        results = conforming(
-            kernel, CONTRACT, "quick", seed, compared=True, accumulate="float32", parameters={"kind": kind}
-        )
-        silent = {name for name, r in results.items() if r.status == "not_applicable"}
-        assert silent <= ({"strong_decays_neither_overflow_nor_leak"} if kind == "linear" else set())
+@pytest.mark.parametrize("seed", range(4))
+def test_right_kernels_conform(kind: str, kernel: Callable[..., Any], seed: int) -> None:
+    results = conforming(
+        kernel, CONTRACT, "quick", seed, compared=True, accumulate="float32", parameters={"kind": kind}
+    )
+    silent = {name for name, r in results.items() if r.status == "not_applicable"}
+    assert silent <= ({"strong_decays_neither_overflow_nor_leak"} if kind == "linear" else set())
 
 
 @pytest.mark.parametrize("made", [*(faults.build(kind) for kind in KINDS), faults.in_blocks("retention")])
