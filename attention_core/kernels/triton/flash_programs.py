@@ -32,8 +32,9 @@ def forward(
     place = tl.program_id(1)
     b, h = place // H, place % H
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    at, there = rows_at(Q, q_b, q_h, q_n, b, h, rows, n_q, d, D)
-    q = tl.load(at, mask=there, other=0.0)
+    # A name that a loop takes anew must keep its type on a GPU: keys and values have addresses of their own sizes.
+    q_at, q_there = rows_at(Q, q_b, q_h, q_n, b, h, rows, n_q, d, D)
+    q = tl.load(q_at, mask=q_there, other=0.0)
     largest = tl.full([BLOCK], -float("inf"), tl.float32)
     total = tl.zeros([BLOCK], tl.float32)
     acc = tl.zeros([BLOCK, D_V], tl.float32)

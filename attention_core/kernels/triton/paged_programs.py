@@ -32,8 +32,8 @@ def decode_part(
     blocks = tl.cdiv(tl.cdiv(length, BLOCK), splits)
     first = part * blocks * BLOCK
     features, channels = tl.arange(0, D), tl.arange(0, D_V)
-    at = Q + b.to(tl.int64) * q_b + token[:, None] * q_n + head[:, None] * q_h + features[None, :]
-    q = tl.load(at, mask=there[:, None] & (features[None, :] < d), other=0.0)
+    q_at = Q + b.to(tl.int64) * q_b + token[:, None] * q_n + head[:, None] * q_h + features[None, :]
+    q = tl.load(q_at, mask=there[:, None] & (features[None, :] < d), other=0.0)
     largest = tl.full([ROWS], -float("inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     acc = tl.zeros([ROWS, D_V], tl.float32)
