@@ -17,6 +17,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attention_core.dispatch.tables import DEFAULT, PLANS, SPARSE, choose, computed_in, table, torch_skips
 from attention_core.kernels.arguments import check_mask_fits, check_shapes
+from attention_core.kernels.guarded import guarded_attention
 from attention_core.kernels.upcast import upcast_attention
 from attention_core.masking import Causal, Mask
 from attention_core.masking.kept import dense_mask
@@ -141,7 +142,8 @@ def _plan(
     if structured and not is_causal:  # torch's own function adds a mask, others ask it
         written = n_q, n_kv, query.device, dtype if kernel == DEFAULT else torch.bool
     # torch's own function itself: the row of the table is one more call, which is felt where everything is cold
-    function = scaled_dot_product_attention if kernel == DEFAULT else load(kernel)
+    own = scaled_dot_product_attention if query.is_cpu or not plain else guarded_attention
+    function = own if kernel == DEFAULT else load(kernel)
     if dtype != query.dtype:
         function = partial(upcast_attention, inner=function)
     return CallPlan(function, None, is_causal, grouped, written)

@@ -83,7 +83,6 @@ RESCALED = 'acc = acc * correction[:, None] + tl.dot(p.to(v.dtype), v, input_pre
 HEADS = (
     "    b, h = place // H, place % H\n"
     "    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
-    "    # A name that a loop takes anew must keep its type on a GPU: keys and values have addresses of their own sizes.\n"
     "    q_at, q_there = rows_at(Q, q_b, q_h, q_n, b, h, rows, n_q, d, D)\n"
     "    q = tl.load(q_at, mask=q_there, other=0.0)\n"
     "    largest"

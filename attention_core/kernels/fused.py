@@ -17,10 +17,11 @@ import math
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.nn.functional import pad
 
 from attention_core.kernels.arguments import broadcast, check_dropout, check_mask_fits, check_shapes
 from attention_core.kernels.dot_product import dot_product_attention
+from attention_core.kernels.guarded import torch_attention_on
 from attention_core.kernels.heads import expand_kv_heads
 
 ROWS = 256
@@ -147,7 +148,8 @@ def fused(
         return out.reshape(B, H, n_q, d_v) if folded else out
     query, key, value = (_of_width(x, max(d, d_v)) for x in (query, key, value))
     shared = key.shape[1] != query.shape[1]
-    out = scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale=scale, enable_gqa=shared)
+    attend = torch_attention_on(query.device)
+    out = attend(query, key, value, mask, dropout_p, is_causal, scale=scale, enable_gqa=shared)
     out = out[..., :d_v]
     return out.reshape(B, H, n_q, d_v) if folded else out
 

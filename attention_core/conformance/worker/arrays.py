@@ -182,6 +182,10 @@ class TorchArrays:
                 second = list(torch.autograd.grad(total, inputs, allow_unused=True))
         return first, second, True
 
+    def place(self, target: Any) -> Any:
+        """A module with its parameters where the arrays are, since many are built without a device."""
+        return target.to(self.device) if isinstance(target, self.torch.nn.Module) else target
+
     def set_mode(self, target: Any, mode: str) -> None:
         if isinstance(target, self.torch.nn.Module):
             target.train(mode == "train")
@@ -285,6 +289,10 @@ class NumpyArrays:
     def on_threads(self, number: int | None) -> AbstractContextManager[None]:
         """Nothing: these libraries have no number of threads to set."""
         return nullcontext()
+
+    def place(self, target: Any) -> Any:
+        """What was built, as it is: arrays of these libraries have one place."""
+        return target
 
     def set_mode(self, target: Any, mode: str) -> None:
         return None

@@ -253,7 +253,7 @@ class Executor:
             args = [as_config(a) if isinstance(a, Settings) else a for a in arguments]
             kwargs = {k: as_config(a) if isinstance(a, Settings) else a for k, a in (keywords or {}).items()}
             with self.process.preserve(watched):
-                self.instances[number] = target(*args, **kwargs)
+                self.instances[number] = self.library.place(target(*args, **kwargs))
             configs = [c for c in (*args, *kwargs.values()) if isinstance(c, RecordedConfig)]
             self.names_read = sorted({name for config in configs for name in config.names_read})
             self.read_by_key = any(config.keyed for config in configs)

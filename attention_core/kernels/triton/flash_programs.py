@@ -29,10 +29,10 @@ def forward(
     IS_CAUSAL: tl.constexpr, BLOCK: tl.constexpr, D: tl.constexpr, D_V: tl.constexpr,
 ):  # fmt: skip
     """One block of queries: o and lse over all blocks of keys, with an online softmax."""
+    # A name that a loop takes anew must keep its type on a GPU: the queries' addresses have names of their own.
     place = tl.program_id(1)
     b, h = place // H, place % H
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    # A name that a loop takes anew must keep its type on a GPU: keys and values have addresses of their own sizes.
     q_at, q_there = rows_at(Q, q_b, q_h, q_n, b, h, rows, n_q, d, D)
     q = tl.load(q_at, mask=q_there, other=0.0)
     largest = tl.full([BLOCK], -float("inf"), tl.float32)

@@ -304,6 +304,13 @@ def test_instances_are_kept_by_their_number() -> None:
     assert built == [3.0, 5.0]
 
 
+def test_a_built_module_is_where_its_arguments_are() -> None:
+    """On a GPU a module that was built without a device refused every call; "meta" is a device that each machine has."""
+    executor = Executor(Layer, device="meta")
+    executor.run(Request((spec(),), instance=(1, (3.0,))))
+    assert executor.instances[1].factor.device.type == "meta"
+
+
 def test_a_factory_is_called_once() -> None:
     executor = Executor(lambda: Layer(7.0), factory=True)
     np.testing.assert_array_equal(ok(executor.run(Request((spec(),)))).outputs[0].values, 7 * VALUES)
