@@ -68,6 +68,7 @@ def attention(
         What is attended must be finite, too: on a processor torch's fused kernel, which "auto" is mostly, turns a row
         of NaN scores into zeros where keys are few (docs/findings.md, 3); its gradients are NaN. A check would double
         the time of a short call. `kernel="core:dot_product"` and `kernel="torch:math"` keep NaN.
+        On a GPU torch gets a positive scale and aligned rows (`kernels/guarded.py`), the same function of others.
         Within torch.compile and torch.export nothing is chosen: "auto" is torch's own function there.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
     Raises: ValueError for an unknown kernel, one without sinks and caps where they are asked for, or sizes, heads or a

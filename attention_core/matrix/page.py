@@ -23,6 +23,9 @@ name arguments and move axes and repair no number; a class whose signature is kn
 
 With your packages, `python -m attention_core.matrix --data mine.json --page mine.md` makes yours; `--only`,
 `--shard I/N` and `--join` choose rows and put parts together, and a row that is there for a release is not run again.
+
+Most rows whose runtime is Triton's interpreter were judged on a GPU, too: [what came there](gpu.md#verdicts), beside
+the verdicts of this page, and why some differ.
 """
 ARGUED = """## Refutations, argued
 

@@ -12,7 +12,6 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -50,8 +49,17 @@ def load_alone(package: str, path: str, **stand_ins: Any) -> ModuleType:
     spec = spec_from_file_location(f"alone_{file.stem}", file)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
-    with patch.dict(sys.modules, {name.replace("__", "."): made for name, made in stand_ins.items()}):
+    named = {name.replace("__", "."): made for name, made in stand_ins.items()}
+    before = {name: sys.modules.get(name) for name in named}
+    sys.modules.update(named)
+    try:
         spec.loader.exec_module(module)
+    finally:  # what else it imported stays: Triton cannot be imported a second time
+        for name, known in before.items():
+            if known is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = known
     return module
 
 

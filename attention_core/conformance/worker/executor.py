@@ -475,12 +475,21 @@ def as_outputs(result: Any) -> list[Any]:
     return [o for i, o in enumerate(outputs) if i == 0 or o is not None]
 
 
+def with_its_reason(message: str) -> str:
+    """A message whose first line, the only one that reports show, ends in a colon, with the last one behind it.
+
+    A compiler says where first ("at 18:4:"), shows the source, and what is wrong comes last.
+    """
+    first, *others = message.splitlines() or [""]
+    return "\n".join([f"{first} {others[-1].strip()}", *others]) if others and first.endswith(":") else message
+
+
 def describe_failure(error: BaseException) -> Failure:
     """An exception as bounded text."""
     classes = [t for t in type(error).__mro__ if t is not object]
     names, homes = tuple(t.__name__ for t in classes), tuple(str(t.__module__) for t in classes)
     try:
         text = "".join(traceback.format_exception(error))
-        return Failure(names, str(error)[:2000], text[-8000:], homes)
+        return Failure(names, with_its_reason(str(error))[:2000], text[-8000:], homes)
     except Exception:  # an exception may fail to describe itself
         return Failure(names, "(no message: the exception cannot be shown)", "", homes)

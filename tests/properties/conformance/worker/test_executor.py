@@ -304,6 +304,18 @@ def test_instances_are_kept_by_their_number() -> None:
     assert built == [3.0, 5.0]
 
 
+def test_a_compiler_that_shows_the_source_first_is_quoted_with_its_reason() -> None:
+    def target(x: Tensor) -> Tensor:
+        raise RuntimeError(
+            "at 18:4:\n    for start in range(0, stop, BLOCK):\n    ^\nAssertionError('the type changes')\n"
+        )
+
+    failure = run(target).failure
+    assert failure is not None
+    first, *source = failure.message.splitlines()
+    assert first == "at 18:4: AssertionError('the type changes')" and source[0].endswith("BLOCK):")
+
+
 def test_a_built_module_is_where_its_arguments_are() -> None:
     """On a GPU a module that was built without a device refused every call; "meta" is a device that each machine has."""
     executor = Executor(Layer, device="meta")
