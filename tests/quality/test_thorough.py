@@ -75,3 +75,10 @@ def test_a_pattern_that_fits_no_row_is_refused() -> None:
     with pytest.raises(pytest.UsageError, match=r"t\.py::test_f: no row fits 'renamed_\*'"):
         thorough.require_fitting_patterns(rows)
     thorough.require_fitting_patterns([row("a", pytest.mark.thorough(leave_out=("a",)).mark)])
+
+
+def test_a_search_takes_a_third_of_its_examples_and_all_in_the_thorough_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thorough, "_everything", False)
+    assert [thorough.examples(count) for count in (300, 100, 1)] == [100, 34, 1]
+    thorough.take_everything(True)
+    assert thorough.examples(300) == 300
