@@ -14,6 +14,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -336,6 +337,8 @@ def do(job: Job, settings: Settings, place: Place) -> None:
     One that fails with recorded steps is left to another process, which launches its steps one by one: a device may not
     be usable after a recording that failed. Where that happens often, nothing is recorded any more.
 
+    An error behind the deadline leaves no mark: the processes beside this one are being ended.
+
     Raises: whatever no user can mend.
     """
     marks = [path.stem for path in place.kept.glob("*.launched")]
@@ -347,7 +350,9 @@ def do(job: Job, settings: Settings, place: Place) -> None:
     except BadInput as error:
         found["failed"] = str(error)
     except Exception as error:
-        if place.recorded:
+        if time.monotonic() >= place.deadline:
+            pass
+        elif place.recorded:
             (place.kept / f"{job.name}.launched").write_text(f"{type(error).__name__}: {error}")
             (place.kept / f"{job.name}.claim").unlink(missing_ok=True)
         else:
@@ -357,6 +362,44 @@ def do(job: Job, settings: Settings, place: Place) -> None:
         if "failed" in found or "dev" in found:
             replace_file(place.kept / f"{job.name}.json", (json.dumps(found) + "\n").encode())
     print(line_of(job, found), flush=True)
+
+
+class TimeIsUp(BaseException):
+    """The limit of time came; nothing is wrong with the run."""
+
+
+def work_in_a_process(
+    place: Place, studies: Sequence[Study], rank: int = 0, count: int = 1, barrier: Any = None
+) -> None:
+    """`work`, which SIGTERM ends once the GPU has done what it was given.
+
+    A process that is killed while it computes takes those beside it under the Multi-Process Service with it: each of
+    them sees an illegal memory access that is not its own.
+    """
+
+    def stop(*_: Any) -> None:
+        raise TimeIsUp
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        work(place, studies, rank, count, barrier)
+    except TimeIsUp:
+        if place.device == "cuda":
+            torch.cuda.synchronize()
+
+
+def end_processes(running: Iterable[Any], seconds: float = 10.0) -> None:
+    """Ask all processes to end, wait for them, and kill those that have not ended after so many seconds."""
+    running = list(running)
+    for process in running:
+        process.terminate()
+    last = time.monotonic() + seconds
+    for process in running:
+        process.join(max(0.0, last - time.monotonic()))
+    for process in running:
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 def goes_on(place: Place, rank: int, count: int, barrier: Any) -> bool:
@@ -396,7 +439,9 @@ def side_by_side(place: Place, studies: Sequence[Study], processes: int, measure
     barrier = context.Barrier(processes) if measure and processes > 1 else None
 
     def begin(rank: int, barrier: Any) -> multiprocessing.process.BaseProcess:
-        process = context.Process(target=work, args=(place, studies, rank, processes, barrier), daemon=True)
+        process = context.Process(
+            target=work_in_a_process, args=(place, studies, rank, processes, barrier), daemon=True
+        )
         process.start()
         return process
 
@@ -410,9 +455,7 @@ def side_by_side(place: Place, studies: Sequence[Study], processes: int, measure
                 free_large(place.kept, process.pid)
                 spare -= 1
                 running.append(begin(0, None))
-    for process in running:
-        process.kill()
-        process.join()
+    end_processes(running)
 
 
 def free_large(kept: Path, pid: int | None) -> None:

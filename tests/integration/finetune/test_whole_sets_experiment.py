@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -155,6 +157,47 @@ def test_nothing_begins_behind_the_deadline(ours: Any, place: Any) -> None:
     assert not list(place.kept.glob("*.json"))
 
 
+def test_an_error_behind_the_deadline_marks_no_run(ours: Any, place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(run: Any) -> None:
+        raise RuntimeError("an illegal memory access was encountered")
+
+    monkeypatch.setattr(ours.whole, "train_recorded", fail)
+    late = ours.whole.replace(place, recorded=True, deadline=time.monotonic())
+    with pytest.raises(RuntimeError, match="illegal"):
+        ours.whole.do(ours.plan.Job(study(ours), "some", 0), {"learning_rate": 0.02}, late)
+    assert not [path for path in place.kept.iterdir() if path.suffix in (".launched", ".json")]
+
+
+def test_a_process_ends_when_the_device_has_done_its_work(
+    ours: Any, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("the signal ended nothing")
+
+    done = []
+    monkeypatch.setattr(ours.whole, "work", work)
+    monkeypatch.setattr(ours.whole.torch.cuda, "synchronize", lambda: done.append("synchronized"))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        ours.whole.work_in_a_process(ours.whole.replace(place, device="cuda"), ())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert done == ["synchronized"]
+
+
+def test_processes_are_asked_to_end_and_only_the_deaf_are_killed(ours: Any) -> None:
+    def process(name: str, deaf: bool) -> Any:
+        tell = lambda what: lambda *_: told.append(f"{name} {what}")  # noqa: E731
+        return SimpleNamespace(
+            terminate=tell("terminate"), join=tell("join"), kill=tell("kill"), is_alive=lambda: deaf
+        )  # fmt: skip
+
+    told: list[str] = []
+    ours.whole.end_processes([process("a", False), process("b", True)], 0.0)
+    assert told == ["a terminate", "b terminate", "a join", "b join", "b kill", "b join"]
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
@@ -191,8 +234,8 @@ def test_the_page_has_every_figure_and_says_what_is_missing(ours: Any, place: An
     page = (tmp_path / "docs" / "whole_sets.md").read_text()
     runs = [json.loads((place.kept / f"sst-test-{seed}.json").read_text()) for seed in (10, 11)]
     mean = 100 * sum(run["test"]["accuracy"] for run in runs) / 2
-    assert f"| sst | {mean:.1f} ± " in page and "Not run as far as test: yelp." in page
-    assert "With fewer seeds than planned: sst (2 of 3 seeds)." in page and "| some (chosen) | " in page
+    assert f"| [SST-2](#sst-2) | MiniLM | {mean:.1f} ± " in page and "**Not run** as far as test: Yelp." in page
+    assert "With fewer seeds than planned: SST-2 (2 of 3 seeds)." in page and "| some (chosen) | " in page
     assert (tmp_path / "docs" / "pictures" / "whole_sst.png").exists()
     kept = json.loads((tmp_path / "docs" / "data" / "whole_sets.json").read_text())
     assert [run["test"]["predictions"] for run in kept["sst"]["runs"]] == [run["test"]["predictions"] for run in runs]
