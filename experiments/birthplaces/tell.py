@@ -35,14 +35,15 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 SEEN: Mapping[str, Sequence[str]] = {
     "source": (
-        "This is the source's own recipe as far as it ran on a shared NVIDIA H200 (`--graphed cuda`), one seed;",
-        "both runs were ended by their limit of 6.3 minutes, before any fine-tuning: no parameters were kept, and no",
-        "question was answered. The dot-product model hardly learns at a rate of 6e-3 (with AdamW, behind a warm-up of",
-        "10,240 tokens, which are not two steps): its loss is 2.65 after epoch 20 and after epoch 50, 2.50 after 200, and",
-        "2.10 when it was ended, still falling slowly. The synthesizer learns at the same rate: 0.96 after epoch 200 and",
-        "0.64 at its end. What holds the first back was not looked into. Padding does not count as tokens here, so the",
-        "rate, whose decay is told in tokens of full blocks, is at its floor of a tenth from epoch 368 on; counted with",
-        "padding that would be epoch 159. The other recipes have smaller rates or another optimizer, and less to wait for.",
+        "This is the source's own recipe as far as it ran on a shared NVIDIA H200 (`--graphed cuda`), one seed; both",
+        "runs were ended by their limit of 6.3 minutes, before any fine-tuning: no parameters were kept, and no",
+        "question was answered. The dot-product model hardly learns at a rate of 6e-3 (with AdamW, behind a warm-up",
+        "of 10,240 tokens, which are not two steps): its loss is 2.65 after epoch 20 and after epoch 50, 2.50 after",
+        "200, and 2.10 when it was ended, still falling slowly. The synthesizer learns at the same rate: 0.96 after",
+        "epoch 200, 0.64 at its end. What holds the first back was not looked into. Padding does not count as tokens",
+        "here, so the rate, whose decay is told in tokens of full blocks, is at its floor of a tenth from epoch 368",
+        "on; counted with padding that would be epoch 159. The other recipes have smaller rates or another optimizer,",
+        "and fewer epochs.",
     )
 }  # fmt: skip
 """What was seen in a recipe that no table tells."""
