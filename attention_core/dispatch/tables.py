@@ -12,6 +12,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -122,9 +123,8 @@ def table() -> dict[str, Mapping[str, float]]:
     """The shipped table, with this machine's own classes in place of its where there are any."""
     classes = {name: _held_here(name, entry) for name, entry in read_table(find_shipped_table()).items()}
     try:
-        own = tuning_file()
-        if own.exists():
-            classes = {**classes, **read_table(own)}
+        with suppress(FileNotFoundError, NotADirectoryError):
+            classes = {**classes, **read_table(tuning_file())}
     except (ValueError, OSError) as error:
         warnings.warn(f"the shipped tuning is used: {error}", stacklevel=2)
     except RuntimeError:  # a user without a home, as in a container, has no cache folder, and no table in it

@@ -35,10 +35,14 @@ class AnswerStore:
         self.path = path
         with self._one_line():
             self.database = sqlite3.connect(":memory:" if path is None else str(path), timeout=30)
-            self.database.execute("PRAGMA journal_mode=WAL")
-            self.database.execute("PRAGMA synchronous=FULL")
-            self.database.execute(SCHEMA)
-            self.database.commit()
+            try:
+                self.database.execute("PRAGMA journal_mode=WAL")
+                self.database.execute("PRAGMA synchronous=FULL")
+                self.database.execute(SCHEMA)
+                self.database.commit()
+            except sqlite3.Error:
+                self.close()
+                raise
 
     def find(self, requests: Iterable[Request]) -> list[Answer | None]:
         """Return the answer of each request, None for one without."""

@@ -110,8 +110,9 @@ class Study:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with self.translate_errors(), lock_file(folder / "study.lock"):
             self.study = optuna.create_study(
-                study_name=NAME, storage=self.url, direction="maximize", load_if_exists=True, sampler=self._sampler(0)
-            )
+                study_name=NAME, storage=storage or self._own_storage(), direction="maximize", load_if_exists=True,
+                sampler=self._sampler(0),
+            )  # fmt: skip
             before = self.study.user_attrs.get("identity")
             if before is None:
                 for params in space.combinations():
@@ -136,6 +137,12 @@ class Study:
             line = without_secrets(line, self.url)[:160]
             message = f"the database {shown_url(self.url)} cannot be used ({type(error).__name__}: {line})"
             raise BadInput(message) from None
+
+    def _own_storage(self) -> Any:
+        """The database in the folder; each connection is closed after its use, none stays open to the end."""
+        from sqlalchemy.pool import NullPool
+
+        return self.optuna.storages.RDBStorage(self.url, engine_kwargs={"poolclass": NullPool})
 
     def _sampler(self, seed: int) -> Any:
         """Every trial of a search has its own seed: a study that goes on does not draw the same again."""

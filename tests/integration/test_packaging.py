@@ -201,7 +201,10 @@ def test_releases_are_published_without_a_token() -> None:
     assert jobs["publish"]["permissions"] == {"id-token": "write"} and jobs["build"]["permissions"] == {
         "contents": "read"
     }
-    assert all("run" not in step for step in jobs["publish"]["steps"]) and jobs["publish"]["needs"] == "build"
+    assert all("run" not in step for step in jobs["publish"]["steps"]) and jobs["publish"]["needs"] == [
+        "build",
+        "pythons",
+    ]
     assert "password" not in text and "secrets." not in text
     assert '"OWNER" in url' in text, "an address with a placeholder would be published"
 

@@ -34,6 +34,7 @@ from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.report.untested import join
+from attention_core.conformance.search.small_search import start_hypothesis
 from attention_core.declaration.implementation import (
     CHOICES,
     Implementation,
@@ -63,6 +64,7 @@ def be_thrifty() -> None:
         >>> gc.get_threshold()[0]
         200000
     """
+    start_hypothesis()
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
     if sys.platform == "linux":

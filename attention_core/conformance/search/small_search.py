@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
+from hypothesis import strategies as st
 
 from attention_core.conformance.cases.small import small_cases as strategy_of
 from attention_core.conformance.cases.space import Profile, Space
@@ -106,6 +107,14 @@ def run_hypothesis(
     run = settings(given(test))
     seed_it: Callable[[Any], Callable[[], None]] = hypothesis.seed(seed)
     seed_it(run)()
+
+
+def start_hypothesis() -> None:
+    """Let Hypothesis make the random numbers of this thread.
+
+    It looks for an object that holds them and warns where it finds none. It finds none behind `gc.freeze`.
+    """
+    run_hypothesis(lambda case: None, st.none(), 1, 0, (Phase.generate,))
 
 
 @cache

@@ -67,7 +67,8 @@ def test_somebody_who_changes_the_grader_too_is_not_taken_for_the_submission(mon
     player: Any = Quiet()
     machine = Machine(player)
     player.now = (10, (0, 1))
-    monkeypatch.setattr("attention_core.grading.conduct.scheduling", lambda pid: (10, 0, (0, 1)))
+    changed = (machine.own[0] + 1, *machine.own[1:])
+    monkeypatch.setattr("attention_core.grading.conduct.scheduling", lambda pid: changed)
     with pytest.raises(TargetError, match="grade it again"):
         machine.check()
 

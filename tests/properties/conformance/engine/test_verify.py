@@ -18,12 +18,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+import warnings
 from collections.abc import Iterator
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 from torch import Tensor
@@ -47,6 +50,7 @@ from attention_core.conformance.engine.verify import (
 )
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.results import Report
+from attention_core.conformance.search.small_search import warm_up
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
 from attention_core.declaration.sizes import SizeCondition
@@ -379,6 +383,27 @@ def test_garbage_is_collected_seldom_and_still_found() -> None:
         be_thrifty()
         assert gc.get_threshold() == (COLLECTED_AFTER, *before[1:]) and gc.isenabled()
         assert gc.get_freeze_count()
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def test_what_is_frozen_does_not_make_hypothesis_warn() -> None:
+    """From Python 3.14 on; `verify` printed two lines on each run there."""
+
+    def first_run() -> None:
+        assert hypothesis.core.threadlocal._hypothesis_global_random is None
+        be_thrifty()
+        warm_up.__wrapped__()
+
+    before = gc.get_threshold()
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            thread = threading.Thread(target=first_run)
+            thread.start()
+            thread.join()
+        assert [str(one.message) for one in seen] == []
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
