@@ -47,7 +47,8 @@ def judge(name: str, right: Step, one: Break) -> str:
         return "no advice"
     mend = MEND.match(advice)
     if mend is None:
-        return "right" if one.kind in ("factor", "hypothesis", "bound") else "other"
+        kinds = ("hypothesis",) if "further hypothesis" in advice else ("factor", "bound")
+        return "right" if one.kind in kinds else "other"
     new = next((m.step for m in mends_of(one.step) if m.words == mend[1]), None)
     return "right" if new is not None and canonical(new) == canonical(right) else "other"
 

@@ -72,7 +72,7 @@ def find_mend(step: Step, seconds: float, seed: int = 0) -> str:
 
 
 def find_direction(step: Step, seconds: float, seed: int = 0) -> str:
-    """The other direction of a false inequality, if it holds so.
+    """A false inequality without a minus in front of a side, or the other way round, if it holds so.
 
     Args:
         step: The step.
@@ -145,8 +145,12 @@ def _written(step: Step) -> tuple[str, str, str]:
 
 
 def _other_direction(step: Step) -> Iterator[Mend]:
-    """The inequality the other way round."""
+    """The inequality without a minus in front of a side, then the other way round."""
     if step.op in _TURNED:
+        for name, side in (("right", step.right), ("left", step.left)):
+            if isinstance(side, Minus):
+                bare: Any = {name: side.body}
+                yield Mend(_in_place(to_latex(side.body), to_latex(side)), replace(step, **bare))
         op = _TURNED[step.op]
         yield Mend(f"with ${SIGNS.get(op, op)}$ in place of ${SIGNS.get(step.op, step.op)}$", replace(step, op=op))
 
@@ -274,8 +278,11 @@ def _holds_matrix(step: Step, node: Any) -> bool:
 
 def _is_matrix(step: Step, node: Expr) -> bool:
     symbol = step.context.symbols.get(symbol_name(node) or "")
+    if symbol is None and isinstance(node, Sub):  # a member of a family
+        symbol = step.context.symbols.get(symbol_name(node.base) or "")
+        symbol = symbol if symbol is not None and symbol.kind == "family" else None
     if symbol is None:
-        return False
+        return isinstance(node, Sub) and node.base == Name(r"\mathbf{1}")
     kind = symbol.type if symbol.term is None else symbol.term.type
     return symbol.kind in ("array", "definition", "family") and kind is not None and kind.kind == "matrix"
 

@@ -20,7 +20,7 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.hypotheses import relations_of, typed_relation
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.lexer import tokenize
-from attention_core.derivation.latex.printer import all_names, to_latex
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Minus, Name, Sub, Unreadable
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.step import FarRelation, FarWords, Step, is_set
@@ -229,7 +229,8 @@ USUAL = (
     Usual(
         _pattern(
             r"positiv|(?:non[ -]?)?negativ|absolute|lengths?\b|signs?\b|magnitude|counts?\b|temperature|variance|am gm|"
-            r"arithmetic mean|geometric mean|logarithm|entrop"
+            r"arithmetic mean|geometric mean|logarithm|entrop|norms?\b|loss(?:es)?\b|squares?\b|squared\b|distances?\b|"
+            r"errors?\b|costs?\b|widths?\b|depths?\b|sizes?\b|dimensions?\b|roots?\b|exponential"
         ),
         _positive,
     ),
@@ -431,7 +432,8 @@ def _verdict_under(step: Step, formula: str, decide: Callable[[Step, Sequence[Re
         more = [one for each in said for one in _hypotheses(step.context.copy(), each, line)]
         return decide(step, more).verdict
     except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
-        return Verdict.UNDECIDED if _names_symbols_alone(step.context, formula, line) else Verdict.UNREADABLE
+        restricts = _names_symbols_alone(step.context, formula, line) or _says_what_it_is(step, formula)
+        return Verdict.UNDECIDED if restricts else Verdict.UNREADABLE
 
 
 def _hypotheses(context: Context, chain: Chain, line: int) -> list[Relation]:
@@ -449,6 +451,28 @@ def _hypotheses(context: Context, chain: Chain, line: int) -> list[Relation]:
     if domain.values or domain.kind != "array" or (bounds and not member.type.scalar):
         raise Unreadable("not understood as a hypothesis", line)
     return [typed_relation(member, op if strict else f"{op}=", end, line) for (end, strict), op in bounds]
+
+
+# What no number has all values of: squares, roots, absolute values, functions.
+_OF_SOME_RANGE = re.compile(
+    r"\^\s*\{?\s*(?:[2468]|[a-zA-Z\\(-])|\\(?:sqrt|[lr]vert|[lr]Vert|exp|cosh?|sin|tanh|max|min|operator\w+)|\|"
+)
+
+
+def _says_what_it_is(step: Step, formula: str) -> bool:
+    r"""Whether an equation says what a free symbol of the step is by new symbols: `A = Q \Lambda Q^\top`, `x = t^2`.
+
+    A number that is a sum with a new number in it may be any, as in `g = \gamma + 2 w`.
+    """
+    try:
+        chains = chains_of(formula, step.line)
+    except (Unreadable, RecursionError):
+        return False
+    subject = _subject(step.context, sorted(collect_symbols(step))).symbols
+    ranged = bool(_OF_SOME_RANGE.search(formula))
+    free = {one.name for one in subject if one.kind != "size" and (ranged or not _is_number(one))}
+    names = [symbol_name(side) for one in chains if set(one.ops) <= {"=", ":="} for side in one.exprs]
+    return any(name in free for name in names) and all(name is None or name in free for name in names)
 
 
 _WORD_IN_FORMULA = re.compile(r"\\(?:math\w+|operatorname\*?|text\w*)\s*\{[^{}]*\}|\\[a-zA-Z]+")

@@ -404,6 +404,9 @@ def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
     return declares or any(line in lines and text.startswith("assumed") for line, text in context.understood)
 
 
+OPENS_CONDITION = re.compile(
+    r"^\W*(?:for|if|when|whenever|provided|assuming|given|under|unless|except|as long as|only)\b", re.IGNORECASE
+)  # in a display: it may hold for those below as well
 _REASON = re.compile(
     r"^\W*(?:(?:and|so|hence|thus|now|then)\b\W*)*(?:by|since|because|as|using|due|thanks|from|via|with|which|"
     r"this|recall)\b",
@@ -488,7 +491,40 @@ def _caveat(
     whole = not (known or declares or (not words and _is_announced(sentence)))
     if not words and not maybe and not whole:
         return None
-    return Caveat(sentence.line, quote, context.level, about or None, words=words, maybe=maybe, whole=whole)
+    written = (
+        (whole or bool(words))
+        and _is_closed(sentence)
+        and sentence.end.strip() != "?"
+        and _ties_formulas(context, sentence)
+    )
+    place = (sentence.line, quote, context.level, about or None)
+    return Caveat(*place, words=words, maybe=maybe, whole=whole, written=written)
+
+
+_BETWEEN = re.compile(r"^(?!.*\b(?:where|when|while|if|that|which|because|whose|since)\b)\s*[^,;:.()]*[\w)]\s*$")
+_JOINED = re.compile(
+    r"\s*(?:and|or)\b.*|\s*(?:for|with|where|as|so|then|while|when|if|let|in|of|at|per)\s*|.*(?:^|\s)(?:and|or|let|that|the|an?)\s*",
+    re.IGNORECASE,
+)
+
+
+def _ties_formulas(context: Context, sentence: Sentence) -> bool:
+    """Whether words alone stand between two symbols or numbers: "$x$ exceeds $0$", "$A$ commutes with $B$"."""
+    bare = [_is_bare(context, one, sentence.line) for one in sentence.formulas]
+    return any(
+        first and second and "symbol" in (first, second) and _BETWEEN.match(words) and not _JOINED.fullmatch(words)
+        for first, words, second in zip(bare, sentence.parts[2::2], bare[1:], strict=False)
+    )
+
+
+def _is_bare(context: Context, formula: str, line: int) -> str:
+    """Whether a formula is a declared symbol or a number, '' if neither."""
+    if re.fullmatch(r"\s*[-+]?\d+\s*", formula):
+        return "number"
+    return "symbol" if _PLAIN.fullmatch(formula) and declared_names(context, formula, line) else ""
+
+
+_PLAIN = re.compile(r"\s*(?:\\[a-zA-Z]+\s*)?\{?\\?[a-zA-Z]+\}?(?:_\{?\w+\}?)?\s*")
 
 
 MAX_REASON = 4  # words of a reason that only names what is assumed

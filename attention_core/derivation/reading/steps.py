@@ -40,6 +40,7 @@ from attention_core.derivation.reading.references import (
 )
 from attention_core.derivation.reading.references import Statement as Numbered
 from attention_core.derivation.reading.scope_words import (
+    OPENS_CONDITION,
     words_behind,
     words_below,
     words_declared_behind,
@@ -273,7 +274,8 @@ class _Walk:
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
         context, local = self.context, self.local
-        passing = [*self.around_next, *words_inside(context, block), *self.reasons_over(block)]
+        inside = words_inside(context, block)
+        passing = [*self.around_next, *inside, *self.reasons_over(block)]
         next_alone: list[Caveat] = []
         following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
         leading = [c for c in self.around_next if c.words or c.whole]
@@ -302,7 +304,7 @@ class _Walk:
         restricting = self.find_restricting(place)
         context.caveats = [c for c in context.caveats if not any(c is one for one in passing)]
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
-        context.caveats += later(local, context)
+        context.caveats += [*later(local, context), *(c for c in inside if c.words and OPENS_CONDITION.match(c.quote))]
         # what is not known to be claimed may be a constraint of all that follows
         context.caveats += relations_of_steps(context, self.shown if leading else restricting)
         self.local, self.last, self.around_next = [], local, next_alone

@@ -12,7 +12,7 @@ from attention_core.derivation.reading.steps import steps_of
 
 HEAD = (
     r"Let $n, d \in \mathbb{N}$, $a, b \in \mathbb{R}$, $x, y \in \mathbb{R}^n$, $A, B \in \mathbb{R}^{n \times n}$, "
-    r"$Q, K \in \mathbb{R}^{n \times d}$ and $i, j \in \{1, \dots, n\}$. All hypotheses are declared as formulas."
+    r"$k_1, \dots, k_n \in \mathbb{R}^d$, $Q, K \in \mathbb{R}^{n \times d}$ and $i, j \in \{1, \dots, n\}$. All hypotheses are declared as formulas."
 )
 
 
@@ -41,8 +41,11 @@ def advice(formula: str) -> str:
             r"(\cos(a)^{2} + \sin(a)^{2})",
             r"\frac{1}{3} (\cos(a)^{2} + \sin(a)^{2})",
         ),
+        (r"k_i k_j = k_j^\top k_i", r"k_{i}^\top", "k_{i}"),
+        (r"\mathbf{1}_n A x = x^\top A^\top \mathbf{1}_n", r"\mathbf{1}_{n}^\top", r"\mathbf{1}_{n}"),
         (r"(Q K) K = Q K^\top K", r"K^\top", "K"),
         (r"a^2 + b^2 \le 2 a b", r"\ge", r"\le"),
+        (r"2 a b \le -(a^2 + b^2)", "(a^{2} + b^{2})", "-(a^{2} + b^{2})"),
         (r"\nabla_a (a^3 + a b) = 2 a^2 + b", "3", "2"),
     ],
 )

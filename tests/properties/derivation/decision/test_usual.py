@@ -30,6 +30,8 @@ FAR = [
     ("The norm exercise is about right triangles.", VECTORS, RIGHT),
     ("Where did we use that $x$ and $y$ are orthogonal?", VECTORS, RIGHT),
     ("Signs are ignored.", NUMBERS, r"\sqrt{a^2} + b = a + b"),
+    ("The norm of a vector follows.", NUMBERS, r"\sqrt{a^2} + b = a + b"),
+    ("Losses are computed next.", NUMBERS, r"\sqrt{a^2} + b = a + b"),
     ("The two coincide.", VECTORS, SAME),
     ("One matrix undoes what the other does: it is the inverse.", MATRICES, "x + A B x = 2 x"),
     ("The covariance is written as a matrix.", MATRICES, SYMMETRIC),
@@ -46,7 +48,7 @@ def last(*blocks: str) -> StepReport:
 
 @pytest.mark.parametrize(("words", "declared", "display"), FAR)
 def test_words_of_other_sections_may_be_a_hypothesis(words: str, declared: str, display: str) -> None:
-    step = ("## Norm", declared, f"$$ {display} $$")
+    step = ("## Step", declared, f"$$ {display} $$")
     other = ("## Start", "$$ 1 = 1 $$", words)
     for blocks in ((*other, *step), (*step, "## End", "$$ 1 = 1 $$", words)):
         found = last("# Notes", *blocks)

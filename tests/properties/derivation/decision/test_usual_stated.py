@@ -106,8 +106,15 @@ NOT_READ = [
     ("$\\sum p_i = 1$ here.", "\\sum_{i=1}^n p_i = 1"),
     ("Here $A \\in S^n$.", "A^\\top = A"),
     ("Here $A \\succeq 0$.", "\\operatorname{tr}(A) \\ge 0"),
+    ("$A = Q \\Lambda Q^\\top$ with $\\Lambda$ diagonal.", "A^\\top = A"),
+    ("This is for $x = t^2$.", ABSOLUTE),
+    ("$x$ is at least $0$.", ABSOLUTE),
+    ("$0$ bounds $x$ from below.", ABSOLUTE),
+    ("$A$ commutes with $B$.", "A B = B A"),
 ]
-MORE = "Let $x \\in \\mathbb{R}$, $n \\in \\mathbb{N}$, $p \\in \\mathbb{R}^n$ and $A \\in \\mathbb{R}^{n \\times n}$."
+MORE = (
+    "Let $x \\in \\mathbb{R}$, $n \\in \\mathbb{N}$, $p \\in \\mathbb{R}^n$ and $A, B \\in \\mathbb{R}^{n \\times n}$."
+)
 
 
 @pytest.mark.parametrize(("words", "formula"), NOT_READ)
@@ -135,7 +142,8 @@ def test_a_formula_of_the_section_around_counts_under_a_promise(scene: str) -> N
 @pytest.mark.parametrize(
     "words",
     [
-        "So far we know that $x^2 \\ge 0$.", "Here $x \\in \\mathbb{R}$ is what the sensor shows.",
+        "Here $x$ is the input and $n$ the number of tokens.", "For $x$ and $n$ we find:",
+        "With $x = \\gamma + 2 n$ of the budget.", "Could $x$ exceed $n$?", "$x$ needs no root where $n$ is small.", "So far we know that $x^2 \\ge 0$.", "Here $x \\in \\mathbb{R}$ is what the sensor shows.",
         "With $\\lambda = 2 x$ for the eigenvalue.", "In the limit $p \\to \\infty$ nothing changes.", "We have $x \\gg 1$.",
     ],
 )  # fmt: skip

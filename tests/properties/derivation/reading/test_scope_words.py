@@ -294,3 +294,9 @@ def test_a_promise_about_hypotheses_says_nothing_of_what_is_claimed(words: str, 
     text = rf"{PROMISE} Let $a, x \in \mathbb{{R}}$. {words}" + f"\n\n$$ {formula} $$\n"
     assert str(check_document(text).steps[-1].verdict) == "UNDECIDED"
     assert str(check_document(text.replace(words, "Then")).steps[-1].verdict) == "REFUTED"
+
+
+def test_a_condition_in_words_of_a_display_may_hold_for_those_below() -> None:
+    text = "Let $x \\in \\mathbb{R}$.\n\n$$ x + 1 > x \\quad\\text{%s} $$\n\n$$ \\sqrt{x^2} = x $$\n"
+    assert str(check_document(text % "for all prices").steps[-1].verdict) == "UNDECIDED"
+    assert str(check_document(text % "by adding").steps[-1].verdict) == "REFUTED"
