@@ -269,6 +269,19 @@ def gradients_of_the_first_shared_head() -> Attention:
     return build(expand=share)
 
 
+def later_tokens_lowered() -> Attention:
+    """Scores of pairs that are not allowed are lowered by 10,000, as in BERT (google-research/bert, modeling.py)."""
+
+    def attended(q: Tensor, k: Tensor, v: Tensor, allow: Tensor, scale: float) -> Tensor:
+        wide = torch.promote_types(q.dtype, torch.float32)
+        s = torch.einsum("ihd,jhd->hij", q.to(wide) * scale, k.to(wide)) - 1e4 * ~allow
+        dead = ~allow.any(-1)[:, None]
+        p = s.softmax(-1).masked_fill(dead, 0.0) if k.shape[0] else s
+        return torch.einsum("hij,jhd->ihd", p, v.to(wide)).to(q.dtype)
+
+    return build(attend=attended)
+
+
 def keys_beyond_128_skipped() -> Attention:
     """A loop over blocks ends after the second block of 64 keys (flashinfer-ai/flashinfer#4347)."""
     return _keys(lambda x, start, stop: x[start : min(stop, start + 128)])
@@ -417,7 +430,7 @@ FAULTY = (
     one_text_of_all, empty_text_gets_the_next_ones_key, nan_where_a_text_has_no_keys, empty_texts_counted_out,
     block_reads_into_the_next_text, last_text_reaches_the_end, lengths_from_the_maximum,
     queries_cut_at_the_maximum_of_keys, heads_shared_in_turn, first_key_head_for_few_tokens, keys_beyond_128_skipped,
-    gradients_of_the_first_shared_head,
+    gradients_of_the_first_shared_head, later_tokens_lowered,
     sixteen_texts_at_most, rows_read_one_after_the_other, causal_from_the_first_key, causal_in_the_whole_pack,
     window_one_key_wider, window_ignored, window_zero_is_none, scale_ignored,
     scale_of_zero_is_the_usual_one, first_text_offsets_all, gradients_of_the_first_text,

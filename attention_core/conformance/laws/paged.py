@@ -18,6 +18,7 @@ from attention_core.conformance.laws.varlen import (
     check_pack,
     compare,
     count_power,
+    fit_last_keys,
     heads_of,
     outputs_of,
 )
@@ -83,11 +84,12 @@ def paged_keys_agree_with_the_truth(subject: PagedSubject, case: PackedCase) -> 
     Source: derivations/error_budget.md (output); Kwon et al., PagedAttention (2023); Dao-AILab/flash-attention PR2368
     Fault: pages_in_the_order_of_their_numbers
     """
-    pack, setting, paging = subject.pack(case), subject.setting(case), paging_of(case)
+    setting, paging = subject.setting(case), paging_of(case)
+    pack, where = fit_last_keys(subject, case, subject.pack(case), setting)
     judged = subject.judge(case, pack, setting)
     more = null_models(subject, case, pack, setting, paging)
     count_power(subject, "paged_keys_agree_with_the_truth", pack, setting, judged, more)
-    check_pack(subject, case, pack, setting, "out of paged keys", paging=paging)
+    check_pack(subject, case, pack, setting, "out of paged keys", paging=paging, where=where)
 
 
 def unused_pages_and_tails_do_not_matter(subject: PagedSubject, case: PackedCase) -> None:
@@ -274,7 +276,9 @@ PAGED = heads_of(page=(1, 5))
 VIEWS = ("chunk", "padded", "offset", "heads_first", "heads_last", "contiguous")
 """How pages lie in memory (see `array`), two of them at a time: features side by side, as every cache has them."""
 USUAL = Sizes(
-    PAGED, {**ASKED, **LARGE_SCORES, "lengths": ("any", "same", "decode", "edges", "one")}, adjust=without_page
+    PAGED,
+    {**ASKED, **LARGE_SCORES, "last": (None, None, "fits"), "lengths": ("any", "same", "decode", "edges", "one")},
+    adjust=without_page,
 )
 FEW = Sizes({**PAGED, "most": (3, 12)}, {**ASKED, **BESIDE, "lengths": ("any", "same")}, adjust=without_page)
 SHARED_PAGES = Sizes(

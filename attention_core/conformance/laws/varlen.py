@@ -33,6 +33,8 @@ from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
 CONTRACT = "varlen"
+FITTING = 2.0**15
+"""A score that outweighs every number which is added in place of -inf, but those below -1e7."""
 HUGE = {"float16": 1e3}
 """A number far from all others whose products stay finite: 1e30, and less in float16."""
 
@@ -97,6 +99,25 @@ def null_models(subject: PackedSubject, pack: Pack, setting: Setting) -> dict[st
     return results
 
 
+def fit_last_keys(
+    subject: PackedSubject, case: PackedCase, pack: Pack, setting: Setting
+) -> tuple[Pack, NDArray | None]:
+    """The pack, whose last keys fit every query in some causal cases, and the rows that do not see them; None for all.
+
+    A mask that lowers scores by 50 or 10,000, in place of -inf, lets these keys through.
+    """
+    scale = subject.scale(setting, pack)
+    if case.options.get("last") != "fits" or not setting.causal or setting.features.given() or scale <= 0:
+        return pack, None
+    query, key, where = np.ones_like(pack.query), pack.key.copy(), np.ones(len(pack.query), dtype=bool)
+    for i, (n_q, n_kv) in enumerate(pack.texts):
+        if n_kv:
+            key[pack.rows(i, 1).stop - 1] = round_to(np.asarray(FITTING / (scale * case["d"])), case.dtype)
+            first = n_kv - 1 - (n_kv - n_q if subject.implementation.causal == "bottom_right" else 0)
+            where[pack.rows(i)] = np.arange(n_q) < first
+    return replace(pack, query=query, key=key), where
+
+
 def outputs_of(subject: PackedSubject, pack: Pack, setting: Setting, *, other_side: bool = False) -> NDArray:
     """The outputs of a pack in float64, one behind the other."""
     corner = subject.implementation.causal
@@ -138,9 +159,10 @@ def packed_texts_agree_with_the_truth(subject: PackedSubject, case: PackedCase) 
     Source: derivations/error_budget.md (output); fla-org/flash-linear-attention PR842
     Fault: one_text_of_all
     """
-    pack, setting = subject.pack(case), subject.setting(case)
+    setting = subject.setting(case)
+    pack, where = fit_last_keys(subject, case, subject.pack(case), setting)
     count_power(subject, "packed_texts_agree_with_the_truth", pack, setting, subject.judge(case, pack, setting))
-    check_pack(subject, case, pack, setting, "out of packed texts")
+    check_pack(subject, case, pack, setting, "out of packed texts", where=where)
 
 
 def empty_texts_take_no_rows(subject: PackedSubject, case: PackedCase) -> None:
@@ -366,7 +388,12 @@ ASKED = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0, 0.0), "s
 """What calls ask for. A scale of 0 makes the weights of the keys that a row sees equal, and is false in Python."""
 USUAL = Sizes(
     heads_of(),
-    {**ASKED, **LARGE_SCORES, "lengths": ("any", "same", "chunk", "decode", "one", "edges")},
+    {
+        **ASKED,
+        **LARGE_SCORES,
+        "last": (None, None, None, "fits"),
+        "lengths": ("any", "same", "chunk", "decode", "one", "edges"),
+    },
     adjust=as_in_models,
 )
 BESIDE = {"softcap": (None, None, None, 1.0), "sinks": (False, False, True), "slopes": (False, False, True)}
