@@ -107,7 +107,8 @@ def fit_last_keys(
     A mask that lowers scores by 50 or 10,000, in place of -inf, lets these keys through.
     """
     scale = subject.scale(setting, pack)
-    if case.options.get("last") != "fits" or not setting.causal or setting.features.given() or scale <= 0:
+    others = setting.features.given().keys() - {"window"}
+    if case.options.get("last") != "fits" or not setting.causal or others or scale <= 0:
         return pack, None
     query, key, where = np.ones_like(pack.query), pack.key.copy(), np.ones(len(pack.query), dtype=bool)
     for i, (n_q, n_kv) in enumerate(pack.texts):

@@ -108,6 +108,7 @@ def find_projections(
             f"keys and values come from a latent ({latent}), as in MLA, which is not modelled: "
             "verify the attention inside it as a function of query, key and value"
         )
+    values = join_heads(values, shape)
     found: dict[tuple[str, int], NDArray] = {}
     norms: dict[str, NDArray] = {}
     shifts: dict[str, NDArray] = {}
@@ -130,6 +131,26 @@ def find_projections(
     if not shifts.keys() <= norms.keys():
         raise NotApplicable(f"a norm's bias without its weight among the parameters {', '.join(values)}")
     return Projections(weights, biases, norms, shifts)
+
+
+def join_heads(values: Mapping[str, NDArray], shape: Shape) -> Mapping[str, NDArray]:
+    """The parameters, where a list has one of (d, E) or (d,) for each head as one of all heads, in their order.
+
+    Example:
+        >>> found = join_heads({"q.0.weight": np.zeros((2, 6)), "q.1.weight": np.ones((2, 6))}, Shape(2, 2, 2))
+        >>> {name: value.shape for name, value in found.items()}
+        {'q.weight': (4, 6)}
+    """
+    lists: dict[str, dict[int, str]] = {}
+    for name, value in values.items():
+        numbered = re.fullmatch(r"(.*?)\.?(\d+)\.?(.*)", name)
+        if numbered and value.shape in ((shape.d, shape.size), (shape.d,)):
+            before, number, behind = numbered.groups()
+            lists.setdefault(".".join(filter(None, (before, behind))), {})[int(number)] = name
+    whole = {name: members for name, members in lists.items() if len(members) in {shape.heads, shape.keys} - {1}}
+    taken = {name for members in whole.values() for name in members.values()}
+    joined = {name: np.concatenate([values[m[i]] for i in sorted(m)]) for name, m in whole.items()}
+    return {**{name: value for name, value in values.items() if name not in taken}, **joined}
 
 
 def is_norm(name: str) -> bool:
