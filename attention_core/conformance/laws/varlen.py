@@ -34,7 +34,9 @@ from attention_core.declaration.implementation import Implementation
 
 CONTRACT = "varlen"
 FITTING = 2.0**15
-"""A score that outweighs every number which is added in place of -inf, but those below -1e7."""
+"""A score that outweighs every number which is added in place of -inf, but those below -32768."""
+LARGEST = {"float16": 2.0**15}
+"""The largest number of such a key, so that it stays finite in its dtype."""
 HUGE = {"float16": 1e3}
 """A number far from all others whose products stay finite: 1e30, and less in float16."""
 
@@ -113,7 +115,8 @@ def fit_last_keys(
     query, key, where = np.ones_like(pack.query), pack.key.copy(), np.ones(len(pack.query), dtype=bool)
     for i, (n_q, n_kv) in enumerate(pack.texts):
         if n_kv:
-            key[pack.rows(i, 1).stop - 1] = round_to(np.asarray(FITTING / (scale * case["d"])), case.dtype)
+            fitting = min(FITTING / (scale * case["d"]), LARGEST.get(case.dtype, np.inf))
+            key[pack.rows(i, 1).stop - 1] = round_to(np.asarray(fitting), case.dtype)
             first = n_kv - 1 - (n_kv - n_q if subject.implementation.causal == "bottom_right" else 0)
             where[pack.rows(i)] = np.arange(n_q) < first
     return replace(pack, query=query, key=key), where
