@@ -35,6 +35,8 @@ def theirs(model: nn.Module) -> dict[str, str]:
         raise BadInput(f"{type(backbone).__name__} has the names of transformers already")
     place = next(name for name, module in model.named_modules() if module is backbone)
     layout = "bert" if backbone.config.segments else "distilbert"  # RoBERTa's modules have BERT's names
+    if backbone.config.distances:
+        layout = "mpnet"
     table = modules_of(layout, backbone.config.n_layer)
     return {f"{place}.{own}" if place else own: name for name, own in table.items()}
 
@@ -75,7 +77,8 @@ def own_names(saved: Saved, model: nn.Module) -> Saved:
 def _rename(key: str, table: Mapping[str, str]) -> str:
     """A tensor's name with its module's other name in it; as it is where the module is none of the table."""
     module, mark, rest = key.removeprefix(PREFIX).partition(".lora_")
-    for outer in ("", "bert.", "roberta.", "distilbert."):  # a classifier of transformers has its encoder one deeper
+    # A classifier of transformers has its encoder one deeper.
+    for outer in ("", "bert.", "roberta.", "distilbert.", "mpnet."):
         if mark and module.startswith(outer) and module.removeprefix(outer) in table:
             return f"{PREFIX}{table[module.removeprefix(outer)]}{mark}{rest}"
     return key

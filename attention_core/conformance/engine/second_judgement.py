@@ -128,21 +128,27 @@ def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> No
 
 
 def judge_in_other_forms(session: Session, report: Report, names: Sequence[str]) -> None:
-    """Judge a cache, or a function of texts or pages, in the first other form in which it agrees with the truth.
+    """Judge a cache, or a function of texts or pages, in another form in which it agrees with the truth.
 
-    The first look finds such forms of functions of one pack; these contracts have none.
+    It is the first form that takes most problems; where none does, that which takes the largest share. The first look
+    finds such forms of functions of one pack; these contracts have none.
     """
     declared, refuted = session.implementation, [result.law for result in report.with_status("refuted")]
     central = [law.name for law in session.laws if law.central]
     if report.passed or report.failed or declared.contract not in FORMS_OF_TEXTS:
         return
+    best, most = None, 0.0
     for changes in other_forms(declared):
         look = FirstLook((describe_form(changes),), changes, agrees=True)
         wanted = central if "parameters" in changes else [*central, *refuted]
-        if all_hold_under(session, wanted, look):
-            report.first_look = look
-            judge_under_conventions(session, report, names, complete=True, look=look)
-            return
+        share = share_judged_under(session, wanted, look)
+        if share is not None and (best is None or share > most):
+            best, most = look, share
+        if most > 0.5:
+            break
+    if best is not None:
+        report.first_look = best
+        judge_under_conventions(session, report, names, complete=True, look=best)
 
 
 def other_forms(declared: Implementation) -> Iterator[dict[str, Any]]:
@@ -183,16 +189,29 @@ def judge_without_refusals(session: Session, report: Report, names: Sequence[str
 
 def all_hold_under(session: Session, names: Sequence[str], look: FirstLook) -> bool:
     """Whether each of some laws holds under the conventions found; no law is judged after the first that does not."""
+    return share_judged_under(session, names, look) is not None
+
+
+def share_judged_under(session: Session, names: Sequence[str], look: FirstLook) -> float | None:
+    """The share of problems that the target took, where each of some laws holds under the conventions found; else None.
+
+    Axes that are taken for one another fit where two sizes coincide, and are refused elsewhere.
+    """
     try:
         other = adopt_conventions(session, look) if not is_of_another_contract(session) else None
         if other is None:
-            return False
+            return None
         other.shrink = False  # no counterexample of it is shown
+        judged = refused = 0
         with other:
-            laws = select_laws(other.laws, names)
-            return bool(laws) and all(other.run(law, lightly=True).status == "held" for law in laws)
+            for law in (laws := select_laws(other.laws, names)):
+                result = other.run(law, lightly=True)
+                if result.status != "held":
+                    return None
+                judged, refused = judged + result.cases, refused + result.refused
+            return judged / max(judged + refused, 1) if laws else None
     except (TargetError, Unavailable):
-        return False
+        return None
 
 
 def is_wrong_number(result: LawResult) -> bool:

@@ -137,9 +137,9 @@ def join_heads(values: Mapping[str, NDArray], shape: Shape) -> Mapping[str, NDAr
     """The parameters, where a list has one of (d, E) or (d,) for each head as one of all heads, in their order.
 
     Example:
-        >>> found = join_heads({"q.0.weight": np.zeros((2, 6)), "q.1.weight": np.ones((2, 6))}, Shape(2, 2, 2))
+        >>> found = join_heads({"q.0.weight": np.zeros((2, 4)), "q.1.weight": np.ones((2, 4))}, Shape(2, 2, 2))
         >>> {name: value.shape for name, value in found.items()}
-        {'q.weight': (4, 6)}
+        {'q.weight': (4, 4)}
     """
     lists: dict[str, dict[int, str]] = {}
     for name, value in values.items():

@@ -97,6 +97,8 @@ def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
         if not isinstance(block, Paragraph | Heading) or (isinstance(block, Paragraph) and is_declaration(block)):
             continue
         for one in sentences_of(Paragraph(block.line, block.text)):
+            if isinstance(block, Paragraph) and is_declaration(Paragraph(one.line, one.text)):
+                continue  # "Let ..." behind another sentence is read as well
             before = ""
             for place, part in enumerate(one.parts):
                 if place % 2 == 0:
