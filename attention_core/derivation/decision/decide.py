@@ -20,7 +20,7 @@ from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.lowering.spaces import constants, whole_marks
 from attention_core.derivation.proofs.all_sizes import RULE, identical, is_ordered_everywhere, is_proved_everywhere
 from attention_core.derivation.proofs.all_sizes import SIGN_RULE as SIGNS
-from attention_core.derivation.proofs.contradiction import no_sizes
+from attention_core.derivation.proofs.contradiction import linear, no_sizes
 from attention_core.derivation.proofs.modular import at_large_size
 from attention_core.derivation.proofs.size_degree import enough_sizes
 from attention_core.derivation.records import Evidence, Finding, Verdict
@@ -89,7 +89,7 @@ def _count_sizes_for_exact(problem: Problem) -> int | None:
     own = [h for h in problem.hypotheses if not problem.tuples.whole(h)]
     equations = [h for h in own if h.op == "="]
     needed = enough_sizes(context, claim, bool(equations))
-    if any(_ties_entries(h) for h in equations):
+    if any(_ties_entries(h) for h in equations) or any(_ties_sizes(h) for h in problem.hypotheses):
         return None
     return needed if needed is not None and needed <= MOST_SIZES else None
 
@@ -102,6 +102,17 @@ def _ties_entries(hypothesis: Relation) -> bool:
     """
     sides = (hypothesis.left, hypothesis.right)
     return hypothesis.left.type.scalar and any(t.op in SUMS for side in sides for t in side.walk())
+
+
+def _ties_sizes(hypothesis: Relation) -> bool:
+    """Whether an equation ties sizes as no size by itself solves it: small ones then say nothing about larger ones.
+
+    Under a^2 + b^2 = c^2 + d^2 the sums a + b and c + d are one for small sizes, and 1 + 8 is not 4 + 7; E = h d ties
+    nothing, since h and d are free.
+    """
+    forms = (linear(hypothesis.left), linear(hypothesis.right))
+    alone = any(form is not None and len(form.keys() - {""}) == 1 for form in forms)
+    return hypothesis.op == "=" and None in forms and not alone
 
 
 def _where(problem: Problem, count: int) -> str:

@@ -34,3 +34,16 @@ def test_a_false_relation_under_tied_entries_is_not_exact(hypotheses: str, claim
 def test_a_true_relation_is_still_proved_or_exact_or_agrees(declared: str, claim: str) -> None:
     (step,) = check_document(f"Let $n \\in \\mathbb{{N}}$ and {declared}.\n\n$$ {claim} $$\n").steps
     assert step.verdict in ("PROVED", "EXACT", "AGREES"), step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("equation", "claim"),
+    [
+        ("a^2 + b^2 = c^2 + d^2", "a + b = c + d"),  # 1 + 64 = 16 + 49
+        ("a^3 + b^3 = c^3 + d^3", "a = c"),  # 1 + 1728 = 729 + 1000
+    ],
+)
+def test_a_false_relation_of_sizes_that_an_equation_ties_is_not_exact(equation: str, claim: str) -> None:
+    declared = rf"Let $a, b, c, d \in \mathbb{{N}}$ with $a < b$, $c < d$ and ${equation}$."
+    (step,) = check_document(f"{declared}\n\n$$ {claim} $$\n").steps
+    assert step.verdict not in ("EXACT", "PROVED"), step.evidence.text
