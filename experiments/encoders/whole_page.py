@@ -151,8 +151,9 @@ def opening(found: Mapping[str, Found], studies: Sequence[Study]) -> Iterator[st
 
 TROUBLE = (
     "**What went wrong.** Both calls on the GPU ended at their limit of time with up to twelve runs under way, which",
-    "were lost; five of them were done in the second call. Ten wrote down an illegal memory access first. That was our",
-    "own doing: at the limit the script killed its processes one after the other while they computed, and under",
+    "were lost; five of them were done in the second call. Ten wrote down an illegal memory access first. The log says",
+    "that it was our own doing, which was not reproduced: at the limit the script killed its processes one after the",
+    "other while they computed, and under",
     "NVIDIA's Multi-Process Service the others then failed, too: in both calls its log has no error before the first",
     "process was gone, and one within a second from there on. No result is touched. The script now asks its processes",
     "to end, and each waits until the GPU is done; that was not yet tried on a GPU.", "",
