@@ -89,7 +89,7 @@ def _count_sizes_for_exact(problem: Problem) -> int | None:
     own = [h for h in problem.hypotheses if not problem.tuples.whole(h)]
     equations = [h for h in own if h.op == "="]
     needed = enough_sizes(context, claim, bool(equations))
-    if any(_ties_entries(h) for h in equations) or any(_ties_sizes(h) for h in problem.hypotheses):
+    if any(_ties_entries(h) for h in equations) or any(_ties_sizes(h) for h in problem.tuples.conditions):
         return None
     return needed if needed is not None and needed <= MOST_SIZES else None
 

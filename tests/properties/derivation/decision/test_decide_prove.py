@@ -40,6 +40,7 @@ def test_a_true_relation_is_still_proved_or_exact_or_agrees(declared: str, claim
     ("equation", "claim"),
     [
         ("a^2 + b^2 = c^2 + d^2", "a + b = c + d"),  # 1 + 64 = 16 + 49
+        ("a a + b b = c c + d d", "a + b = c + d"),
         ("a^3 + b^3 = c^3 + d^3", "a = c"),  # 1 + 1728 = 729 + 1000
     ],
 )
