@@ -32,6 +32,14 @@ from attention_core.conformance.engine.advice import (
     own_library,
     unjudged_masks,
 )
+from attention_core.conformance.engine.reasons import (
+    EXPLAINED,
+    GIVEN_UP,
+    JUDGED,
+    broken_elsewhere,
+    explain_no_comparison,
+    list_claims,
+)
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
@@ -53,8 +61,7 @@ from attention_core.conformance.subjects.law import DIAGNOSE, Law, detectors_fir
 from attention_core.conformance.subjects.outcomes import SetUpError
 from attention_core.conformance.subjects.parameter_case import FUNCTIONS
 from attention_core.conformance.worker.runner import LocalRunner, Runner, WorkerRunner
-from attention_core.declaration.features import FEATURES
-from attention_core.declaration.implementation import CLAIMS, Implementation, TargetError, summarize_error
+from attention_core.declaration.implementation import Implementation, TargetError, summarize_error
 from attention_core.declaration.known_failures import KnownFailure, as_known_failure
 from attention_core.declaration.sizes import ATTENTION
 
@@ -65,10 +72,6 @@ FULLY_SHRUNK = 4
 """So many refuted laws that are run one by one get their counterexample made as small as can be, later ones less."""
 LIGHTLY = 12
 """One part in so many of the calls for the smallest case is spent on every counterexample that is not written out."""
-GIVEN_UP = "the target kept crashing or hanging"
-EXPLAINED = "the conventions found explain the difference, and all laws were judged under these"
-"""Why laws are left out under the declared conventions."""
-JUDGED = ("held", "refuted", "known_failure", "unexpected_pass")
 MOST_NOT_ALONE = 3
 """After so many counterexamples that do not fail by themselves no other is put in front of them."""
 FINAL = ("refuted", "known_failure", "error")
@@ -519,22 +522,7 @@ class Session:
         binding = self.subject.binding
         if self.implementation.contract not in ATTENTION or binding is None:
             return {}
-        status = {law.name: r.status for law in self.laws for r in results if r.law == law.name}
-        left = {r.law for r in results if r.message.startswith(NOT_RUN)}
-        tested: dict[str, str] = {}
-        for claim in (*CLAIMS, *(feature for feature in FEATURES if feature in binding.names)):
-            if claim not in binding.claims:
-                ungrouped = binding.ungrouped if claim == "enable_gqa" else ""
-                there = "no law of this contract asks for it" if claim in binding.names else "no such parameter"
-                tested[claim] = ungrouped or binding.unread or f"not tested: {there}"
-                continue
-            about = [law.name for law in self.laws if claim in law.needs and law.name in status]
-            ran = [status[name] for name in about if name not in left]
-            declined = bool(ran) and all(s in ("refused", "not_applicable") for s in ran)
-            tested[claim] = (
-                "refused" if declined else "tested" if ran or not about else "not tested: its laws were not run"
-            )
-        return tested
+        return list_claims(binding, self.laws, results)
 
     def close(self) -> None:
         """End the worker, unless another session goes on with it, and remove what the subject still holds."""
@@ -561,23 +549,6 @@ def rank_as_any(results: Sequence[LawResult]) -> None:
     for result in results:
         if result.counterexample is not None:
             result.counterexample = replace(result.counterexample, alone=True)
-
-
-def explain_no_comparison(laws: Sequence[Law], results: Sequence[LawResult]) -> str:
-    """Why no output was compared with a truth; "" where one was, or where something is refuted or wrong anyway."""
-    comparing = {law.name: law for law in laws if law.compares}
-    seen = [r for r in results if r.law in comparing]
-    if any(r.status in JUDGED and (r.cases or r.status != "held") for r in seen) or not comparing:
-        return ""
-    why = sorted((r for r in seen if r.message), key=lambda r: not comparing[r.law].central)
-    reason = f"{why[0].law}: {why[0].message}" if why else "no law that compares was run"
-    return f"no output was compared with a truth, because of {reason}"
-
-
-def broken_elsewhere(results: Sequence[LawResult]) -> str:
-    """Why the target could not be judged in another process that ran a share of the laws; "" if it could."""
-    reasons = [r.message.removeprefix(NOT_RUN) for r in results if r.message.startswith(NOT_RUN)]
-    return next((why for why in reasons if why not in (GIVEN_UP, EXPLAINED)), "")
 
 
 def versions(array: str) -> dict[str, str]:
