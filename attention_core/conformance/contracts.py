@@ -49,6 +49,7 @@ from attention_core.conformance.laws import (
     seed_attention,
     seed_steps,
     split_merge_heads,
+    tree_mask,
     varlen,
 )
 from attention_core.conformance.subjects.binding import bind
@@ -72,6 +73,7 @@ from attention_core.conformance.subjects.parameter_case import (
 from attention_core.conformance.subjects.quantised_subject import QuantisedSubject
 from attention_core.conformance.subjects.session_subject import SessionSubject
 from attention_core.conformance.subjects.subject import Subject
+from attention_core.conformance.subjects.tree_subject import TreeSubject
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import Implementation, TargetError, summarize_error
@@ -276,6 +278,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, quantised, QuantisedSubject),
     partial(parameter_contract, block_mask, BlockSubject),
     partial(parameter_contract, latent_attention, LatentSubject),
+    partial(parameter_contract, tree_mask, TreeSubject),
     batch_invariant_contract,
 )
 

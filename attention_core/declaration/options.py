@@ -125,6 +125,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "block-mask": _ALWAYS
     | {"layout", "causal", "always_causal", "mask_true", "masks", "dead_rows", "masked_nan", "accumulate", "merges"}
     | {"scale", "gradients"},
+    "tree-mask": _ALWAYS | {"layout", "mask_true", "masks", "masked_nan", "accumulate", "merges", "scale"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -137,7 +138,8 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse", "tokens"),
     "paged": ("query", "pages", "key_pages", "lse"), "linear-attention": ("kind", "state"),
     "quantised": ("stored", "scales", "block"), "mla": ("w_uk", "w_uv"),
-    "block-mask": ("block", "q_block", "k_block", "map"), "batch-invariant": (),
+    "block-mask": ("block", "q_block", "k_block", "map"), "tree-mask": ("tree", "tree_axes", "roots"),
+    "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
@@ -155,6 +157,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "scales": ("tensor", "head", "sequence", "token", "block"),
     "map": ("bhqk", "bqk", "hqk", "qk", "flex"),
     "w_uk": ("hdr", "hrd", "rhd"), "w_uv": ("hdr", "hrd", "rhd"),
+    "tree": ("parents", "mask", "bias", "full", "bits"), "tree_axes": ("bqk", "b1qk", "qk"), "roots": ("one",),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -173,6 +173,12 @@ OURS = (
 )
 
 
+WIDE_SUMS = (
+    "kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask", "mla", "tree-mask",
+)  # fmt: skip
+"""Contracts of our kernels that keep what lies between in float32."""
+
+
 def other(
     name: str, origin: str, about: str, contract: str, untested: Mapping[str, str] | None = None, **parameters: Any
 ) -> Kernel:
@@ -180,7 +186,7 @@ def other(
     record: dict[str, Any] = {"contract": contract, "parameters": parameters}
     if contract == "rotary":
         record["arguments"] = {"pairing": parameters["pairing"], "base": 10000.0}
-    if contract in ("kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask", "mla"):
+    if contract in WIDE_SUMS:
         record["accumulate"] = "float32"
     return Kernel(f"core:{name}", f"attention_core.{origin}", about, record, untested=untested or {})
 
@@ -285,6 +291,12 @@ OTHER_CONTRACTS = (
     ),
     other(
         "mla_absorbed", "kernels.latent:absorbed_latent_attention", "latent attention on the latents themselves", "mla"
+    ),
+    other(
+        "tree",
+        "kernels.tree:tree_attention",
+        "draft tokens that attend to a context and to their ancestors in a tree",
+        "tree-mask",
     ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(

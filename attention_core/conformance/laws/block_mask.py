@@ -6,15 +6,15 @@ any key gives is declared by `--dead-rows`; with fewer queries than keys `--caus
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.cases.null_models import SEPARATION
-from attention_core.conformance.subjects.block_subject import BlockCall, BlockSubject, Judged
+from attention_core.conformance.laws.masked_calls import compare, count_power
+from attention_core.conformance.subjects.block_subject import BlockCall, BlockSubject
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_argument, as_in_models
@@ -28,8 +28,6 @@ SHORT = ("short last block of keys dropped", "map ignored", "map one block late"
 """Null models of calls whose lengths no block divides."""
 FAR = {"float64": 1000.0}
 """What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
-NOISE = 1e-9
-"""What rounding alone moves a float64 output by, generously: a null model below it is none of the case."""
 
 
 # --- what each law compares ---------------------------------------------------------------------------------
@@ -77,24 +75,6 @@ def null_models(subject: BlockSubject, call: BlockCall, mask: NDArray) -> dict[s
     return found
 
 
-def count_power(
-    subject: BlockSubject, law: str, nulls: Mapping[str, NDArray], judged: Judged, where: NDArray | None = None
-) -> None:
-    """Note which null models a case could tell from the truth.
-
-    Raises: NotApplicable where it could tell none: such a case cannot fail.
-    """
-    rows, some = judged.rows if where is None else judged.rows & where, False
-    for name, out in nulls.items():
-        apart = np.where(rows & ~(np.isnan(out) & np.isnan(judged.truth.out)), np.abs(out - judged.truth.out), 0.0)
-        separated = bool(((apart > SEPARATION * judged.bound) | np.isnan(apart)).any())
-        subject.relevant[law, name] += bool(((apart > NOISE) | np.isnan(apart)).any())
-        subject.powers[law, name] += separated
-        some |= separated
-    if not some:
-        raise NotApplicable("no wrong map that is tried would stand out")
-
-
 def check(
     subject: BlockSubject, case: ParameterCase, call: BlockCall, what: str, law: str = "", *,
     about: Collection[str] = (), asked: BlockCall | None = None, **how: Any,
@@ -110,13 +90,6 @@ def check(
     out = subject.attend(case, asked or call, **how)
     compare(subject, case, out, judged, what)
     return out
-
-
-def compare(subject: BlockSubject, case: ParameterCase, out: Result, judged: Judged, what: str) -> None:
-    """A result against truth and budget."""
-    ratio = require_close(out, judged.truth.out, judged.bound, what, where=judged.rows)
-    key = (case.dtype, CONTRACT)
-    subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
 
 
 # --- laws ---------------------------------------------------------------------------------------------------

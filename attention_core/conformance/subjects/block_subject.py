@@ -7,20 +7,19 @@ A target takes the map as an array, as the block rows of a sparse matrix, or as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budgets import budget
+from attention_core.conformance.subjects import masked_subject
 from attention_core.conformance.subjects.axes import Arrangement
-from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
-from attention_core.conformance.worker.exchange import Array, FlexArgument, NDArray, Request, Value, array
+from attention_core.conformance.subjects.masked_subject import MaskedCall, MaskedSubject, whole
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import FlexArgument, NDArray, Request, array
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
-from attention_core.declaration.scales import scale_of
 
 ROLES: Mapping[str, str] = {
     name: role
@@ -49,8 +48,6 @@ ROLES: Mapping[str, str] = {
     for name in names.split()
 }
 """A parameter's name -> what it is. Packed queries (`cu_seqlens_q`) are texts of one length, one behind the other."""
-INPUTS = 3
-"""Query, key and value come first, whatever they are called."""
 LARGE_BLOCK, FEW_BLOCKS, MOST_BLOCKS, LONG = 16, 3, 20, 256
 """Blocks that are larger than this come in so many rows and columns at most; longer sequences are few."""
 MAPS = ("map", "mask_mod", "row_ends")
@@ -79,20 +76,8 @@ def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) ->
     """
     if parameters is None:
         return {"map": "block_mask"}
-    named = [p for p in parameters if not p["kind"].startswith("VAR")][INPUTS:]
-    named = [p for p in named if p["name"] not in bound]
-    roles: dict[str, str] = {}
-    if not any(ROLES.get(p["name"]) in MAPS for p in named):
-        first = named[:1] if named and named[0]["name"] not in ROLES and not named[0]["default"] else []
-        roles, named = {"map": first[0]["name"]} if first else {}, named[len(first) :]
-    for p in named:
-        if p["name"] in ROLES:
-            roles.setdefault(ROLES[p["name"]], p["name"])
-        elif not p["default"]:
-            raise TargetError(
-                f"what the parameter {p['name']} is given is not known: name it as its library does (such as "
-                f"block_mask, block_size, causal), or fix it with --arg {p['name']}=VALUE"
-            )
+    known = "block_mask, block_size, causal"
+    roles = masked_subject.read_roles(parameters, bound, ROLES, MAPS, "map", known)
     if not any(roles.get(role) for role in MAPS):
         raise TargetError("no parameter says which blocks are attended: name it block_mask, or mask_mod, or indptr")
     return roles
@@ -127,53 +112,22 @@ class PackedSequences(Arrangement):
 
 
 @dataclass(frozen=True, eq=False)
-class BlockCall:
+class BlockCall(MaskedCall):
     """Arrays of a call and what it asks for.
 
     Args:
-        query, key, value: (B, H, n_q, d), (B, H_kv, n_kv, d or d_v).
         blocks: bool (B or 1, H or 1, rows, columns).
         block: queries and keys of a block.
         pairs: what a mask_mod allows beside the map, bool (n_q, n_kv); None for everything.
-        bias: what a score_mod adds, (B or 1, H or 1, n_q, n_kv); None for nothing.
     """
 
-    query: NDArray
-    key: NDArray
-    value: NDArray
     blocks: NDArray
     block: tuple[int, int]
     causal: bool = False
-    scale: float | None = None
     pairs: NDArray | None = None
-    bias: NDArray | None = None
-
-    def with_(self, **changes: Any) -> BlockCall:
-        """A copy with some fields changed."""
-        return replace(self, **changes)
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """(n_q, n_kv)."""
-        return self.query.shape[2], self.key.shape[2]
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Truth and budget of a call, its mask, and the rows to compare (B, H, n_q, 1)."""
-
-    truth: oracle.Truth
-    bounds: budget.ForwardBounds
-    mask: NDArray
-    rows: NDArray
-
-    @property
-    def bound(self) -> NDArray:
-        """The budget of the output."""
-        return np.broadcast_to(self.bounds.out, self.truth.out.shape)
-
-
-class BlockSubject(ParameterSubject):
+class BlockSubject(MaskedSubject):
     """A function that attends in the blocks of a map."""
 
     def __init__(
@@ -186,7 +140,6 @@ class BlockSubject(ParameterSubject):
         self.is_flex = which == "mask_mod" or declared == "flex" or (not declared and "score_mod" in self.roles)
         self.map_axes = declared or AXES.get(which, AXES.get(name, "bhqk"))
         self.map_name = name
-        self.own = Arrangement("bhnd", implementation.layout)
         self._check_blocks()
 
     def _check_blocks(self) -> None:
@@ -203,17 +156,6 @@ class BlockSubject(ParameterSubject):
         """(b_q, b_kv) as they are declared, or as the library of the map's name has them; None where calls say it."""
         usual = self.parameters.get("block", BLOCK_SIZES.get(self.map_name))
         return self.parameters.get("q_block", usual), self.parameters.get("k_block", usual)
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """The roles of parameters without a default, or whose default means something of its own (causal=True)."""
-        plain = {"causal": (False, None), "scale": (None,), "grouped": (False, None)}
-        values = {p["name"]: (p["default"], p.get("value")) for p in self.description["parameters"] or ()}
-        return frozenset(
-            role
-            for role, usual in plain.items()
-            if role in self.roles and not (values[self.roles[role]][0] and values[self.roles[role]][1] in usual)
-        )
 
     # --- cases ------------------------------------------------------------------------------------------
 
@@ -258,7 +200,7 @@ class BlockSubject(ParameterSubject):
         scale = case.options.get("scale") if "scale" in self.roles else None
         return BlockCall(
             case.values("query", B, H, n_q, case["d"]), case.values("key", B, case["H_kv"], n_kv, case["d"]),
-            case.values("value", B, case["H_kv"], n_kv, case["d_v"]), blocks, block, causal, scale,
+            case.values("value", B, case["H_kv"], n_kv, case["d_v"]), blocks, block, causal, scale=scale,
         )  # fmt: skip
 
     # --- calls ------------------------------------------------------------------------------------------
@@ -310,94 +252,21 @@ class BlockSubject(ParameterSubject):
 
     def _options(self, call: BlockCall) -> dict[str, Any]:
         """Causality, scale, shared heads and what packed sequences need, by role."""
-        B, H, n_q, d = call.query.shape
+        B, H, n_q = call.query.shape[:3]
         n_kv = call.key.shape[2]
         wanted: dict[str, Any] = {"dropped": 0.0, "streams": None, "head_kinds": whole(np.arange(1, H + 1))}
         wanted |= {"cu_q": whole(n_q * np.arange(B + 1)), "cu_k": whole(n_kv * np.arange(B + 1))}
         wanted |= {"max_q": n_q, "max_k": n_kv}
-        plain = {"causal": False, "scale": scale_of(self.implementation.scale, d), "grouped": False}
-        wanted |= {role: plain[role] for role in self.needed}
-        wanted |= {"causal": True} if call.causal else {}
-        wanted |= {"scale": call.scale} if call.scale is not None else {}
-        return wanted | ({"grouped": True} if call.key.shape[1] != H else {})
+        return wanted | self.options(call, causal=call.causal)
 
     def axes(self, like: NDArray) -> Arrangement:
         """How an array (B, H, n, d) lies on the target's side."""
         return PackedSequences("bhnd", "nhd", like.shape[2]) if "cu_q" in self.roles else self.own
 
-    def attend(self, case: ParameterCase, call: BlockCall, **how: Any) -> Result:
-        """The output of a call, (B, H, n_q, d_v).
-
-        Raises: Violation for an output of another shape or dtype.
-        """
-        request = self.request_of(case, call, **how)
-        value = self.send(request).outputs[0]
-        if value.dtype != case.dtype:
-            message = f"out: got dtype {value.dtype}, but should be {case.dtype}, as the query (cast it back)"
-            raise Violation(message, Evidence((Shown(request, "out"),), kind="shape", event="wrong dtype"))
-        shape = (*call.query.shape[:3], call.value.shape[3])
-        return self.axes(call.query).result(value, shape, request, "out", "out")
-
-    def read_gradient(self, value: Value | None, place: str, request: Request, like: NDArray) -> Result:
-        """A gradient as it came back, in canonical axes; zeros where none came."""
-        axes = self.axes(like)
-        got = Result(np.zeros(like.shape), request, f"grad:{place}", axes.place, back=axes.back)
-        got.extra["missing"] = value is None
-        if value is not None:
-            got.values = axes.from_target(value.values.astype(np.float64))
-        return got
-
     # --- truth ------------------------------------------------------------------------------------------
-
-    def scale(self, call: BlockCall) -> float:
-        """What scores are multiplied by."""
-        return scale_of(self.implementation.scale, call.query.shape[-1]) if call.scale is None else call.scale
 
     def mask(self, call: BlockCall) -> NDArray:
         """The pairs that a call attends, bool (B or 1, H or 1, n_q, n_kv)."""
         pairs = oracle.block_pairs(call.blocks, *call.lengths, call.block)
         pairs = pairs if call.pairs is None else pairs & call.pairs
         return pairs & oracle.causal_mask(*call.lengths, self.implementation.causal) if call.causal else pairs
-
-    def truth(self, call: BlockCall, mask: NDArray) -> oracle.Truth:
-        """Attention of a call to some pairs, dead rows as declared, in float64."""
-        biased = mask if call.bias is None else np.where(mask, call.bias, -np.inf)
-        dead_rows = self.implementation.dead_rows
-        return oracle.attention(call.query, call.key, call.value, biased, scale=self.scale(call), dead_rows=dead_rows)
-
-    def judge(self, case: ParameterCase, call: BlockCall) -> Judged:
-        """Truth and budget of a call: those of masked attention (derivations/features.md, block-map)."""
-        mask = self.mask(call)
-        truth = self.truth(call, mask)
-        mask = mask if call.bias is None else np.where(mask, call.bias, -np.inf)
-        declared = self.implementation
-        bounds = budget.forward_bound(
-            call.query, call.key, call.value, truth, mask=mask, scale=self.scale(call), dtype=case.dtype,
-            accumulate=declared.accumulate, dead_rows=declared.dead_rows, merges=declared.merges,
-        )  # fmt: skip
-        rows = ~truth.dead if declared.dead_rows == "unspecified" else np.ones_like(truth.dead)
-        return Judged(truth, bounds, mask, rows[..., None])
-
-    def gradients(
-        self, case: ParameterCase, call: BlockCall, judged: Judged, down: NDArray
-    ) -> dict[str, tuple[NDArray, NDArray]]:
-        """Gradients of <out, down> by query, key and value, with their budgets.
-
-        Raises: NotApplicable where scores are beyond the range of the dtype.
-        """
-        declared = self.implementation
-        arrays = (call.query, call.key, call.value)
-        how: dict[str, Any] = {"mask": judged.mask, "scale": self.scale(call)}
-        true = oracle.gradients(*arrays, down, **how, truth=judged.truth, dead_rows=declared.dead_rows)
-        limits = budget.backward_bound(
-            *arrays, down, judged.truth, true, **how, dtype=case.dtype, accumulate=declared.accumulate,
-            dead_rows=declared.dead_rows, merges=declared.merges, forward_bounds=judged.bounds,
-        )  # fmt: skip
-        if not limits.finite.all():
-            raise NotApplicable
-        return {name: (getattr(true, name), getattr(limits, name)) for name in ("query", "key", "value")}
-
-
-def whole(values: NDArray) -> Array:
-    """Whole numbers as kernels take them, int32."""
-    return array(np.asarray(values), "int32")

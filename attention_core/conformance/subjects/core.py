@@ -52,6 +52,10 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         {"B": 2, "H": 4, "n_q": 1, "n_kv": 16, "r": 16, "d": 8, "d_rope": 8, "d_v": 8},
         {"B": 3, "H": 3, "n_q": 1, "n_kv": 7, "r": 9, "d": 7, "d_rope": 3, "d_v": 5},
     ),
+    "tree-mask": (
+        {"B": 2, "H_kv": 4, "group": 1, "n": 8, "context": 8, "d": 8, "d_v": 8},
+        {"B": 3, "H_kv": 3, "group": 1, "n": 5, "context": 3, "d": 7, "d_v": 7},
+    ),
     "merge": ({"parts": 2, "B": 2, "H": 4, "n": 8, "d": 8}, {"parts": 3, "B": 3, "H": 3, "n": 5, "d": 7}),
 }
 """Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
@@ -173,7 +177,7 @@ def _pack(subject: Any, case: ParameterCase) -> None:
     subject.attend(case, subject.pack(case), subject.setting(case))
 
 
-def _attend_in_blocks(subject: Any, case: ParameterCase) -> None:
+def _draw_and_attend(subject: Any, case: ParameterCase) -> None:
     case = subject.adapt_case(case)
     subject.attend(case, subject.draw(case))
 
@@ -183,6 +187,7 @@ PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "position-table": _table, "kv-cache": _cache, "self-attention": _attention, "self-attention-steps": _step,
     "merge": _merge, "varlen": _pack, "paged": _pack, "linear-attention": _recur,
     "quantised": _attend_to_numbers,
-    "block-mask": _attend_in_blocks,
+    "block-mask": _draw_and_attend,
     "mla": _attend_to_latents,
+    "tree-mask": _draw_and_attend,
 }  # fmt: skip

@@ -57,6 +57,7 @@ FUNCTIONS = (
     "quantised",
     "block-mask",
     "mla",
+    "tree-mask",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 LARGE_SCORES: dict[str, tuple[Any, ...]] = {"scores": (None, None, None, "large")}

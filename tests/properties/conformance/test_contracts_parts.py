@@ -166,6 +166,7 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
         "quantised",
         "block-mask",
         "mla",
+        "tree-mask",
     ],
 )
 def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

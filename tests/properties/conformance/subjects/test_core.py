@@ -33,6 +33,7 @@ from attention_core.faults import (
     quantised,
     rotary,
     split_merge_heads,
+    tree_mask,
     varlen,
 )
 from attention_core.faults.bases.reference import correct
@@ -62,6 +63,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "quantised": {"dtypes": ("float32",)},
     "block-mask": {"dtypes": ("float32",)},
     "mla": {"dtypes": ("float32",)},
+    "tree-mask": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
@@ -76,6 +78,7 @@ RIGHT: dict[str, Any] = {
     "quantised": quantised.build(),
     "block-mask": block_mask.build(),
     "mla": latent_attention.build(),
+    "tree-mask": tree_mask.build(),
 }  # fmt: skip
 
 
@@ -113,9 +116,13 @@ def refuse_latents(q_nope: Any, q_rope: Any, c_kv: Any, k_rope: Any) -> Any:
     raise ValueError("not today")
 
 
+def refuse_trees(query: Any, key: Any, value: Any, parents: Any) -> Any:
+    raise ValueError("not today")
+
+
 SERVED = {
     "varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales, "block-mask": refuse_maps,
-    "mla": refuse_latents,
+    "mla": refuse_latents, "tree-mask": refuse_trees,
 }  # fmt: skip
 NEVER: list[tuple[str, Any]] = [
     *(
