@@ -3,13 +3,16 @@
 A small model's step is hundreds of kernels of a few microseconds each, and a processor takes longer to launch than a
 GPU to compute them. A CUDA graph launches all of them at once. What is trained is the same: order of examples, batches,
 loss, clipping, schedule and formulas of the optimizers are those of `finetune.training`; the last batch of an epoch is
-filled up with examples that have no target, since a graph has fixed sizes. Nothing is kept on the way.
+filled up with examples that have no target, since a graph has fixed sizes. What a training has reached is kept every
+few epochs and when its time is up, and gone on from; dropout draws other units from there on.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from finetune.errors import BadInput
 from finetune.models.gpt import GPT, at_least_single
+from finetune.training import checkpoint
 from finetune.training.config import TrainConfig
 from finetune.training.optimizer import decay_groups, rate, split_groups
 from finetune.training.train import multiplies_in_bfloat16, order
@@ -68,14 +73,23 @@ def orthogonal(matrices: Tensor) -> Tensor:
     return x.mT if tall else x
 
 
+def settings(recipe: TrainConfig) -> dict[str, Any]:
+    """A recipe's fields that decide what is trained."""
+    return {name: value for name, value in asdict(recipe).items() if name not in ("log_every", "save_every")}
+
+
 class GraphedTraining:
     """A training of a GPT on a GPU, from its first step to its last.
 
-    Args: model; source, whose x and y all have one width; recipe.
+    Args: model; source, whose x and y all have one width; recipe; device; path, of the checkpoint, from which it goes
+        on where there is one.
+    Raises: BadInput where the checkpoint is of another recipe.
     """
 
-    def __init__(self, model: GPT, source: Any, recipe: TrainConfig, device: str = "cuda") -> None:
-        self.model, self.source, self.recipe = model.to(device).train(), source, recipe
+    def __init__(
+        self, model: GPT, source: Any, recipe: TrainConfig, device: str = "cuda", path: Path | None = None
+    ) -> None:
+        self.model, self.source, self.recipe, self.path = model.to(device).train(), source, recipe, path
         self.device = torch.device(device)
         width = source.batch(0, np.zeros(1, np.int64))["x"].shape[1]
         self.x, self.y = (torch.zeros(recipe.batch_size, width, dtype=torch.int64, device=device) for _ in range(2))
@@ -90,7 +104,39 @@ class GraphedTraining:
             recipe.precision == "auto" and multiplies_in_bfloat16(self.device)
         )
         self.loss = self.norm = torch.zeros((), device=device)
-        self.tokens = self.steps = 0
+        self.tokens = self.steps = self.epoch = 0
+        if path is not None and path.exists():
+            self.go_on(path)
+        self.begun = self.steps
+
+    def optimizer_state(self) -> list[Any]:
+        """What the optimizers keep: AdamW's of each parameter, and Muon's momenta."""
+        parameters = [parameter for group in self.adamw.param_groups for parameter in group["params"]]
+        adamw = [dict(self.adamw.state[parameter]) for parameter in parameters]
+        return [adamw, [momentum for _, momentum, _ in self.muon.parts]]
+
+    def keep(self) -> None:
+        """Write what was reached, where there is a path."""
+        if self.path is None:
+            return
+        place = {"epoch": self.epoch, "steps": self.steps, "tokens": self.tokens, "recipe": settings(self.recipe)}
+        checkpoint.save(self.path, {**place, "model": self.model.state_dict(), "optimizer": self.optimizer_state()})
+
+    @torch.no_grad()
+    def go_on(self, path: Path) -> None:
+        """Take up what was kept. Raises: BadInput where it is of another recipe."""
+        kinds = {"epoch": int, "steps": int, "tokens": int, "recipe": dict, "model": dict, "optimizer": list}
+        found = checkpoint.load_record(path, kinds, "the checkpoint of a recorded training")
+        if found["recipe"] != settings(self.recipe):
+            raise BadInput(f"{path}: the checkpoint is of another recipe: remove it, or give another --kept")
+        self.model.load_state_dict(found["model"])
+        adamw, momenta = found["optimizer"]
+        parameters = [parameter for group in self.adamw.param_groups for parameter in group["params"]]
+        for parameter, values in zip(parameters, adamw, strict=True):
+            self.adamw.state[parameter] = {name: value.to(self.device) for name, value in values.items()}
+        for (_, momentum, _), kept in zip(self.muon.parts, momenta, strict=True):
+            momentum.copy_(kept)
+        self.epoch, self.steps, self.tokens = found["epoch"], found["steps"], found["tokens"]
 
     def one_step(self) -> None:
         """Gradients of the batch in x and y, and a step of the optimizers."""
@@ -129,16 +175,16 @@ class GraphedTraining:
 
     def all_epochs(self, sink: Callable[[Mapping[str, Any]], None], until: float) -> bool:
         """The same, on the stream that is set."""
-        torch.manual_seed(self.recipe.seed)
+        torch.manual_seed(self.recipe.seed + self.epoch)
         recipe, start, replay = self.recipe, time.perf_counter(), self.one_step
-        for epoch in range(recipe.epochs):
+        for epoch in range(self.epoch, recipe.epochs):
             for x, y, tokens in self.batches(epoch):
                 self.x.copy_(x)
                 self.y.copy_(y)
                 self.tokens += tokens
                 factor = rate(self.tokens, recipe.warmup_tokens, recipe.final_tokens, recipe.floor, recipe.schedule)
                 self.rate.fill_(recipe.learning_rate * factor)
-                if self.steps == FIRST and self.device.type == "cuda":
+                if self.steps == self.begun + FIRST and self.device.type == "cuda":
                     replay = self.record_step()
                 replay()
                 self.steps += 1
@@ -146,9 +192,13 @@ class GraphedTraining:
             sink(self.record(epoch, loss) | {"seconds": time.perf_counter() - start})
             if not np.isfinite(loss):
                 raise ValueError(f"step {self.steps}: the loss is {loss}")
-            if time.time() > until:
-                return epoch + 1 == recipe.epochs
-        return True
+            self.epoch = epoch + 1
+            over = time.time() > until
+            if over or self.epoch % recipe.save_every == 0:
+                self.keep()
+            if over:
+                break
+        return self.epoch == recipe.epochs
 
     def record(self, epoch: int, loss: float) -> dict[str, Any]:
         """Where the training is, as `Trainer` tells it."""

@@ -156,12 +156,13 @@ class Stage:
         return done
 
     def run_graphed(self, model: GPT, source: Any, recipe: Any, files: Files, form: Form, told: Any) -> bool:
-        """The same on a GPU, in recorded steps; nothing is kept of a training that did not come to its end."""
-        training, start = GraphedTraining(model, source, recipe, told.graphed), time.perf_counter()
-        self.metrics.unlink(missing_ok=True)
-        with self.metrics.open("a", buffering=1) as stream:
-            done = training.run(lambda record: print(json.dumps(record), file=stream), told.until)
-        found = {"seconds": time.perf_counter() - start, "steps": training.steps, "tokens": training.tokens}
+        """The same on a GPU, in recorded steps."""
+        training, start = GraphedTraining(model, source, recipe, told.graphed, self.checkpoint), time.perf_counter()
+        before = json.loads(self.told.read_text())["seconds"] if training.epoch and self.told.exists() else 0.0
+        sink = jsonl(self.metrics, training.steps)
+        done = training.run(sink, told.until)
+        seconds = before + time.perf_counter() - start
+        found = {"seconds": seconds, "steps": training.steps, "tokens": training.tokens}
         self.told.write_text(json.dumps({**found, "epochs": recipe.epochs, "seed": recipe.seed, "done": done}))
         if done:
             save_parameters(self.parameters, model.cpu(), files.vocabulary, form, tokens=training.tokens)

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from finetune.data.world import Person, world
+from finetune.training.checkpoint import load
 
 SCRIPT = Path(__file__).parents[3] / "experiments" / "birthplaces" / "run.py"
 
@@ -94,6 +96,30 @@ def test_steps_to_be_recorded_are_those_of_the_trainer(
         for one, other in zip(ends, graphed, strict=True):
             for field in ("step", "tokens", "learning_rate", "loss", "gradient_norm"):
                 assert other[field] == pytest.approx(one[field], rel=5e-4)
+
+
+def test_recorded_steps_go_on_where_time_was_up(
+    run: Callable[..., str], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without time each call has one epoch of a stage: after three, the parameters of a run that was not interrupted."""
+    module = importlib.import_module("run")
+    shape = {"epochs": 2, "batch_size": 5, "learning_rate": 4e-3}
+    sizes = {"n_layer": 1, "n_head": 2, "n_embd": 8, "dropout": 0.0, "kernel": "torch:math"}
+    recipe = {"model": sizes, "pretrain": {**shape, "optimizer": "muon"}, "finetune": shape}
+    monkeypatch.setitem(module.RECIPES, "tiny", recipe)
+    given = ("--runs", "vanilla", "--graphed", "cpu")
+    assert "| vanilla.pretrain | 2 + 2 |" in run(data, tmp_path / "whole", *given)
+    assert "| vanilla.pretrain | 1 of 2 |" in run(data, tmp_path / "cut", *given, "--minutes", "0")
+    changed = {**recipe, "pretrain": {**recipe["pretrain"], "learning_rate": 1e-3}}
+    monkeypatch.setitem(module.RECIPES, "tiny", changed)
+    with pytest.raises(SystemExit, match=r"checkpoint is of another recipe: remove it"):
+        run(data, tmp_path / "cut", *given, "--minutes", "0")
+    monkeypatch.setitem(module.RECIPES, "tiny", recipe)
+    assert "| vanilla.pretrain | 2 + 1 of 2 |" in run(data, tmp_path / "cut", *given, "--minutes", "0")
+    assert "| vanilla.pretrain | 2 + 2 |" in run(data, tmp_path / "cut", *given, "--minutes", "0")
+    for name in ("pretrain.params", "finetune.params"):
+        one, other = (load(next((tmp_path / kept).rglob(name)))["model"] for kept in ("whole", "cut"))
+        assert one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
 
 
 def test_what_is_not_there_is_one_line(run: Callable[..., str], tmp_path: Path) -> None:
