@@ -59,6 +59,16 @@ def pytest_configure(config: pytest.Config) -> None:
     thorough.take_everything(config.getoption(thorough.OPTION))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Let Hypothesis run once before there are tests.
+
+    At its first run it makes random numbers, and looks through all objects for what holds them: now there are few, and
+    once they are frozen it would see none of them, and warn.
+    """
+    settings(max_examples=1, database=None, phases=[Phase.generate])(given(st.none())(lambda case: None))()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the default run its part of the sweeps; mark `needs_data` on every test that uses the fixture."""
     thorough.deselect(config, items)
@@ -71,8 +81,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Collect garbage from now on, but only what is made from now on."""
-    # Hypothesis makes random numbers at its first run, and warns where nothing holds them: it sees nothing that is frozen.
-    settings(max_examples=1, database=None, phases=[Phase.generate])(given(st.none())(lambda case: None))()
     gc.freeze()
     gc.enable()
 
@@ -102,6 +110,12 @@ def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Steps of derivations have so much time that what they come to is no property of the machine."""
     if {"derivation", "derive"} & set(request.path.relative_to(ROOT).parts):
         monkeypatch.setattr("attention_core.derivation.effort.SECONDS", 120.0)
+
+
+@pytest.fixture
+def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counterexamples stay as they were found, in tests that ask what is refuted: most of the time would make them small."""
+    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,7 @@ def test_two_builds_are_the_same_bytes(made: list[tuple[Path, Path]]) -> None:
         assert hashlib.sha256(one.read_bytes()).digest() == hashlib.sha256(other.read_bytes()).digest(), one.name
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_wheel_of_the_sdist_works_without_a_repository(made: list[tuple[Path, Path]], tmp_path: Path) -> None:
     """Unpacked beside the dependencies of this environment, with no path into the checkout."""

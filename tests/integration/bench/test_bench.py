@@ -35,7 +35,8 @@ def plain(query, key, value):
 def doubled(query, key, value):
     return 2 * plain(query, key, value)
 """
-SHAPE = ("--shapes", "B=1,H=2,n=32,d=8", "--baseline", "t.py:plain", "--seconds", "0.3")
+PLAIN, DOUBLED = (f"t.py:{name}@gradients=false" for name in ("plain", "doubled"))  # judged in two thirds of the time
+SHAPE = ("--shapes", "B=1,H=2,n=32,d=8", "--baseline", PLAIN, "--seconds", "0.3")
 
 
 def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -57,30 +58,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
-    return command("t.py:doubled", *SHAPE, "--json", "r.json", cwd=folder)
+    return command(DOUBLED, *SHAPE, "--json", "r.json", cwd=folder)
 
 
 def test_the_table_tells_right_from_wrong(run: subprocess.CompletedProcess[str]) -> None:
     assert run.returncode == 1, run.stdout + run.stderr
     lines = run.stdout.splitlines()
     assert any("B=1 H=2 n=32 d=8 float32 fwd" in line for line in lines)
-    (row,) = [line for line in lines if line.startswith("│t.py:doubled")]
+    (row,) = [line for line in lines if line.startswith(f"│{DOUBLED}")]
     assert "refuted: " in row
-    (row,) = [line for line in lines if line.startswith("│t.py:plain")]
+    (row,) = [line for line in lines if line.startswith(f"│{PLAIN}")]
     assert "1.000" in row and "baseline" in row
-    assert "t.py:doubled is refuted and was not timed" in run.stdout
-    assert "t.py:plain: is it right?" in run.stderr, "a log says what is going on"
+    assert f"{DOUBLED} is refuted and was not timed" in run.stdout
+    assert f"{PLAIN}: is it right?" in run.stderr, "a log says what is going on"
     assert "Traceback" not in run.stderr
 
 
 def test_json_holds_everything(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     data = json.loads((folder / "r.json").read_text())
     assert data["kind"] == "attention-core bench" and data["schema_version"] == 1
-    assert data["verdicts"]["t.py:doubled"]["verdict"] == "refuted"
+    assert data["verdicts"][DOUBLED]["verdict"] == "refuted"
     assert data["machine"]["processor"] and data["versions"]["torch"] and data["settings"]["seed"] == 0
     assert data["limits"]["flops"]["float32"] > 1e6 and data["limits"]["exponentials"] > 1e5
     (cell,) = data["cells"]
-    plain = cell["kernels"]["t.py:plain"]
+    plain = cell["kernels"][PLAIN]
     assert plain["comparison"]["ratio"] == 1.0
     assert all(len(block) == 2 for block in plain["samples"]) and len(plain["samples"]) == plain["comparison"]["blocks"]
     assert plain["errors"]["out"]["rms"] < 1e-5 and plain["errors"]["out"]["judged"] == 2 * 32 * 8
@@ -92,21 +93,21 @@ def test_json_holds_everything(run: subprocess.CompletedProcess[str], folder: Pa
 
 def test_going_on_measures_nothing_again(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     before = json.loads((folder / "r.json").read_text())
-    again = command("t.py:doubled", *SHAPE, "--json", "r.json", "--resume", "--html", "h.html",
+    again = command(DOUBLED, *SHAPE, "--json", "r.json", "--resume", "--html", "h.html",
                     "--plot", "p.svg", cwd=folder)  # fmt: skip
     assert again.returncode == 1
     assert "baseline" in again.stdout
     assert json.loads((folder / "r.json").read_text()) == before
     assert "wrote p-pareto.svg\nwrote p-roofline.svg" in again.stdout
-    assert "t.py:doubled" in (folder / "h.html").read_text() and (folder / "p-pareto.svg").exists()
+    assert DOUBLED in (folder / "h.html").read_text() and (folder / "p-pareto.svg").exists()
 
 
 def test_another_file_is_not_gone_on_with(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     before = (folder / "t.py").read_text()
     (folder / "t.py").write_text(before + "\n# changed\n")
-    again = command("t.py:doubled", *SHAPE, "--json", "r.json", "--resume", cwd=folder)
+    again = command(DOUBLED, *SHAPE, "--json", "r.json", "--resume", cwd=folder)
     (folder / "t.py").write_text(before)
-    assert again.returncode == 2 and "cannot resume: the file of t.py:plain has changed since" in again.stderr
+    assert again.returncode == 2 and f"cannot resume: the file of {PLAIN} has changed since" in again.stderr
     said = [line for line in again.stderr.splitlines() if "cores are busy with other work" not in line]
     assert len(said) == 1, again.stderr
 

@@ -56,7 +56,7 @@ def told(name: str, known: dict[str, KnownFailure] | None = None) -> dict[str, s
 
 
 def test_what_known_kernels_break_too_is_told(path: str) -> None:
-    name = f"{path}:wrapped"
+    name = f"{path}:wrapped@gradients=false"
     found = told(name)
     assert found["verdict"] == "refuted" and set(BROKEN) <= set(found["reason"].split(", "))
     line = way_out(name, Results({}, {}, {}, {}, {name: found}))
@@ -64,14 +64,14 @@ def test_what_known_kernels_break_too_is_told(path: str) -> None:
 
 
 def test_a_kernel_whose_only_failures_are_declared_is_timed(path: str) -> None:
-    name = f"{path}:wrapped"
+    name = f"{path}:wrapped@gradients=false"
     found = told(name, KNOWN)
     assert (found["verdict"], found["known"], found["stale"]) == ("conforms", ", ".join(BROKEN), "")
     assert running.standing(read_target(name), Workload(), found, "cpu").status == "timed"
 
 
 def test_a_known_failure_that_no_longer_fails_is_no_success(path: str) -> None:
-    name = f"{path}:plain"
+    name = f"{path}:plain@gradients=false"
     found = told(name, {"agrees_with_truth": KnownFailure("issue 12")})
     assert (found["verdict"], found["stale"]) == ("incomplete", "agrees_with_truth")
     assert "agrees_with_truth: a known failure no longer fails; take it off the list" in found["reason"]

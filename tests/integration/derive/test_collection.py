@@ -54,6 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in {
         "derivations/good.md": GOOD,
         "derivations/deeper/other.md": WRONG,
+        "derivations/deeper/good.md": GOOD,
         "notes/wrong.md": WRONG,
         "README.md": "A page without formulas.\n",
         "derivations/empty.md.txt": "",
@@ -93,16 +94,32 @@ def test_the_ini_option_says_which_files_are_documents(folder: Path) -> None:
     assert elsewhere.returncode == 1 and "6 failed, 1 passed" in elsewhere.stdout
 
 
-def test_a_named_file_is_collected_and_a_step_by_its_name(folder: Path) -> None:
-    run = run_pytest(folder, "--attention-derive", "notes/wrong.md")
-    assert run.returncode == 1 and "3 failed" in run.stdout
+@pytest.fixture(scope="module")
+def derived(folder: Path) -> subprocess.CompletedProcess[str]:
+    """A folder and a file that are named, with the report that a service reads."""
+    return run_pytest(
+        folder, "--attention-derive", "derivations", "notes/wrong.md", "--junit-xml=j.xml", "-o", "junit_family=xunit1"
+    )
+
+
+def test_a_named_file_is_collected_and_a_step_by_its_name(
+    folder: Path, derived: subprocess.CompletedProcess[str]
+) -> None:
+    run = derived
+    assert run.returncode == 1 and "3 failed, 2 passed, 1 xfailed" in run.stdout
     assert "wrong.md:3: REFUTED" in run.stdout and "left side: 4; right side: 2" in run.stdout
     assert "PROVED, but the document expects" in run.stdout or "AGREES, but the document expects" in run.stdout
     assert "wrong.md:9: UNREADABLE" in run.stdout and "z is not declared" in run.stdout
     assert "Traceback" not in run.stdout
-    one = run_pytest(folder, "derivations/good.md::square")
-    assert one.returncode == 0 and "2 passed" in one.stdout
-    assert "1 passed" in run_pytest(folder, "derivations/good.md::square[2]").stdout
+    named = (
+        "-o",
+        "derivation_files=derivations/**/*.md",
+        "derivations/good.md::square",
+        "derivations/deeper/good.md::square[2]",
+    )
+    steps = run_pytest(folder, *named, "-v")
+    assert steps.returncode == 0 and "3 passed" in steps.stdout
+    assert steps.stdout.count("good.md::square[2] ") == 2 and steps.stdout.count("good.md::square[1] ") == 1
     for named in (["--attention-derive", "README.md"], ["notes/wrong.md"]):
         assert run_pytest(folder, *named).returncode == pytest.ExitCode.USAGE_ERROR
 
@@ -123,17 +140,8 @@ def test_a_project_that_does_not_ask_keeps_its_notes(tmp_path: Path) -> None:
     assert named.returncode == 0 and "2 passed" in named.stdout
 
 
-def test_the_evidence_stands_in_the_junit_report(folder: Path, tmp_path: Path) -> None:
-    run_pytest(
-        folder,
-        "--attention-derive",
-        "derivations",
-        "notes/wrong.md",
-        f"--junit-xml={tmp_path / 'j.xml'}",
-        "-o",
-        "junit_family=xunit1",
-    )
-    cases = {case.get("name"): case for case in ET.parse(tmp_path / "j.xml").iter("testcase")}
+def test_the_evidence_stands_in_the_junit_report(folder: Path, derived: subprocess.CompletedProcess[str]) -> None:
+    cases = {case.get("name"): case for case in ET.parse(folder / "j.xml").iter("testcase")}
     assert set(cases) == {"square[1]", "square[2]", "dream", "wrong", "claimed-wrong", "undeclared"}
     assert (cases["dream"].get("file"), cases["dream"].get("line")) == ("derivations/good.md", "13")
     found = {p.get("name"): p.get("value") for p in cases["wrong"].iter("property")}

@@ -124,6 +124,7 @@ def test_what_is_shown_is_compared_with_the_output(shown: str, output: str, same
     assert matches(shown, output) is same
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_picture_of_the_readme_is_todays_output() -> None:
     """Counts of problems aside, which a new law may move."""

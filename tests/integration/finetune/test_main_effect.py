@@ -69,7 +69,7 @@ def with_other_facts(of: World) -> World:
     return replace(of, asked=[replace(p, place=place) for p, place in zip(of.asked, places, strict=True)])
 
 
-@pytest.mark.thorough(keep=("vanilla",))
+@pytest.mark.thorough
 @pytest.mark.parametrize("attention", ["vanilla", "synthesizer"])
 def test_fine_tuning_reaches_what_pretraining_stores(experiment: ModuleType, attention: str) -> None:
     of = experiment.made(0)

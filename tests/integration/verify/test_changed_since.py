@@ -33,6 +33,8 @@ def test_only_what_has_changed_is_judged(tmp_path: Path, monkeypatch: pytest.Mon
         "torch:nothing",
         "--effort",
         "quick",
+        "--law",
+        "agrees_with_truth",
         "--changed-since",
         "HEAD",
     ]

@@ -105,6 +105,7 @@ def test_bad_input_is_one_line(
     assert "Traceback" not in result.output
 
 
+@pytest.mark.thorough
 def test_a_run_that_was_killed_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("openai")
     from prompt_server import serving

@@ -42,7 +42,7 @@ MOVED = (
 """Laws whose large log-sum-exps show the rounding of a total."""
 
 
-@pytest.mark.thorough(keep=("4-float32",))
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("count", "wide"), [(2, True), (3, False), (4, True)], ids=["2-float32", "3-input", "4-float32"]
 )

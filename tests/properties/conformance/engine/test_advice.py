@@ -177,6 +177,7 @@ def test_an_exception_without_keys_alone_is_declared_by_sizes() -> None:
     ]
 
 
+@pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize(
     ("scale", "laws"), [(1.0, (*EMPTY, "agrees_with_truth")), (1.0, ("agrees_with_truth",))], ids=["beside", "other"]
 )
@@ -237,7 +238,8 @@ ADAPTERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "kind", "adapter"), ADAPTERS)
+@pytest.mark.thorough(keep=("in_fields",))
+@pytest.mark.parametrize(("function", "kind", "adapter"), ADAPTERS, ids=["in_a_dict", "in_fields"])
 def test_an_array_in_a_container_is_an_error_whose_adapter_conforms(function: Any, kind: str, adapter: str) -> None:
     report = check_implementation(Implementation(function, name="f.py:" + function.__name__), "quick", laws=LAWS[:1])
     assert (report.verdict, report.counterexamples) == ("error", [])
@@ -246,6 +248,7 @@ def test_an_array_in_a_container_is_an_error_whose_adapter_conforms(function: An
     assert check_implementation(Implementation(adapted), "quick", laws=LAWS[:1]).laws[0].status == "held"
 
 
+@pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize("wrapped", [lambda n: n > 3, lambda n: n % 2 == 0, lambda n: n == 2])
 def test_what_gives_arrays_in_some_calls_alone_is_refuted(wrapped: Callable[[int], bool]) -> None:
     report = check_implementation(Implementation(Sometimes(wrapped)), "quick", laws=LAWS[:1])

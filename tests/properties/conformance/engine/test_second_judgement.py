@@ -24,11 +24,7 @@ from attention_core.faults import module_forms as forms
 from attention_core.faults import paged as paged_faults
 from attention_core.kernels.packed import packed_attention
 
-
-@pytest.fixture(autouse=True)
-def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counterexamples stay as they were found: most of the time would go into making them small."""
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+pytestmark = pytest.mark.usefixtures("unshrunk")
 
 
 class Kept:
@@ -255,8 +251,8 @@ def seeding_halves(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return merged_halves(q, k, v)
 
 
-def test_merged_parts_are_found_beside_a_fault_without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+@pytest.mark.thorough
+def test_merged_parts_are_found_beside_a_fault_without_numbers() -> None:
     record = Implementation(seeding_halves, name="f", dtypes=("float32", "float64"), gradients=False)
     report = check_implementation(record, effort="quick")
     assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
@@ -301,9 +297,8 @@ def test_other_axes_of_texts_and_pages_are_found_in_the_same_run(
     assert report.under_found is not None and {r.status for r in report.under_found.laws} == {"held"}
 
 
-def test_misfits_join_what_was_found_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
-    record = Implementation(merged_halves, name="f", dtypes=("float32", "float64"), gradients=False)
+def test_misfits_join_what_was_found_before() -> None:
+    record = Implementation(merged_halves, name="f", dtypes=("float32",), gradients=False)
     report = check_implementation(record, effort="quick")
     assert report.first_look is not None
     assert report.first_look.found == {"merges": "lse", "misfits": "unspecified"}
@@ -329,7 +324,7 @@ def test_dtypes_that_leave_half_precision_out_are_told() -> None:
 
 def test_a_fault_of_every_dtype_is_no_matter_of_half_precision() -> None:
     """One law ends with float16, another with float32: the wider dtypes are asked before anything is said."""
-    record = Implementation(lambda q, k, v: 1.01 * v.mean(-2, keepdim=True).expand(q.shape), name="f")
+    record = Implementation(lambda q, k, v: 1.01 * v.mean(-2, keepdim=True).expand(q.shape), name="f", gradients=False)
     assert not any("half precision" in line for line in check_implementation(record, effort="quick").advice)
 
 
@@ -356,7 +351,7 @@ def fill_added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> t
 
 
 def test_a_finite_mask_that_is_added_is_found() -> None:
-    report = check_implementation(Implementation(fill_added, returns="out,weights"), effort="quick")
+    report = check_implementation(Implementation(fill_added, returns="out,weights", gradients=False), effort="quick")
     assert report.under_found is not None and report.under_found.verdict == "conforms", report.under_found
     assert report.first_look is not None and report.first_look.found["mask_added"] is True
     assert report.first_look.found["mask_fill"] == "-1e9"
@@ -369,7 +364,8 @@ def lse_of_the_halves(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def test_a_right_output_beside_a_wrong_lse_is_named() -> None:
-    report = check_implementation(Implementation(lse_of_the_halves, contract="attention-lse"), effort="quick")
+    record = Implementation(lse_of_the_halves, contract="attention-lse", gradients=False)
+    report = check_implementation(record, effort="quick")
     assert report.verdict == "refuted"
     assert report.first_look is not None and "second result is not the log-sum-exp" in report.first_look.lines[0]
 
@@ -388,7 +384,13 @@ def test_the_command_accepts_what_no_law_tests(tmp_path: Path) -> None:
     plain = {"dtypes": ("float32",), "gradients": False}
     report = verify_target(f"{tmp_path}/dropping.py:Dropping", plain, effort="quick")
     assert under_found_lines(report)[-1].endswith("--factory --untested dropout")
-    found = {**plain, "factory": True, "untested": ("dropout",)}
+
+
+@pytest.mark.thorough
+def test_what_no_law_tests_is_accepted_where_it_is_declared(tmp_path: Path) -> None:
+    text = "import torch\nfrom torch import Tensor, nn\n\n" + source(Dot) + "\n\n" + source(Dropping)
+    (tmp_path / "dropping.py").write_text(text, encoding="utf-8")
+    found = {"dtypes": ("float32",), "gradients": False, "factory": True, "untested": ("dropout",)}
     assert verify_target(f"{tmp_path}/dropping.py:Dropping", found, effort="quick").verdict == "conforms"
 
 
@@ -410,7 +412,7 @@ def test_a_wrong_function_of_numpy_is_refuted_in_the_run_that_finds_its_arrays(t
         "    s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)\n"
         "    w = np.exp(s - s.max(-2, keepdims=True))\n    return w / w.sum(-2, keepdims=True) @ v\n"
     )
-    report = verify_target(f"{target}:attention", {}, effort="quick", shrink=False)
+    report = verify_target(f"{target}:attention", {"gradients": False}, effort="quick", shrink=False)
     assert report.verdict == "incomplete" and "give --array numpy" in report.problem
     assert report.under_found is not None and report.under_found.verdict == "refuted"
     assert under_found_lines(report)[0].startswith("under the conventions found (--array numpy): refuted (")

@@ -90,9 +90,7 @@ def test_conventions_of_a_form_are_found(function: Any) -> None:
     keep=(
         "plain",
         "in_numpy",
-        "heads_joined",
         "with_lse",
-        "always_causal",
         "single_head",
         "llama_like",
     )
@@ -206,6 +204,7 @@ def test_another_operation_is_named(function: Any, name: str) -> None:
     assert look.lines == (f"not softmax attention; agrees with: {name}",)
 
 
+@pytest.mark.thorough(keep=("nearly_right", "zeros"))
 @pytest.mark.parametrize(
     "function",
     [
@@ -214,6 +213,7 @@ def test_another_operation_is_named(function: Any, name: str) -> None:
         lambda q, k, v: torch.zeros_like(q),
         lambda q, k, v: q,
     ],
+    ids=["nearly_right", "other_keys", "zeros", "the_query"],
 )
 def test_a_wrong_function_gets_no_conventions_and_no_name(function: Any) -> None:
     look = look_at(function)
@@ -352,6 +352,7 @@ def test_a_fill_that_leaks_at_scores_that_models_have_is_no_convention() -> None
         Implementation(leaks, mask_fill="-1e4")
 
 
+@pytest.mark.thorough
 def test_a_refusal_without_words_is_told() -> None:
     def stubborn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         raise AssertionError

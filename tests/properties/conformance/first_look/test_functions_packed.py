@@ -55,7 +55,7 @@ RIGHT: list[tuple[Callable[..., Tensor], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.thorough(keep=("1-*",))
+@pytest.mark.thorough(keep=("1-as_flash_attention", "1-parts_before_features"))
 @pytest.mark.parametrize(("function", "found"), RIGHT, ids=[f.__name__ for f, _ in RIGHT])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_right_function_is_found_and_conforms(
@@ -69,7 +69,7 @@ def test_a_right_function_is_found_and_conforms(
     assert under.verdict == "conforms", under.reason()
 
 
-@pytest.mark.thorough(keep=("as_flash_attention",))
+@pytest.mark.thorough(keep=("parts_first",))
 @pytest.mark.parametrize(("function", "found"), RIGHT, ids=[f.__name__ for f, _ in RIGHT])
 def test_what_is_found_can_be_declared(function: Callable[..., Tensor], found: dict[str, Any]) -> None:
     report = check_implementation(Implementation(function, "f", **found), "quick")
@@ -122,6 +122,7 @@ FAULTS = [
 
 @pytest.mark.thorough(keep=("inputs_stay_as_they_were", "arrays_written_into_are_read_anew"))
 @pytest.mark.parametrize(("function", "law"), FAULTS, ids=[law for _, law in FAULTS])
+@pytest.mark.usefixtures("unshrunk")
 def test_a_fault_is_refuted(function: Callable[..., Tensor], law: str) -> None:
     record = Implementation(function, "f", qkv_axis=-3, layout="bnhd")
     report = check_implementation(record, "quick")

@@ -85,6 +85,7 @@ def claims(function: Attention, **fields: Any) -> str:
         return session.claims([])["enable_gqa"]
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_grouped_heads_are_judged_where_a_call_with_them_is_accepted() -> None:
     assert claims(interleaved) == "tested"
     assert not refuted(interleaved)
@@ -107,6 +108,7 @@ def test_heads_may_share_by_their_number_modulo_the_key_heads(function: Attentio
     assert not refuted(function, grouping="modular", **fields)
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_so_may_a_log_sum_exp() -> None:
     laws = ("lse_agrees_with_truth", "lse_gradient_is_true", "agrees_with_truth")
     names = {law.name for law in Session(record(modular_lse, contract="attention-lse")).laws}

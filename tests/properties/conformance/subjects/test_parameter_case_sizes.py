@@ -123,6 +123,7 @@ LOW = {"dtypes": ("float32", "bfloat16", "float16")}
         (seed_triangle, {"contract": "self-attention"}),
     ],
 )
+@pytest.mark.usefixtures("unshrunk")
 def test_refutes_what_starts_at_sizes_of_models(target: Any, record: dict[str, Any]) -> None:
     assert check_implementation(Implementation(target, **record), effort="quick").verdict == "refuted"
 
