@@ -49,6 +49,7 @@ from attention_core.conformance.laws import (
     seed_attention,
     seed_steps,
     split_merge_heads,
+    topk_index,
     tree_mask,
     varlen,
 )
@@ -56,6 +57,7 @@ from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.block_subject import BlockSubject
 from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
+from attention_core.conformance.subjects.indexed_subject import IndexedSubject
 from attention_core.conformance.subjects.latent_subject import LatentSubject
 from attention_core.conformance.subjects.law import Law, with_comparisons, with_roles
 from attention_core.conformance.subjects.linear_subject import LinearAttention
@@ -279,6 +281,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, block_mask, BlockSubject),
     partial(parameter_contract, latent_attention, LatentSubject),
     partial(parameter_contract, tree_mask, TreeSubject),
+    partial(parameter_contract, topk_index, IndexedSubject),
     batch_invariant_contract,
 )
 

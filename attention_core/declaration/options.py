@@ -126,6 +126,8 @@ APPLIES: Mapping[str, frozenset[str]] = {
     | {"layout", "causal", "always_causal", "mask_true", "masks", "dead_rows", "masked_nan", "accumulate", "merges"}
     | {"scale", "gradients"},
     "tree-mask": _ALWAYS | {"layout", "mask_true", "masks", "masked_nan", "accumulate", "merges", "scale"},
+    "topk-index": _ALWAYS
+    | {"layout", "causal", "always_causal", "dead_rows", "masked_nan", "accumulate", "merges", "scale", "gradients"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -139,6 +141,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "paged": ("query", "pages", "key_pages", "lse"), "linear-attention": ("kind", "state"),
     "quantised": ("stored", "scales", "block"), "mla": ("w_uk", "w_uv"),
     "block-mask": ("block", "q_block", "k_block", "map"), "tree-mask": ("tree", "tree_axes", "roots"),
+    "topk-index": ("tokens", "index_axes", "index_heads", "index_dtype", "block", "beyond", "repeats"),
     "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
@@ -158,6 +161,8 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "map": ("bhqk", "bqk", "hqk", "qk", "flex"),
     "w_uk": ("hdr", "hrd", "rhd"), "w_uv": ("hdr", "hrd", "rhd"),
     "tree": ("parents", "mask", "bias", "full", "bits"), "tree_axes": ("bqk", "b1qk", "qk"), "roots": ("one",),
+    "index_axes": ("bhqk", "bqhk", "bqk", "hqk", "qhk", "qk"), "index_heads": ("query",),
+    "index_dtype": ("int32", "int64"), "beyond": ("padding",), "repeats": ("once",),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -41,6 +41,7 @@ from attention_core.faults import (
     split_merge_heads,
     state,
     tiles,
+    topk_index,
     tree_mask,
     varlen,
 )
@@ -55,7 +56,7 @@ SUBJECTS = (
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
     features, packed_features, linear_attention, quantised, block_mask, latent_attention,
-    tree_mask,
+    tree_mask, topk_index,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

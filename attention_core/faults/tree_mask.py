@@ -96,12 +96,12 @@ def by_mask(read: Callable[[Tensor], Tensor] = lambda mask: mask, fill: float = 
 
 
 def tree_taken_for_causal() -> Attend:
-    """Every draft token sees all before it, other branches included (sgl-project/sglang-jax#1569)."""
+    """Every draft token sees all before it, other branches included (sgl-project/sglang-jax PR1569)."""
     return build(path=lambda parents, i: [*range(i + 1)])
 
 
 def all_draft_tokens_seen() -> Attend:
-    """The draft tokens are masked not at all (vllm-project/speculators#897)."""
+    """The draft tokens are masked not at all (vllm-project/speculators PR897)."""
     return build(path=lambda parents, i: [*range(len(parents))])
 
 
@@ -140,7 +140,7 @@ def eight_ancestors_at_most() -> Attend:
 
 
 def tokens_beyond_32_unseen() -> Attend:
-    """The mask of a token is one number of 32 bits: later ancestors are lost (NVIDIA/TensorRT-LLM#13006)."""
+    """The mask of a token is one number of 32 bits: later ancestors are lost (NVIDIA/TensorRT-LLM PR13006)."""
     return build(path=lambda parents, i: [j for j in path(parents, i) if j < 32] or [i])
 
 
@@ -176,7 +176,7 @@ def first_tree_kept() -> Attend:
 
 
 def tree_read_in_order() -> Attend:
-    """A tree that is a view is read as if it were whole (NVIDIA/TensorRT-LLM#13006)."""
+    """A tree that is a view is read as if it were whole (NVIDIA/TensorRT-LLM PR13006)."""
 
     def flat(mask: Tensor) -> Tensor:
         own = mask if mask.is_contiguous() else mask.as_strided(mask.shape, torch.empty(mask.shape).stride(), 0)
@@ -191,7 +191,7 @@ def other_branches_weigh_little() -> Attend:
 
 
 def mask_added_as_a_number() -> Attend:
-    """The mask, 1 and 0, is added to the scores (vllm-project/speculators#897)."""
+    """The mask, 1 and 0, is added to the scores (vllm-project/speculators PR897)."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor, tree_mask: Tensor) -> Tensor:
         group = query.shape[1] // key.shape[1]
@@ -239,7 +239,7 @@ def draft_tokens_behind_the_longest() -> Attend:
 
 
 def blocks_below_the_diagonal_unmasked() -> Attend:
-    """Blocks of 16 keys that lie below the causal diagonal are not masked (PaddlePaddle/FastDeploy#3514)."""
+    """Blocks of 16 keys that lie below the causal diagonal are not masked (PaddlePaddle/FastDeploy PR3514)."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor, tree_mask: Tensor) -> Tensor:
         n, context = query.shape[2], key.shape[2] - query.shape[2]

@@ -175,6 +175,7 @@ OURS = (
 
 WIDE_SUMS = (
     "kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask", "mla", "tree-mask",
+    "topk-index",
 )  # fmt: skip
 """Contracts of our kernels that keep what lies between in float32."""
 
@@ -297,6 +298,12 @@ OTHER_CONTRACTS = (
         "kernels.tree:tree_attention",
         "draft tokens that attend to a context and to their ancestors in a tree",
         "tree-mask",
+    ),
+    other(
+        "indexed",
+        "kernels.indexed:indexed_attention",
+        "the keys that indices name, gathered for each query",
+        "topk-index",
     ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(

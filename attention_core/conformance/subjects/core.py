@@ -56,6 +56,10 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         {"B": 2, "H_kv": 4, "group": 1, "n": 8, "context": 8, "d": 8, "d_v": 8},
         {"B": 3, "H_kv": 3, "group": 1, "n": 5, "context": 3, "d": 7, "d_v": 7},
     ),
+    "topk-index": (
+        {"B": 2, "H_kv": 4, "group": 1, "n_q": 8, "n_kv": 16, "topk": 8, "block": 1, "d": 8, "d_v": 8},
+        {"B": 3, "H_kv": 3, "group": 1, "n_q": 5, "n_kv": 7, "topk": 3, "block": 1, "d": 7, "d_v": 7},
+    ),
     "merge": ({"parts": 2, "B": 2, "H": 4, "n": 8, "d": 8}, {"parts": 3, "B": 3, "H": 3, "n": 5, "d": 7}),
 }
 """Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
@@ -190,4 +194,5 @@ PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "block-mask": _draw_and_attend,
     "mla": _attend_to_latents,
     "tree-mask": _draw_and_attend,
+    "topk-index": _draw_and_attend,
 }  # fmt: skip

@@ -34,6 +34,7 @@ def read_roles(
     chosen: Collection[str],
     first: str,
     known: str,
+    inputs: int = INPUTS,
 ) -> dict[str, str]:
     """Role -> the target's own name of it, of all parameters behind query, key and value.
 
@@ -43,6 +44,7 @@ def read_roles(
     Args:
         parameters: of the target. bound: those that are given a value otherwise.
         names: a parameter's name -> its role. known: some names, as examples for a message.
+        inputs: how many parameters come first, whatever they are called.
 
     Raises:
         TargetError: a parameter without a default whose meaning is not known.
@@ -52,7 +54,7 @@ def read_roles(
         >>> read_roles(p, (), {"block_mask": "map"}, ["map"], "map", "block_mask")
         {'map': 'M'}
     """
-    named = [p for p in parameters if not p["kind"].startswith("VAR")][INPUTS:]
+    named = [p for p in parameters if not p["kind"].startswith("VAR")][inputs:]
     named = [p for p in named if p["name"] not in bound]
     roles: dict[str, str] = {}
     if not any(names.get(p["name"]) in chosen for p in named):

@@ -58,6 +58,7 @@ FUNCTIONS = (
     "block-mask",
     "mla",
     "tree-mask",
+    "topk-index",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 LARGE_SCORES: dict[str, tuple[Any, ...]] = {"scores": (None, None, None, "large")}

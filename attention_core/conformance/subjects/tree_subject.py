@@ -94,7 +94,7 @@ class TreeCall(MaskedCall):
         return find_ancestors(self.parents)
 
     @property
-    def padded(self) -> int:
+    def room(self) -> int:
         """The keys that a case keeps for a context."""
         n, n_kv = self.lengths
         return n_kv - n
@@ -182,13 +182,13 @@ class TreeSubject(MaskedSubject):
     ) -> Request:  # fmt: skip
         """The request of a call; `extra` are fields of the request, with a trailing underscore."""
         fields = {k[:-1]: v for k, v in extra.items()}
-        split, padded = "context_key" in self.roles, call.padded
-        draft = [x[:, :, padded:] if split else self._join(call, x) for x in (call.key, call.value)]
+        split, room = "context_key" in self.roles, call.room
+        draft = [x[:, :, room:] if split else self._join(call, x) for x in (call.key, call.value)]
         query = array(self.own.to_target(call.query), case.dtype, view)
         args = (query, *(array(self.own_key.to_target(x), case.dtype, view) for x in draft))
         values = {**self._tree(case, call, tree_view), **self._lengths(call), **self.options(call)}
         for role, x in (("context_key", call.key), ("context_value", call.value)):
-            values[role] = array(self.own_key.to_target(x[:, :, :padded]), case.dtype, view)
+            values[role] = array(self.own_key.to_target(x[:, :, :room]), case.dtype, view)
         if self.description["parameters"] is None:
             return Request((*args, values["mask"]), dict(self.implementation.arguments), **fields)
         given = {self.roles[role]: value for role, value in values.items() if role in self.roles}
@@ -196,9 +196,9 @@ class TreeSubject(MaskedSubject):
 
     def _join(self, call: TreeCall, x: NDArray) -> NDArray:
         """Keys or values with each sequence's draft tokens right behind its context, and padding at the end."""
-        padded = call.padded
+        room = call.room
         rows = [
-            np.concatenate([x[b, :, :end], x[b, :, padded:], x[b, :, end:padded]], axis=1)
+            np.concatenate([x[b, :, :end], x[b, :, room:], x[b, :, end:room]], axis=1)
             for b, end in enumerate(call.contexts)
         ]
         return np.stack(rows)
@@ -265,6 +265,6 @@ class TreeSubject(MaskedSubject):
 
 def join_pairs(call: TreeCall, tree: NDArray) -> NDArray:
     """The pairs of a whole context and of a tree, bool (B, 1, n, n_kv)."""
-    context = np.arange(call.padded) < call.contexts[:, None]
-    context = np.broadcast_to(context[:, None], (*tree.shape[:2], call.padded))
+    context = np.arange(call.room) < call.contexts[:, None]
+    context = np.broadcast_to(context[:, None], (*tree.shape[:2], call.room))
     return np.concatenate([context, tree], axis=-1)[:, None]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_core import oracle
+from attention_core.conformance.subjects.indexed_subject import IndexedCall, find_pairs
 from attention_core.conformance.subjects.tree_subject import TreeCall, find_ancestors, join_pairs
 from tests.numeric.document_values import sides_of
 
@@ -47,3 +48,29 @@ def test_a_chain_is_causal_attention() -> None:
     scores, values = (q @ k.swapaxes(-1, -2))[0, 0, 2], v[0, 0, :, 0]
     given = {"r": scores[:2], "x": values[:2], "s": scores[2:], "v": values[2:]}
     require_sides("chain", {"m": 2, "n": 3}, given, float(out[0, 0, 2, 0]))
+
+
+def indexed(rows: list[int], n_kv: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], float]:
+    """Scores and values of all keys, and the output of one query that names some of them."""
+    q, k, v = problem(1, n_kv)
+    call = IndexedCall(q, k, v, np.array(rows).reshape(1, 1, 1, -1))
+    out = oracle.attention(q, k, v, find_pairs(call), scale=1.0).out
+    return (q @ k.swapaxes(-1, -2))[0, 0, 0], v[0, 0, :, 0], float(out[0, 0, 0, 0])
+
+
+def test_gathered_keys_are_those_of_a_mask_in_any_order() -> None:
+    rows = [4, 0, 3]
+    scores, values, out = indexed(rows, 6)
+    others = [j for j in range(6) if j not in rows]
+    named = {"r": scores[rows], "x": values[rows]}
+    require_sides("gathered", {"m": 3, "n": 3}, {**named, "s": scores[others], "v": values[others]}, out)
+    require_sides("any-order", {"m": 3}, named, out)
+
+
+def test_a_key_that_is_named_twice_has_a_bias_of_log_2() -> None:
+    scores, values, _ = indexed([0, 1], 2)
+    q, k, v = problem(1, 2)
+    bias = np.log([2.0, 3.0]).reshape(1, 1, 1, 2)
+    out = float(oracle.attention(q, k, v, bias, scale=1.0).out[0, 0, 0, 0])
+    given = {"r": scores[0], "x": values[0], "s": scores[1], "v": values[1]}
+    require_sides("named-twice", {"c": 2, "d": 3}, given, out)

@@ -167,6 +167,7 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
         "block-mask",
         "mla",
         "tree-mask",
+        "topk-index",
     ],
 )
 def test_a_contract_of_sizes_has_its_own_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

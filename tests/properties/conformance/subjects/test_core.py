@@ -33,6 +33,7 @@ from attention_core.faults import (
     quantised,
     rotary,
     split_merge_heads,
+    topk_index,
     tree_mask,
     varlen,
 )
@@ -64,6 +65,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "block-mask": {"dtypes": ("float32",)},
     "mla": {"dtypes": ("float32",)},
     "tree-mask": {"dtypes": ("float32",)},
+    "topk-index": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
@@ -79,6 +81,7 @@ RIGHT: dict[str, Any] = {
     "block-mask": block_mask.build(),
     "mla": latent_attention.build(),
     "tree-mask": tree_mask.build(),
+    "topk-index": topk_index.build(),
 }  # fmt: skip
 
 
@@ -120,9 +123,13 @@ def refuse_trees(query: Any, key: Any, value: Any, parents: Any) -> Any:
     raise ValueError("not today")
 
 
+def refuse_indices(query: Any, key: Any, value: Any, indices: Any) -> Any:
+    raise ValueError("not today")
+
+
 SERVED = {
     "varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales, "block-mask": refuse_maps,
-    "mla": refuse_latents, "tree-mask": refuse_trees,
+    "mla": refuse_latents, "tree-mask": refuse_trees, "topk-index": refuse_indices,
 }  # fmt: skip
 NEVER: list[tuple[str, Any]] = [
     *(
