@@ -11,7 +11,7 @@ Path of the data:
   published, are the table of `rules.py`.
 * `source.py` reads the submission's text before anything runs. Then the laws of `verify` judge it, on cases drawn
   from a hidden seed.
-* `measure.py` times it: in turns with the reference, every call on fresh inputs (`draws.py`), every answer judged
+* `measure.py` times it: in turns with the reference, every call on new inputs (`fresh_inputs.py`), every answer judged
   (`truth.py`) once it is in. `stages.py` sets the two processes up, by format. `player.py` holds such a process:
   stopped between its calls, timed from outside. `arena.py` is the memory shared with it, with poison around arrays.
 * `child.py` is that process: `problems.py` is what it calls, `forbidden.py` refuses operators in it, `watch.py` sees

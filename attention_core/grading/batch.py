@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from attention_core.grading.draws import new_secret
+from attention_core.grading.fresh_inputs import new_secret
 from attention_core.grading.judge import unseal
 from attention_core.grading.results import Grade
 from attention_core.grading.rules import RULES

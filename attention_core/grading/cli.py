@@ -80,7 +80,7 @@ def read_request(submissions: tuple[str, ...], options: dict[str, Any]) -> tuple
     """The submissions and how they are graded. Raises: TargetError."""
     from attention_core.declaration.implementation import TargetError
     from attention_core.grading.batch import Batch
-    from attention_core.grading.draws import check_secret
+    from attention_core.grading.fresh_inputs import check_secret
     from attention_core.grading.task import read_task
 
     secret = check_secret(options["seed"]) if options["seed"] else ""

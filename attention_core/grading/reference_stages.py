@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_core.grading.arena import Field
-from attention_core.grading.draws import generator
 from attention_core.grading.flashinfer import Definition
 from attention_core.grading.forbidden import mentions_compiler
+from attention_core.grading.fresh_inputs import generator
 from attention_core.grading.measure import ReferenceFailed
 from attention_core.grading.player import Player
 from attention_core.grading.rules import Refused

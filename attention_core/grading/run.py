@@ -20,8 +20,8 @@ from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import fields_from_text
 from attention_core.grading.conduct import Files, Machine, check_files, copy_submission, grader_files
-from attention_core.grading.draws import generator, new_secret
 from attention_core.grading.flashinfer import read_definition, write_solution
+from attention_core.grading.fresh_inputs import generator, new_secret
 from attention_core.grading.measure import ReferenceFailed, Run
 from attention_core.grading.player import Player
 from attention_core.grading.reference_stages import DefinitionStage, ModuleStage

@@ -14,8 +14,8 @@ from attention_core.conformance.subjects.axes import LAYOUTS
 from attention_core.declaration.implementation import Implementation
 from attention_core.declaration.options import fields_from_text
 from attention_core.grading.arena import Field
-from attention_core.grading.draws import Draw, generator
 from attention_core.grading.forbidden import mentions_compiler
+from attention_core.grading.fresh_inputs import Draw, generator
 from attention_core.grading.player import Player
 from attention_core.grading.task import Task
 from attention_core.grading.truth import AttentionTruth, Judged

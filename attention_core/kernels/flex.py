@@ -23,8 +23,8 @@ from attention_core.kernels.arguments import broadcast, check_mask_fits, check_s
 from attention_core.kernels.block_sparse import DenseMask, without_numbers
 from attention_core.kernels.fused import four_axes, fused_attention, mask_of_four_axes
 from attention_core.masking import Causal, Mask
-from attention_core.masking.blocks import BLOCK, block_mask
 from attention_core.masking.checks import count
+from attention_core.masking.flex_blocks import BLOCK, block_mask
 from attention_core.masking.pieces import keep
 
 MOST = 128

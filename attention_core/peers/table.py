@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from attention_core.declaration.kernel import FLASH_FAILURES, GARBAGE, LENGTHS, TORCH, WEIGHTS, Kernel
-from attention_core.peers.source import standalone
+from attention_core.peers.adapter_source import standalone
 
 
 def peer(name: str, where: str, about: str, **fields: Any) -> Kernel:

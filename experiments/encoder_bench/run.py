@@ -26,7 +26,7 @@ import torch
 
 from attention_core.bench.timing.machine import processor, versions
 from finetune.classification.config import ClassifyConfig
-from finetune.classification.features import OnFeatures, features
+from finetune.classification.frozen_features import OnFeatures, features
 from finetune.data.collate import LabelledTexts
 from finetune.data.texts import Encoded
 from finetune.errors import BadInput

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from finetune.classification.classify import Run, class_weights, logits_of
-from finetune.classification.features import Features, OnFeatures
+from finetune.classification.frozen_features import Features, OnFeatures
 from finetune.classification.monitor import Monitor
 from finetune.classification.pretrained import masked_lm_of
 from finetune.classification.scores import Tally

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from finetune.classification.config import ClassifyConfig, method_of, recompute_layers
 from finetune.classification.data import Sides, prepare_data
-from finetune.classification.features import Features, OnFeatures, features, weights_digest
+from finetune.classification.frozen_features import Features, OnFeatures, features, weights_digest
 from finetune.classification.monitor import Monitor
 from finetune.classification.multitask import Joint, JointTrainer
 from finetune.classification.pretrained import Pretrained, load_pretrained, masked_lm_of

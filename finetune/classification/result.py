@@ -16,7 +16,7 @@ import torch
 
 from finetune.classification.classify import Run, run_of
 from finetune.classification.config import ClassifyConfig, method_of
-from finetune.classification.features import weights_digest
+from finetune.classification.frozen_features import weights_digest
 from finetune.classification.monitor import Monitor
 from finetune.classification.pretrained import Pretrained, load_pretrained
 from finetune.classification.sealed_test_set import SealedTest

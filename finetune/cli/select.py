@@ -56,7 +56,7 @@ def values(given: tuple[str, ...], kind: Callable[[str], Any], name: str) -> tup
 
 def space_of(options: dict[str, Any], trials: int | None) -> Any:
     """The `Space` of a command's options; they are taken out. Raises: BadInput for values that cannot be."""
-    from finetune.selection.study import Space
+    from finetune.selection.optuna_study import Space
 
     given = {name: options.pop(name) for name in LISTS}
     models, methods = values(given["model"], str, "model"), values(given["method"], str, "method") or ("full",)

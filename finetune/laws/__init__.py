@@ -33,8 +33,8 @@ def causal_lm_contract() -> Contract:
 
 def trainer_contract() -> Contract:
     """The contract `trainer`: `probe.make_target(train)` of a function `train(model, loss, examples, config)`."""
+    from finetune.laws.trainer import drawn_runs as runs_of_training
     from finetune.laws.trainer import laws as trainer
-    from finetune.laws.trainer import runs as runs_of_training
 
     return parameter_contract(trainer, runs_of_training.Training)
 

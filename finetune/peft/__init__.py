@@ -20,8 +20,8 @@ A *method* is a record of options; `inject` puts it into a model, in place, and 
 The model is a `Classifier` or `MaskedLM` on either encoder, an `Encoder`, or any model of transformers. Its head, that
 is what stands outside of its backbone (the pooler counted in), is trained along and saved with the adapter; a language
 model's head is not. `export(adapter, folder)` writes an adapter of our encoder under the names of transformers' models,
-which `load` reads back into ours. `targets`: what is found in a model. `files`: the format. `protocol`: what an adapter
-can do.
+which `load` reads back into ours. `model_parts`: what is found in a model. `files`: the format. `protocol`: what an
+adapter can do.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from finetune.errors import BadInput
 from finetune.peft.files import read_adapter
 from finetune.peft.head import Bias, Head
 from finetune.peft.lora import LoRA
-from finetune.peft.names import export, own_names
 from finetune.peft.prefix import Prefix
 from finetune.peft.prompt import Prompt
 from finetune.peft.protocol import Adapter, Method
+from finetune.peft.transformers_names import export, own_names
 
 __all__ = ["METHODS", "Adapter", "Bias", "Head", "LoRA", "Method", "Prefix", "Prompt", "export", "inject", "load"]
 

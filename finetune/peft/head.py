@@ -12,8 +12,8 @@ from torch import nn
 
 from finetune.errors import BadInput
 from finetune.peft.files import Saved
+from finetune.peft.model_parts import head_of
 from finetune.peft.protocol import Adapter, Method
-from finetune.peft.targets import head_of
 
 
 @dataclass(frozen=True)

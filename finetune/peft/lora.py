@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from finetune.errors import BadInput
 from finetune.peft.files import Saved
+from finetune.peft.model_parts import backbone_of, head_of
 from finetune.peft.protocol import Adapter, Method, take
-from finetune.peft.targets import backbone_of, head_of
 
 TARGETS = (("query", "value"), ("q_lin", "v_lin"), ("q_proj", "v_proj"), ("c_attn",))
 """The layers adapted by default: the first row whose names are all there; the paper's choice, under many names."""

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from finetune.errors import BadInput
 from finetune.models.encoder import Encoder, KeysAndValues
 from finetune.peft.files import Saved
+from finetune.peft.model_parts import backbone_of, bind_arguments, head_of, sizes_of, takes
 from finetune.peft.protocol import Adapter, Method, take
-from finetune.peft.targets import backbone_of, bind_arguments, head_of, sizes_of, takes
 
 START = 0.02
 """Standard deviation of the numbers at the start, that of the models' own matrices."""

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from finetune.errors import BadInput
 from finetune.peft.files import Saved
+from finetune.peft.model_parts import backbone_of, bind_arguments, head_of, table_of, takes, task_of
 from finetune.peft.protocol import Adapter, Method, take
-from finetune.peft.targets import backbone_of, bind_arguments, head_of, table_of, takes, task_of
 
 Outputs = Literal["text", "all"]
 TEXT_POOLED = "FINETUNE_PROMPT_TEXT_POOLED"

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from finetune.errors import BadInput
 from finetune.peft.files import Saved, write_adapter
-from finetune.peft.targets import modules_of, task_of
+from finetune.peft.model_parts import modules_of, task_of
 
 
 class Method(ABC):

@@ -25,7 +25,7 @@ from finetune.data.examples import Examples
 from finetune.errors import BadInput
 from finetune.memory.out_of_memory import attempt
 from finetune.pictures import bars, parts
-from finetune.selection.study import DONE, Space, Study
+from finetune.selection.optuna_study import DONE, Space, Study
 from finetune.training import checkpoint
 from finetune.training.locks import lock_file
 

@@ -177,7 +177,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         f"{DOOR} cli",
     ),
     "attention_core.grading": (
-        "arena rules forbidden watch draws truth",
+        "arena rules forbidden watch fresh_inputs truth",
         "source problems player task results",
         "child conduct flashinfer measure render_text",
         "render_html",

@@ -44,7 +44,9 @@ def modules() -> list[Path]:
     """The modules of both packages, but those that hold nothing of their own, the catalogue of faults, and adapters."""
     paths = [path for package in ("attention_core", "finetune") for path in sorted((ROOT / package).rglob("*.py"))]
     adapters = {
-        path for path in (ROOT / "attention_core" / "peers").glob("*.py") if path.stem not in ("source", "table")
+        path
+        for path in (ROOT / "attention_core" / "peers").glob("*.py")
+        if path.stem not in ("adapter_source", "table")
     }
     return [
         path for path in paths if not path.stem.startswith("__") and "faults" not in path.parts and path not in adapters

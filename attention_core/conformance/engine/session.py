@@ -32,7 +32,7 @@ from attention_core.conformance.engine.advice import (
     own_library,
     unjudged_masks,
 )
-from attention_core.conformance.engine.reasons import (
+from attention_core.conformance.engine.joint_results import (
     EXPLAINED,
     GIVEN_UP,
     JUDGED,

@@ -13,7 +13,7 @@ from typing import Any
 
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.search.judging import SHRINK_CALLS, Found, Tally, allowance, judge
-from attention_core.conformance.snippets.arrays import MAX_ELEMENTS
+from attention_core.conformance.snippets.array_text import MAX_ELEMENTS
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.worker.exchange import Array
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import LOST
-from attention_core.conformance.snippets.arrays import array_text, assignment, join_lines, literal, values_by_name
+from attention_core.conformance.snippets.array_text import array_text, assignment, join_lines, literal, values_by_name
 from attention_core.conformance.snippets.replay import without_gradients
 from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
 from attention_core.conformance.subjects.law import Law

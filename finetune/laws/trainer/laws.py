@@ -15,8 +15,8 @@ from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.subjects.evidence import Evidence, Refused, Shown, Violation
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
+from finetune.laws.trainer.drawn_runs import Run, Seen, Training
 from finetune.laws.trainer.probe_layout import FROZEN, name_of, where
-from finetune.laws.trainer.runs import Run, Seen, Training
 
 
 def every_example_comes_once_an_epoch(subject: Training, case: ParameterCase) -> None:

@@ -11,8 +11,8 @@ from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Refused, Result, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import NDArray
+from finetune.laws.trainer.drawn_runs import NO_CLIP, Run, Training
 from finetune.laws.trainer.probe_layout import FROZEN, MOMENTUM, SIZE, name_of, where
-from finetune.laws.trainer.runs import NO_CLIP, Run, Training
 
 RATE = 0.0625
 Batches = list[list[int]]

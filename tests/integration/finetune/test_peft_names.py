@@ -1,6 +1,6 @@
 """Adapters go over to the library `peft` and come back.
 
-finetune.peft.names: adapters of our encoder in the hands of the library, on transformers' model, and back.
+finetune.peft.transformers_names: adapters of our encoder in the hands of the library, on transformers' model, and back.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.report.law_result import Counterexample
 from attention_core.conformance.search.search import run_law
-from attention_core.conformance.snippets.arrays import array_text, assignment
+from attention_core.conformance.snippets.array_text import array_text, assignment
 from attention_core.conformance.worker.exchange import array
 
 CORRECT = """

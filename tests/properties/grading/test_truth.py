@@ -11,7 +11,7 @@ from attention_core import oracle
 from attention_core.bench.workloads.masks import read_mask
 from attention_core.bench.workloads.workload import Workload
 from attention_core.conformance.worker.exchange import decode, encode
-from attention_core.grading.draws import Draw
+from attention_core.grading.fresh_inputs import Draw
 from attention_core.grading.truth import AttentionTruth, ReferenceTruth, allowed_error, tells_wrong
 
 

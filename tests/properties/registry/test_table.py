@@ -15,8 +15,8 @@ from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.report.results import VERDICTS
 from attention_core.declaration.kernel import Kernel
 from attention_core.declaration.known_failures import as_known_failure
-from attention_core.peers import source
-from attention_core.peers.source import standalone
+from attention_core.peers import adapter_source as source
+from attention_core.peers.adapter_source import standalone
 from attention_core.registry.table import KERNELS, implementation, kernel
 
 PEERS = [row for row in KERNELS if ".peers." in row.origin]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import contracts
-from attention_core.conformance.engine.session import explain_no_comparison
+from attention_core.conformance.engine.joint_results import explain_no_comparison
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import with_comparisons
 from attention_core.kernels.dot_product import dot_product_attention

@@ -13,8 +13,8 @@ import pytest
 from finetune.classification.classify import Run
 from finetune.classification.config import ClassifyConfig
 from finetune.errors import BadInput
+from finetune.selection.optuna_study import DONE, FAILED, Space
 from finetune.selection.select import Selection
-from finetune.selection.study import DONE, FAILED, Space
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

@@ -17,8 +17,8 @@ from finetune.classification.config import ClassifyConfig, method_of
 from finetune.models.classifier import Classifier
 from finetune.models.encoder import Encoder, EncoderConfig
 from finetune.peft import inject
+from finetune.selection.optuna_study import Space
 from finetune.selection.select import Selection, part_of, parts_of, table
-from finetune.selection.study import Space
 from tests.tiny_encoders import write_encoder, write_sst2
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attention_core.declaration.implementation import TargetError
-from attention_core.grading.draws import Draw, check_secret, mix, move, new_secret
+from attention_core.grading.fresh_inputs import Draw, check_secret, mix, move, new_secret
 
 SHAPES = {"query": (1, 2, 11, 3), "key": (1, 2, 13, 3), "value": (1, 2, 13, 5)}
 

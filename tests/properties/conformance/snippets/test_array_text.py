@@ -1,4 +1,4 @@
-"""attention_core.conformance.snippets.arrays: arrays that repeat themselves are written as what they repeat."""
+"""attention_core.conformance.snippets.array_text: arrays that repeat themselves are written as what they repeat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.conformance.snippets.arrays import array_text, assignment, period_of, tile_of
+from attention_core.conformance.snippets.array_text import array_text, assignment, period_of, tile_of
 from attention_core.conformance.worker.exchange import NDArray, array
 
 HALF = np.vstack([np.hstack([np.eye(32)] * 2), np.zeros((32, 64))])

@@ -1,6 +1,6 @@
 """Trials in a database.
 
-finetune.selection.study: each combination once among all who ask, broken-off trials again, a database that cannot be used told.
+finetune.selection.optuna_study: each combination once among all who ask, broken-off trials again, a database that cannot be used told.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from finetune.errors import BadInput
-from finetune.selection.study import DONE, FAILED, Space, Study, shown_url
+from finetune.selection.optuna_study import DONE, FAILED, Space, Study, shown_url
 
 GRID = Space(("m",), ("head", "lora"), (0.1, 0.2), (1,), (4,))
 SEARCH = Space(("m",), ("head",), (1e-4, 1e-1), (1, 2), (4,), trials=6, is_range=True)

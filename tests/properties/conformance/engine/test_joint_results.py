@@ -7,7 +7,12 @@ from dataclasses import replace
 import pytest
 
 from attention_core.conformance.contracts import find_contract
-from attention_core.conformance.engine.reasons import GIVEN_UP, broken_elsewhere, explain_no_comparison, list_claims
+from attention_core.conformance.engine.joint_results import (
+    GIVEN_UP,
+    broken_elsewhere,
+    explain_no_comparison,
+    list_claims,
+)
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.binding import Binding
 from attention_core.declaration.implementation import Implementation

@@ -1,6 +1,6 @@
 """Features of a frozen encoder.
 
-finetune.classification.features: what the frozen encoder makes of texts, kept under a key that changes with all it depends on.
+finetune.classification.frozen_features: what the frozen encoder makes of texts, kept under a key that changes with all it depends on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from finetune.classification.features import Features, OnFeatures, features, features_key, weights_digest
+from finetune.classification.frozen_features import Features, OnFeatures, features, features_key, weights_digest
 from finetune.data.collate import LabelledTexts
 from finetune.data.labelled import read_splits
 from finetune.data.texts import encode, load_tokenizer

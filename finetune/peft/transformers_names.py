@@ -16,8 +16,8 @@ from finetune.errors import BadInput
 from finetune.models.encoder import Encoder
 from finetune.models.huggingface import modules_of
 from finetune.peft.files import Saved, write_adapter
+from finetune.peft.model_parts import backbone_of
 from finetune.peft.protocol import Adapter
-from finetune.peft.targets import backbone_of
 
 PREFIX = "base_model.model."
 """What `peft` puts before the names of a model's modules."""

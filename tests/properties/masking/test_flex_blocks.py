@@ -1,4 +1,4 @@
-"""attention_core.masking.blocks: block masks that hold exactly what a structured mask attends, kept with it."""
+"""attention_core.masking.flex_blocks: block masks that hold exactly what a structured mask attends, kept with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from thorough import examples
 
 from attention_core.masking import Mask, causal, padding, prefix, segments, sliding_window
-from attention_core.masking.blocks import block_mask, predicate
+from attention_core.masking.flex_blocks import block_mask, predicate
 from attention_core.masking.pieces import MOST_PLANS
 from tests.properties.kernels.test_block_sparse import Largest
 from tests.properties.mask_trees import SIZES, masks
