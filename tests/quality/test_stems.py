@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMED_AFTER = {
     "finetune/cli": "what a command calls has the command's name",
     "attention_core/conformance/laws": "laws have the name of what they judge",
+    "attention_core/oracle": "a truth has the name of what it is the truth of",
     "attention_core/faults": "faults have the name of the laws that refute them",
     "finetune/faults": "faults have the name of the laws that refute them",
 }
@@ -29,7 +30,7 @@ PARALLEL = {
     "table": "one explicit table of rows",
 }
 """Stems that mean the same in every room, and what."""
-SHARED = 38
+SHARED = 34
 """How many other stems are those of two files or more. The number may only fall: `names.py` beside `names.py` of something
 else sends a reader, and every search, to the wrong one."""
 
