@@ -199,6 +199,7 @@ BAD = [
 ]
 
 
+@pytest.mark.thorough(leave_out=("*seed=-1*",))
 @pytest.mark.parametrize(("option", "words"), BAD)
 def test_bad_options_fail_in_one_line(folder: Path, option: str, words: str) -> None:
     run = run_pytest(folder, *targets("t.py:good", "nonsense"), option, "-k", f"core or {LAW}")

@@ -61,6 +61,7 @@ def test_dropout_of_a_module_is_named_as_not_judged(p: float, unjudged: list[str
     assert ("; not judged: dropout in training" in str(Report("f", laws=report.laws))) == bool(unjudged)
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_training_without_dropout_is_compared_with_evaluation() -> None:
     report = judge(Core(scale=1.0))
     assert [r.law for r in report.with_status("refuted")] == ["training_leaves_evaluation_alone"]

@@ -30,6 +30,7 @@ def test_every_law_refutes_the_fault_it_names(law: module_gradients.Law) -> None
     refuted(law.name, getattr(faults, law.fault), "quick", contract=CONTRACT)
 
 
+@pytest.mark.thorough(one_for="fault")
 @pytest.mark.parametrize("fault", faults.FAULTY)
 @pytest.mark.parametrize("seed", range(2))
 def test_every_fault_is_refuted_at_quick(fault: Callable[..., Any], seed: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from attention_core.conformance import Implementation
 from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import verify_target
-from attention_core.conformance.subjects.law import BESIDE_OTHERS, DIAGNOSE, LEAST_REFUTED, detectors_first
+from attention_core.conformance.subjects.law import BESIDE_OTHERS, DIAGNOSE, LEAST_REFUTED, Law, detectors_first
 from attention_core.faults.bases import reference
 
 DATA = Path(__file__).resolve().parents[4] / "docs" / "data"
@@ -55,6 +56,13 @@ def quick(function: object, **options: object) -> Session:
     return Session(Implementation(function, gradients=False, **options), effort="quick", shrink=False)
 
 
+def half_of(laws: Sequence[Law]) -> list[Law]:
+    """As many laws as one of two processes gets, those that diagnose among them."""
+    diagnosing = [law for law in laws if law.role == DIAGNOSE]
+    detecting = [law for law in laws if law.role != DIAGNOSE]
+    return [*detecting[: len(laws) // 2 - len(diagnosing)], *diagnosing]
+
+
 def test_a_right_function_meets_the_minimum_of_every_law_and_the_report_says_what_ran_less() -> None:
     with quick(reference.correct) as few, quick(reference.correct) as all_cases:
         results = {result.law: result for result in few.results(few.laws)}
@@ -81,8 +89,8 @@ def test_what_is_refuted_is_diagnosed_with_all_cases() -> None:
 
     larger.__signature__ = signature(reference.correct)  # type: ignore[attr-defined]
     with quick(larger) as session:
-        results = list(session.results(session.laws))
-        report = session.report(results)
+        results = list(session.results(half_of(session.laws)))
+        report = session.report(results, complete=False)
     assert report.verdict == "refuted" and not session.fewest
     assert not any(NOTE in note for note in report.notes)
     assert [result.law for result in results if result.status == "refuted" and result.law in BESIDE_OTHERS]
@@ -101,7 +109,7 @@ def test_only_a_diagnosing_law_refutes_and_the_others_judge_the_rest(monkeypatch
             return result
 
         monkeypatch.setattr(session, "run", refute_last)
-        cases = {result.law: result.cases for result in session.results(session.laws)}
+        cases = {result.law: result.cases for result in session.results(half_of(session.laws))}
     with quick(reference.correct) as other:
         assert cases[laws[3].name] == other.run(laws[3]).cases
     assert session.fewest == []
