@@ -246,7 +246,7 @@ class Reader(ReaderState):
                 continue
             item, waiting = Item([*waiting, chain.exprs[0]], chain), []
             try:
-                self.item(item, text, tokens[0].line)
+                self.item_of_one_shape(item, text, tokens[0].line)
             except Unreadable as error:
                 self.pass_over(error, chain.ops[0] in _DECLARING)
                 for name in {symbol_name(e) for e in item.left} & set(self.context.symbols):
@@ -264,6 +264,13 @@ class Reader(ReaderState):
         if not self.lenient or not declares:
             raise error
         self.failed.append(error)
+
+    def item_of_one_shape(self, item: Item, text: str, line: int) -> None:
+        """One of them; what has no shape, as a matrix in an exponent of a law's mean, cannot be read."""
+        try:
+            self.item(item, text, line)
+        except ShapeMismatch as error:
+            raise Unreadable(f"in '{to_latex(item.chain)}': {error}", line) from None
 
     def item(self, item: Item, text: str, line: int) -> None:
         """One declaration, definition or hypothesis."""

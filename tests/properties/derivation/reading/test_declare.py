@@ -37,6 +37,15 @@ def test_a_hypothesis_that_cannot_be_read_is_not_passed_over() -> None:
     assert [verdict for verdict, _ in found] == ["UNREADABLE", "UNREADABLE"]
 
 
+@pytest.mark.parametrize(
+    "law", [r"\sim \mathcal{N}(0, 2^{I_d})", r"\sim \text{Bernoulli}(2^{I_d})", r"\in [0, 2^{I_d}]"]
+)
+def test_a_declaration_without_a_shape_cannot_be_read(law: str) -> None:
+    found = outcomes(f"Let $d \\in \\mathbb{{N}}$ and $z {law}$.\n\n$$ d = d $$\n")
+    assert [verdict for verdict, _ in found] == ["UNREADABLE", "PROVED"]
+    assert "a d x d matrix cannot be an exponent" in found[0][1]
+
+
 def test_a_paragraph_of_very_many_formulas_is_to_be_split() -> None:
     for text in ("Let $x \\in \\mathbb{R}$. " * (MAX_FORMULAS + 1), "Let $x" + "$x" * (2 * MAX_FORMULAS + 2) + "$"):
         found = outcomes(text + "\n\nEnd.\n")
