@@ -34,7 +34,7 @@ MATRIX = (("n_q", "n_kv"),)
 QUERIES = (("n_q", 1), ("B", 1, "n_q", 1))  # a row that attends to all, or to nothing
 Form = tuple[str | int, ...]
 COINCIDENCES: tuple[tuple[tuple[str, ...], tuple[Form, ...]], ...] = (
-    (("B", "H"), PER_BATCH), (("B", "H"), PER_HEAD), (("B", "n_q"), MATRIX),
+    (("B", "H"), PER_BATCH), (("B", "H"), PER_HEAD), (("B", "n_q"), MATRIX + QUERIES[:1]),
     (("H", "n_q"), MATRIX + PER_HEAD), (("n_q", "n_kv"), PER_BATCH[:1] + MATRIX), (("n_q", "n_kv"), QUERIES),
     (("B", "n_kv"), ()), (("H", "n_kv"), ()), (("n_kv", "d"), ()), (("n_q", "n_kv", "d", "d_v"), MATRIX),
     (("B", "H", "n_q", "n_kv", "d", "d_v"), PER_BATCH + PER_HEAD + MATRIX),

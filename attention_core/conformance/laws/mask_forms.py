@@ -22,7 +22,7 @@ from attention_core.oracle.masks import causal_mask
 
 PLAIN = Space(masks=("none",), causal=(False,), min_kv=2)
 MANY_KEYS = (32, 33, 48, 63, 64, 65, 128)  # of a step of decoding
-SQUARE = 8  # up to so many heads a case may get as many batch rows
+SQUARE = 8  # up to so many heads or queries a case may get as many batch rows
 ROW_SHIFT = 96.0  # exp(96) leaves float32: a constant of this size shows whether the maximum is taken out
 
 
@@ -91,15 +91,14 @@ def a_broadcast_mask_equals_its_expansion(subject: Subject, case: Case) -> None:
     Fault: batch_axis_taken_for_heads
     """
     rng = case.rng("form")
-    heads = case.query.shape[1]
-    if heads <= SQUARE and rng.random() < 0.5:  # as many batch rows as heads
-        rows = np.arange(heads) % case.query.shape[0]
-        case = case.with_(query=case.query[rows], key=case.key[rows], value=case.value[rows])
-    case = decoding(subject, case)  # more keys than a tile holds
+    case = square(decoding(subject, case))  # more keys than a tile holds, axes of one size
     possible, declined = forms(case), list[Refused]()
     names = [str(rng.choice(some)) for some in (["batch", "padding"], [*possible], ["queries", "columns"])]
-    if case.query.shape[0] == heads:  # an axis of heads has the size of that of the batch
+    batch, heads, n_q = case.query.shape[:3]
+    if batch == heads:  # an axis of heads has the size of that of the batch
         names.append("heads")
+    if batch == n_q:  # an axis of queries has
+        names[1] = "matrix"
     for name in names:
         small = drawn_mask(possible[name], case, rng, subject.implementation.masks)
         expanded = case.with_(mask=np.broadcast_to(small, (*case.query.shape[:2], *case.sizes[:2])).copy())
@@ -111,6 +110,20 @@ def a_broadcast_mask_equals_its_expansion(subject: Subject, case: Case) -> None:
             declined.append(refusal)
     if len(declined) == len(names):
         raise declined[0]
+
+
+def square(case: Case) -> Case:
+    """As many batch rows as heads, or as queries, more often than not: a mask on the wrong axis then fits.
+
+    The case is left as it is where these are many, or one.
+    """
+    rng = case.rng("square")
+    (batch, heads, n_q), share = case.query.shape[:3], rng.random()
+    count = heads if share < 0.4 else n_q if share < 0.8 else batch
+    if not 1 < count <= SQUARE:
+        return case
+    rows = np.arange(count) % batch
+    return case.with_(query=case.query[rows], key=case.key[rows], value=case.value[rows])
 
 
 def drawn_mask(shape: tuple[int, ...], case: Case, rng: np.random.Generator, kinds: str) -> NDArray:

@@ -208,3 +208,15 @@ def test_a_mask_of_one_column_is_tried_with_more_keys_than_a_tile_holds(seed: in
     law = "a_broadcast_mask_equals_its_expansion"
     assert judged(law, in_tiles(whole=False), seed=seed).status == "refuted"
     assert judged(law, in_tiles(whole=True), seed=seed).status == "held"
+
+
+def rows_taken_for_texts(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
+    """A mask (n_q, n_kv) is read as (B, n_kv), keys of each text, where there are as many texts as queries."""
+    if attn_mask is not None and attn_mask.dim() == 2 and attn_mask.shape[0] == query.shape[0]:
+        attn_mask = attn_mask[:, None, None, :]
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mask_of_queries_is_tried_with_as_many_texts(seed: int) -> None:
+    refuted("a_broadcast_mask_equals_its_expansion", rows_taken_for_texts, "quick", seed=seed)
