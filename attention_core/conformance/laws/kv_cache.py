@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import accumulate, cycle, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ CONTRACT = "kv-cache"
 FITTING = 2.0**15
 """A score beyond the finite numbers that are added to masked ones in float16, and far below those of float32."""
 
+SINGLE_TOKENS = (1, 1, 1)
+"""Tokens between two chunks of one length."""
 STEP, LAST = 1000, 4
 """A long prompt comes in steps of so many tokens; its last rows are compared."""
 
@@ -216,17 +218,28 @@ def a_second_cache_of_the_same_size_is_new(subject: Cache, case: ParameterCase) 
 
 
 def chunks_equal_the_full_pass(subject: Cache, case: ParameterCase) -> None:
-    """Feeding a sequence in chunks, cut anywhere, gives the rows of one full causal pass.
+    """Feeding a sequence in chunks, cut anywhere or all alike, gives the rows of one full causal pass.
 
     Formula: step(x[a:b]) = full(x)[a:b] for all cuts
     Source: meta-llama/llama#899, skyzh/tiny-llm PR46, fla-org/flash-linear-attention#126
     Fault: square_mask_with_cache
     """
-    rng = case.rng("cuts")
-    inner = {int(c) for c in rng.integers(1, max(case["n"], 2), size=3)}
+    check_steps(subject, case, cut_anywhere(case), "chunked")
+
+
+def cut_anywhere(case: ParameterCase) -> list[int]:
+    """Where chunks end: anywhere, and at and around pages; two times in five six chunks or more of one length.
+
+    Half of those follow each other, the others have single tokens between them, as the turns of a talk do.
+    """
+    rng, n = case.rng("cuts"), case["n"]
+    inner = {int(c) for c in rng.integers(1, max(n, 2), size=3)}
     inner |= {int(c) for c in rng.choice([7, 8, 9, 15, 16, 17, 31, 32, 33], size=2)}  # at and around pages
-    cuts = sorted({0, *(c for c in inner if c < case["n"]), case["n"]})
-    check_steps(subject, case, cuts, "chunked")
+    share = rng.random()
+    if share < 0.4:
+        steps = [max(2, n // 6)] if share < 0.2 else [max(2, n // 6), *SINGLE_TOKENS]
+        inner = {*accumulate(islice(cycle(steps), n))}
+    return sorted({0, *(c for c in inner if c < n), n})
 
 
 def single_steps_equal_the_full_pass(subject: Cache, case: ParameterCase) -> None:

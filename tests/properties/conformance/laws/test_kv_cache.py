@@ -97,6 +97,28 @@ def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str
     assert all(r.status == shared.get(name, "held") for name, r in results.items())
 
 
+class Restarting:
+    """Takes a step as long as the first one, some steps later, for the prompt of a new text."""
+
+    def __init__(self) -> None:
+        self.keys: list[Tensor] = []
+        self.values: list[Tensor] = []
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if len(self.keys) > 3 and self.keys[0].shape[-2] == key.shape[-2] > 1:
+            self.keys, self.values = [], []
+        self.keys.append(key.clone())
+        self.values.append(value.clone())
+        k, v = torch.cat(self.keys, -2), torch.cat(self.values, -2)
+        seen = torch.ones(query.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - query.shape[-2])
+        return torch.nn.functional.scaled_dot_product_attention(query, k, v, seen)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_step_as_long_as_the_first_goes_on_with_the_text(seed: int) -> None:
+    assert judged("chunks_equal_the_full_pass", Restarting, seed=seed, contract=CONTRACT).status == "refuted"
+
+
 class Stepwise:
     """A cache whose objects cannot be called: it has a method."""
 
