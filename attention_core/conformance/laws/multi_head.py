@@ -44,6 +44,8 @@ __all__ = ["CONTRACT", "LAWS", "MultiHead"]
 CONTRACT = "multi-head"
 SAYS_NO = ("ValueError", "NotImplementedError", "TypeError", "AssertionError")
 """How a module says that it does not take two masks at once; an error of shapes says nothing of the kind."""
+ONE_HEAD, OWN_KEYS = "one head in place of several", "heads of keys that are not shared"
+"""What a module could compute unseen where all cases of several heads, or of fewer heads of keys, say nothing."""
 
 
 def heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
@@ -53,7 +55,21 @@ def heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) ->
     Source: Vaswani et al., section 3.2.2; lucidrains/vit-pytorch#65 (scaled by the model's size)
     Fault: scaled_by_model_size
     """
-    _check_truth(subject, case)
+    try:
+        _check_truth(subject, case)
+    except NotApplicable:  # where only one head can be judged, several never are
+        note_heads(subject, case, compared=False)
+        raise
+    note_heads(subject, case, compared=True)
+
+
+def note_heads(subject: MultiHead, case: ParameterCase, *, compared: bool) -> None:
+    """Note whether a case that only several heads, or shared heads of keys, answer as they do was compared."""
+    keys = case.sizes.get("H_kv", case["H"])
+    kinds = {ONE_HEAD: case["H"] > 1, OWN_KEYS: keys < case["H"]} if case["n"] > 1 else {}
+    for name in (name for name, has in kinds.items() if has):
+        subject.relevant[heads_attend_as_the_formula_says.__name__, name] += 1
+        subject.powers[heads_attend_as_the_formula_says.__name__, name] += compared
 
 
 def causal_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:

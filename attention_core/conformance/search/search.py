@@ -217,7 +217,7 @@ class Search:
             return self._result("not_applicable", left)
         result = self._result("held", tally.describe_refusals())
         result.minimum_met = tally.cases >= self.needed
-        weigh(result, self.subject, effort)
+        weigh(result, self.subject, effort, tally.silence)
         return result
 
 
@@ -251,8 +251,11 @@ def weak_nulls(law: str, subject: Any, effort: str) -> dict[str, int]:
     return {null: powers[law, null] for null in relevant_nulls if powers[law, null] < MINIMUM[effort]}
 
 
-def weigh(result: LawResult, subject: Any, effort: str) -> None:
-    """Put the power of the law's cases into its result; name the null models that too few problems separated."""
+def weigh(result: LawResult, subject: Any, effort: str, silence: str = "") -> None:
+    """Put the power of the law's cases into its result; name the null models that too few problems separated.
+
+    `silence`: why other cases said nothing, "" where each of them did.
+    """
     powers = subject.powers
     result.powers = {null: count for (law, null), count in powers.items() if law == result.law}
     weak = weak_nulls(result.law, subject, effort)
@@ -260,6 +263,7 @@ def weigh(result: LawResult, subject: Any, effort: str) -> None:
         result.minimum_met = False
         names = ", ".join(f"{null} ({count})" for null, count in weak.items())
         result.message = f"fewer than {MINIMUM[effort]} problems could tell these null models from the truth: {names}"
+        result.message += f"; other cases say nothing: {silence}" if silence else ""
 
 
 def judge_one(law: Law, subject: Any, case: Any) -> LawResult:

@@ -289,3 +289,27 @@ class WeightsBeforeTheMask(bases.MultiHead):
 def test_a_flag_of_weights_is_found_and_judged() -> None:
     refuted(RETURNED, WeightsBeforeTheMask, "quick", contract=CONTRACT)
     assert judged(RETURNED, bases.MultiHead, contract=CONTRACT).status == "held"
+
+
+class SharedByHeads(nn.Module):
+    """Projects each head's slice of the input by one matrix for all heads: it is known for a single head alone."""
+
+    def __init__(self, embed_dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.heads, d = num_heads, embed_dim // num_heads
+        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(d, d, bias=False) for _ in range(3))
+        self.out_proj = nn.Linear(embed_dim, embed_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)
+        return self.out_proj((weights @ v).transpose(1, 2).flatten(2))
+
+
+def test_a_module_judged_with_one_head_alone_does_not_conform() -> None:
+    with Session(Implementation(SharedByHeads, "shared", CONTRACT, dtypes=("float32",)), effort="quick") as session:
+        report = session.report([session.run(law) for law in session.laws if law.central])
+    assert report.verdict == "incomplete"
+    why = "these null models from the truth: one head in place of several (0); other cases say nothing: the parameter"
+    assert any(f"{why} q_proj.weight of shape" in line for line in report.missing()), report.missing()
