@@ -5,11 +5,12 @@ The verdict under the declared conventions stays as it is; this one says what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook, option_text
 from attention_core.conformance.report.law_result import LawResult
@@ -100,6 +101,7 @@ def judge_further(session: Session, report: Report, names: Sequence[str]) -> Non
     """Judge a function under conventions that its refutations suggest, and that no call of the first look shows."""
     judge_as_merge(session, report, names)
     judge_in_other_forms(session, report, names)
+    judge_without_float64(session, report, names)
     judge_without_refusals(session, report, names)
     advise_wide_dtypes(session, report)
 
@@ -163,6 +165,36 @@ def other_forms(declared: Implementation) -> Iterator[dict[str, Any]]:
             yield {"parameters": {**declared.parameters, **changes}}
 
 
+def judge_without_float64(session: Session, report: Report, names: Sequence[str]) -> None:
+    """Judge a target that computes float64 in float32 without float64, where this explains all that is refuted.
+
+    All that is refuted is a number of float64 that is good to float32. The first look finds this of functions of
+    query, key and value; other contracts have no such look.
+    """
+    declared, refuted = session.implementation, report.with_status("refuted")
+    rest = tuple(dtype for dtype in declared.dtypes if dtype != "float64")
+    if report.failed or report.under_found is not None or declared.contract in ATTENTION or not (rest and refuted):
+        return
+    if not all(is_good_to_float32(result) for result in refuted):
+        return
+    look = FirstLook((SINGLE,), {"dtypes": rest}, agrees=True)
+    central = [law.name for law in session.laws if law.central]
+    if all_hold_under(session, dict.fromkeys([*central, *(result.law for result in refuted)]), look):
+        report.first_look = look
+        judge_under_conventions(session, report, names, complete=True, look=look)
+
+
+def is_good_to_float32(result: LawResult) -> bool:
+    """Whether a law is refuted by a number of float64 whose error float32 would be allowed."""
+    found = result.counterexample
+    if found is None or found.event or dtype_of(result) != "float64":
+        return False
+    if found.got is None or found.want is None or found.bound is None:
+        return False
+    ratio = UNIT_ROUNDOFF["float32"] / UNIT_ROUNDOFF["float64"]  # budgets are in proportion to the unit roundoff
+    return abs(found.got - found.want) <= found.bound * ratio
+
+
 def describe_form(changes: Mapping[str, Any]) -> str:
     """A form that was found, in words.
 
@@ -187,12 +219,12 @@ def judge_without_refusals(session: Session, report: Report, names: Sequence[str
     report.first_look = look
 
 
-def all_hold_under(session: Session, names: Sequence[str], look: FirstLook) -> bool:
+def all_hold_under(session: Session, names: Iterable[str], look: FirstLook) -> bool:
     """Whether each of some laws holds under the conventions found; no law is judged after the first that does not."""
     return share_judged_under(session, names, look) is not None
 
 
-def share_judged_under(session: Session, names: Sequence[str], look: FirstLook) -> float | None:
+def share_judged_under(session: Session, names: Iterable[str], look: FirstLook) -> float | None:
     """The share of problems that the target took, where each of some laws holds under the conventions found; else None.
 
     Axes that are taken for one another fit where two sizes coincide, and are refused elsewhere.
@@ -204,7 +236,7 @@ def share_judged_under(session: Session, names: Sequence[str], look: FirstLook) 
         other.shrink = False  # no counterexample of it is shown
         judged = refused = 0
         with other:
-            for law in (laws := select_laws(other.laws, names)):
+            for law in (laws := select_laws(other.laws, [*names])):
                 result = other.run(law, lightly=True)
                 if result.status != "held":
                     return None
@@ -265,6 +297,7 @@ FORMS_OF_TEXTS: Mapping[str, Mapping[str, tuple[str | None, ...]]] = {
 }  # fmt: skip
 """Contracts without a first look whose targets may share key heads -> how their arrays may lie."""
 MODULAR = "it shares key head h mod H_kv where there are fewer key heads: --grouping modular declares that"
+SINGLE = "it computes float64 in float32: the dtypes that are declared leave float64 out"
 MERGES = "its weights are good to a rounding of their log-sum-exp, as exp(score - lse) is: --merges lse declares that"
 FEW_REFUTED = 8
 """Most laws that are judged once more in wider dtypes."""

@@ -297,6 +297,30 @@ def test_other_axes_of_texts_and_pages_are_found_in_the_same_run(
     assert report.under_found is not None and {r.status for r in report.under_found.laws} == {"held"}
 
 
+def single_texts(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor) -> Tensor:
+    """Ours, but float64 is computed in float32."""
+    return packed_attention(q.float(), k.float(), v.float(), cu_seqlens_q, cu_seqlens_k).to(q.dtype)
+
+
+def single_texts_too_large(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor) -> Tensor:
+    """The same, and off by one part in ten thousand in float64."""
+    out = single_texts(q, k, v, cu_seqlens_q, cu_seqlens_k)
+    return out * (1 + 1e-4) if q.dtype == torch.float64 else out
+
+
+@pytest.mark.parametrize(("target", "found"), [(single_texts, True), (single_texts_too_large, False)])
+def test_float64_that_is_computed_in_float32_is_found_of_texts(target: Any, found: bool) -> None:
+    record = Implementation(target, "f", "varlen", dtypes=("float32", "float64"), accumulate="float32")
+    with Session(record, effort="quick", shrink=False) as session:
+        laws = [law.name for law in session.laws if law.central or law.name == "packed_gradients_are_true"]
+        report = session.report(list(session.results(select_laws(session.laws, laws))), complete=False)
+        judge_further(session, report, laws)
+    assert report.verdict == "refuted"
+    look, under = report.first_look, report.under_found
+    assert (look is not None and look.options() == "--dtype float32") == found
+    assert (under is not None and {r.status for r in under.laws} == {"held"}) == found
+
+
 def test_misfits_join_what_was_found_before() -> None:
     record = Implementation(merged_halves, name="f", dtypes=("float32",), gradients=False)
     report = check_implementation(record, effort="quick")
