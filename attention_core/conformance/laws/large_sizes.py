@@ -31,12 +31,13 @@ class Sizes(NamedTuple):
 SIZES = (
     Sizes(H=9), Sizes(H=18), Sizes(H=66), Sizes(B=9, H=8), Sizes(B=65),
     Sizes(d=129), Sizes(d=257),
-    Sizes(n_kv=257, n_q=2), Sizes(n_kv=516, n_q=2), Sizes(n_kv=1025, n_q=2), Sizes(n_q=257), Sizes(n_q=1025),
+    Sizes(n_kv=257, n_q=2), Sizes(n_kv=4099, n_q=2, d=2), Sizes(n_kv=1025, n_q=2), Sizes(n_q=257), Sizes(n_q=1025),
     Sizes(n_q=523, n_kv=523, d=2), Sizes(n_q=300, n_kv=300, d=2, dtype="bfloat16"),
     Sizes(n_kv=1025, n_q=1, d=65), Sizes(n_q=64, n_kv=64, d=64), Sizes(n_q=128, n_kv=128, d=16),
 )  # fmt: skip
-"""One above 8, 16 and 64 heads, 64 problems, widths of 128 and 256, lengths of 256, 512 and 1,024; both lengths at
-once; more than 2^16 numbers in one tensor, beyond what two bytes count; positions that bfloat16 does
+"""One above 8, 16 and 64 heads, 64 problems, widths of 128 and 256, lengths of 256 and 1,024, keys beyond 4,096, where
+parts that are merged with wrong shares stand out even beside the budget of a merge by rounded log-sum-exps; both
+lengths at once; more than 2^16 numbers in one tensor, beyond what two bytes count; positions that bfloat16 does
 not count; and all sizes round."""
 WIDE = ("float32", "float64")
 LOW_SHARE = 0.3

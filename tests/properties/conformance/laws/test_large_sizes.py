@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from judging import held
+import torch
+from judging import held, refuted
 from torch import Tensor
 
 from attention_core.conformance.budgets.rounding import round_to
@@ -40,3 +43,26 @@ def test_declared_sizes_are_kept_to() -> None:
 
     held("round_sizes_and_sizes_beyond_are_right", narrow, sizes=lambda n_q, n_kv, d, d_v, heads, shared: d <= 64)
     assert max(seen) <= 64
+
+
+def merged(by_maxima: bool) -> Any:
+    """Parts of 3,000 keys, merged by their log-sum-exps, or by their largest scores alone."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        outs, sizes = [], []
+        for k, v in zip(key.split(3000, -2), value.split(3000, -2), strict=True):
+            scores = query @ k.mT * query.shape[-1] ** -0.5
+            outs.append(scores.softmax(-1) @ v)
+            sizes.append(scores.amax(-1) if by_maxima else scores.logsumexp(-1))
+        total = torch.stack(sizes).logsumexp(0)
+        return torch.stack([(size - total).exp()[..., None] * out for size, out in zip(sizes, outs, strict=True)]).sum(
+            0
+        )
+
+    return attention
+
+
+def test_a_declared_merge_does_not_excuse_parts_merged_by_their_maxima() -> None:
+    law, declared = "round_sizes_and_sizes_beyond_are_right", {"merges": "lse", "dtypes": ("float32", "float16")}
+    refuted(law, merged(by_maxima=True), "quick", **declared)
+    held(law, merged(by_maxima=False), **declared)
