@@ -130,9 +130,19 @@ def about_sizes(sizes: Collection[int], arguments: Mapping[str, Any]) -> list[st
 
 
 def about_absent(laws: Sequence[Law], results: Sequence[LawResult]) -> list[str]:
-    """Say what laws that may be without a case mean for the target then."""
-    absent = {law.name: law.absent for law in laws if law.absent}
-    return [f"{absent[r.law]}: {r.message}" for r in results if r.law in absent and r.status == "not_applicable"]
+    """Say what laws that may be without a case mean for the target then, where each law that means it is without one.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from attention_core.conformance.laws import laws_of
+        >>> law = replace(laws_of("attention")[0], absent="gradients are not tested")
+        >>> about_absent([law], [LawResult(law.name, "not_applicable", 0, 0.0, message="it carries none")])
+        ['gradients are not tested: it carries none']
+    """
+    absent, status = {law.name: law.absent for law in laws if law.absent}, {r.law: r.status for r in results}
+    judged = {absent[name] for name in absent if status.get(name, "not_applicable") != "not_applicable"}
+    reasons = {absent[r.law]: r.message for r in reversed(results) if r.law in absent}
+    return [f"{what}: {why}" for what, why in reasons.items() if what not in judged]
 
 
 def about_fewest(few: int) -> list[str]:

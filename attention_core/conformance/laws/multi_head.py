@@ -57,9 +57,11 @@ def heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) ->
     """
     try:
         _check_truth(subject, case)
-    except NotApplicable:  # where only one head can be judged, several never are
-        note_heads(subject, case, compared=False)
+    except NotApplicable:  # where other cases were compared, perhaps none of several heads ever is
+        if subject.compares:
+            note_heads(subject, case, compared=False)
         raise
+    subject.compares = True
     note_heads(subject, case, compared=True)
 
 

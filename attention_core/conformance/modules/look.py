@@ -119,6 +119,7 @@ class MultiHead(ModuleSubject):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.form = first_look(self)
+        self.compares = False  # whether some output was compared with a truth
 
 
 def first_look(subject: ModuleSubject) -> Form:

@@ -8,7 +8,7 @@ import pytest
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.contracts import find_contract
-from attention_core.conformance.engine.notes import list_waivers
+from attention_core.conformance.engine.notes import about_absent, list_waivers
 from attention_core.conformance.report.law_result import LawResult
 
 
@@ -53,3 +53,15 @@ def test_the_verdict_names_what_is_left_open() -> None:
     assert report.verdict == "conforms"
     assert "; not judged, as misfits=unspecified is declared: head_sizes_of_query_and_key_must_agree, " in str(report)
     assert "; not judged, as gradients=False is declared: " in str(report)
+
+
+@pytest.mark.parametrize("status", ["held", "not_applicable"])
+def test_gradients_that_one_law_judged_are_tested(status: str) -> None:
+    laws = find_contract("varlen").laws
+    plain, featured = (law.name for law in laws if law.absent)
+    results = [
+        LawResult(plain, status, 4, 0.0, message="it gives none"),
+        LawResult(featured, "not_applicable", 0, 0.0, message="it has no parameter for a window"),
+    ]
+    expected = {"held": [], "not_applicable": ["gradients are not tested: it gives none"]}
+    assert about_absent(laws, results) == expected[status]
