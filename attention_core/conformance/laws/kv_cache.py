@@ -218,7 +218,7 @@ def a_second_cache_of_the_same_size_is_new(subject: Cache, case: ParameterCase) 
 
 
 def chunks_equal_the_full_pass(subject: Cache, case: ParameterCase) -> None:
-    """Feeding a sequence in chunks, cut anywhere or all alike, gives the rows of one full causal pass.
+    """Feeding a sequence in chunks, cut anywhere, gives the rows of one full causal pass.
 
     Formula: step(x[a:b]) = full(x)[a:b] for all cuts
     Source: meta-llama/llama#899, skyzh/tiny-llm PR46, fla-org/flash-linear-attention#126
