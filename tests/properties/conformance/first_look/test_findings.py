@@ -50,6 +50,7 @@ def in_other_order(query: Any, key: Any, value: Any) -> Any:
     return correct(*(x.transpose(-3, -2) for x in (query, key, value))).transpose(-3, -2)
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_conventions_that_explain_a_refutation_are_judged_in_the_same_run() -> None:
     look = FirstLook(("takes query, key, value (B, n, H, d)",), {"layout": "bnhd"}, agrees=True)
     with with_look(look, in_other_order) as session:

@@ -78,6 +78,7 @@ def test_modules_with_dropout_are_left_in_peace(law: str) -> None:
 @pytest.mark.parametrize(
     ("law", "fault"), [(law.name, name) for law in modes.LAWS for name in CAUGHT[law.name]]
 )  # fmt: skip
+@pytest.mark.usefixtures("unshrunk")
 def test_early_calls_spoil_no_module(law: str, fault: str) -> None:
     with Session(Implementation(getattr(faults, fault)()), effort="standard") as session:
         (result,) = session.results(select_laws(session.laws, [law]))

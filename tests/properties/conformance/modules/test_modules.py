@@ -284,6 +284,7 @@ class WithScores(WithWeights):
 @pytest.mark.parametrize(
     ("module", "verdict"), [(WithWeights, "conforms"), (WithMixedWeights, "refuted"), (WithScores, "incomplete")]
 )
+@pytest.mark.usefixtures("unshrunk")
 def test_a_flag_that_says_weights_is_judged_and_what_only_the_first_look_tried_is_named(
     module: type, verdict: str
 ) -> None:

@@ -213,6 +213,7 @@ def test_a_wrong_number_of_results_is_an_error_with_its_advice(number: int) -> N
     assert report.reason().count("the call returns") == 1
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_a_number_of_results_that_changes_from_call_to_call_is_refuted() -> None:
     def target(query: Any, key: Any, value: Any) -> Any:
         out = reference(query, key, value)
