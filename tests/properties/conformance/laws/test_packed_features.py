@@ -63,6 +63,7 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(law_that_sees(fault), fault(), "quick", contract=contract_of(fault), **SINGLE)
 
 
+@pytest.mark.thorough(keep=("ours", "our pages"))
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_kernels_conform(name: str) -> None:
     contract, target = RIGHT[name]

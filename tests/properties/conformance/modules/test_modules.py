@@ -233,6 +233,7 @@ class LatentUnturned(Latent):
         super().__init__(dim, n_heads, turns=False)
 
 
+@pytest.mark.thorough(keep=("Latent", "LatentScoreless"))
 @pytest.mark.parametrize("target", [Latent, LatentTripled, LatentScoreless, LatentUnturned])
 def test_latent_attention_never_conforms_and_says_why(target: type[nn.Module]) -> None:
     report = check_implementation(Implementation(target, "f", CONTRACT, dtypes=DTYPES), "quick")
