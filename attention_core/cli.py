@@ -461,14 +461,17 @@ def list_kernels(json_path: str | None) -> None:
 @click.option("--target", metavar="TARGET", help="Run the case on another target.")
 @timeout_option
 def replay(path: str, target: str | None, timeout: float) -> None:
-    """Run one saved counterexample again."""
+    """Run one saved counterexample again, and say whether it still fails.
+
+    One case gives no verdict on the whole target: `verify` does.
+    """
     from attention_core.conformance.engine.verify import exit_status, read_case, replay_case
-    from attention_core.conformance.report.render_text import print_report
+    from attention_core.conformance.report.render_text import print_replay
 
     data = exit_on_target_error(lambda: read_case(Path(path)))
     with interruptible():
         report = replay_case(data, target, {}, timeout)
-    print_report(make_console(), report)
+    print_replay(make_console(), report)
     sys.exit(exit_status([report]))
 
 

@@ -93,12 +93,14 @@ class Adapter:
         binding: how it is called, under the conventions that were found.
         other: the catalogue's function, bound to what it declares.
         form: how the user's function gives its results.
+        refuses: whether calls that the user's function refuses are refused, whatever the catalogue's does with them.
     """
 
     original: Callable[..., Any]
     binding: Binding
     other: Binding
     form: Form = Form()
+    refuses: bool = False
     calls: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -116,6 +118,8 @@ class Adapter:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The answer to a call of the user's function."""
         self.calls["all"] += 1
+        if self.refuses:
+            self.refuse_as_original(args, kwargs)
         try:
             (q, k, v), options = self.read(args, kwargs)
             results = self.answer(q, k, v, options)
@@ -129,6 +133,19 @@ class Adapter:
             return self.original(*args, **kwargs)
         self.calls["in place"] += 1
         return self.form.fill(results)
+
+    def refuse_as_original(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Refuse what the user's function refuses; it is asked on copies, and draws no random number that others miss.
+
+        Raises: NotImplementedError.
+        """
+        import torch
+
+        try:
+            with torch.random.fork_rng(devices=()), torch.no_grad():
+                self.original(*map(copy_array, args), **{name: copy_array(value) for name, value in kwargs.items()})
+        except Exception as error:
+            raise NotImplementedError(f"{self.declaration.name} refuses this call: {error}") from error
 
     # --- from the user's call to a canonical one ---------------------------------------------------------
 
@@ -390,6 +407,18 @@ class Adapter:
         return {2: lambda: values[0, 0], 3: lambda: values[:, 0]}.get(self.declaration.axes, lambda: values)()
 
 
+def copy_array(value: Any) -> Any:
+    """An array as a copy that no gradient goes through; anything else as it is.
+
+    >>> x = np.zeros(2)
+    >>> copy_array(x) is x, copy_array("x")
+    (False, 'x')
+    """
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return value.detach().clone() if hasattr(value, "detach") else value
+
+
 def is_neutral(value: Any) -> bool:
     """Whether a feature's value asks for nothing.
 
@@ -420,7 +449,9 @@ def describe(function: Any, array: str = "torch") -> dict[str, Any]:
     return LocalRunner(function, factory=False, array=array, device="cpu").describe()
 
 
-def stand_in(original: Callable[..., Any], declared: Implementation, other: Implementation, form: Form) -> Adapter:
+def stand_in(
+    original: Callable[..., Any], declared: Implementation, other: Implementation, form: Form, *, refuses: bool = False
+) -> Adapter:
     """The adapter that puts one function of the catalogue in the place of the user's.
 
     Args:
@@ -428,6 +459,7 @@ def stand_in(original: Callable[..., Any], declared: Implementation, other: Impl
         declared: what it declares, with what was found of it.
         other: the catalogue's function and what it declares.
         form: how the user's function gives its results.
+        refuses: as `Adapter` takes it.
 
     Raises: TargetError.
     """
@@ -436,7 +468,7 @@ def stand_in(original: Callable[..., Any], declared: Implementation, other: Impl
     if hasattr(other.function, "eval"):
         other.function.eval()
     own = bind(declared.with_(function=original), description)
-    return Adapter(original, own, bind(other, describe(other.function)), form)
+    return Adapter(original, own, bind(other, describe(other.function)), form, refuses)
 
 
 def require_adaptable(declared: Implementation, description: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
@@ -31,6 +32,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "features": FEATURES, "mask forms": ("attn_mask",), "masking": ("attn_mask",), "random numbers": ("dropout_p",),
 }  # fmt: skip
 """Subjects that are about parameters, one of which the target needs."""
+SHOWS_WITHOUT = ("dead rows",)
+"""Those of these subjects whose faults may show without the parameters: where there are no keys at all."""
 FEATURED: Callable[..., Tensor] = features.build()
 
 
@@ -58,10 +61,33 @@ def likely_first(rows: Sequence[Row], declared: Implementation, claims: Containe
 
     def is_unlikely(row: Row) -> bool:
         other = [name for name in row.record if name not in ANYWHERE and row.record[name] != getattr(declared, name)]
-        needs = NEEDS.get(subject(row), ())
-        return bool(other) or (bool(needs) and not any(name in claims for name in needs))
+        return bool(other) or not has_parameters(row, declared, claims)
 
     return sorted(rows, key=is_unlikely)
+
+
+def has_parameters(row: Row, declared: Implementation, claims: Container[str]) -> bool:
+    """Whether a target has one of the parameters that a fault is about."""
+    needs = NEEDS.get(subject(row), ())
+    always = declared.always_causal and "is_causal" in needs
+    return not needs or always or any(name in claims for name in needs)
+
+
+def split_by_parameters(
+    rows: Sequence[Row], declared: Implementation, claims: Container[str]
+) -> tuple[list[Row], list[str]]:
+    """The faults that may show in the place of a target, and which others are left out and why, a sentence each.
+
+    Args: declared, claims: the conventions of the target, and the parameters that it has.
+    """
+    kept = [row for row in rows if subject(row) in SHOWS_WITHOUT or has_parameters(row, declared, claims)]
+    names = {row.name for row in kept}
+    absent = Counter(subject(row) for row in rows if row.name not in names)
+    by_reason: dict[str, list[str]] = {}
+    for name, number in sorted(absent.items()):
+        what = "window, softcap or other feature" if name == "features" else " or ".join(NEEDS[name])
+        by_reason.setdefault(what, []).append(f"{number} of {name}")
+    return kept, [f"left out, as the target has no {what}: {', '.join(own)}" for what, own in by_reason.items()]
 
 
 def place(name: str, seed: int) -> str:

@@ -53,7 +53,11 @@ def audit(tests: tuple[str, ...], **options: Any) -> None:
     Faults of the catalogue stand in for TARGET, package.module:name or path/to/file.py:name, one after another, and the
     suite TESTS runs on each, in a process of its own. For each fault that passes, the smallest case that would have
     caught it is written as a test to paste.
+
+    It takes minutes: the suite runs once for each fault, and the laws judge each for some seconds first. How many
+    faults there are, and about how long they take, stands on standard error.
     """
+    from attention_core.audit.progress import Progress
     from attention_core.audit.results import Audit
     from attention_core.audit.run import audit as run_audit
     from attention_core.declaration.errors import plain
@@ -67,7 +71,7 @@ def audit(tests: tuple[str, ...], **options: Any) -> None:
         sys.exit(2)
     try:
         request = request_of(tests, options)
-        with interruptible(), Bar(request.target, options["quiet"]) as tell:
+        with interruptible(), Progress(request.target, options["quiet"]) as tell:
             found = run_audit(request, tell)
     except TargetError as error:
         found = Audit(options["target"], tests, problem=plain(str(error)), floor=options["floor"], seed=options["seed"])
@@ -120,29 +124,3 @@ def show(console: Any, found: Audit, options: dict[str, Any]) -> None:
             click.echo(make(found), nl=False)
         elif path:
             Path(path).write_text(make(found), encoding="utf-8", errors="replace")
-
-
-class Bar:
-    """A progress bar on standard error, when somebody looks."""
-
-    def __init__(self, target: str, quiet: bool) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        console = make_console(stderr=True)
-        self.bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
-        self.target = target
-
-    def __enter__(self) -> Any:
-        from rich.markup import escape
-
-        self.bar.start()
-        task = self.bar.add_task(escape(self.target), total=None)
-
-        def tell(what: str, done: int, whole: int) -> None:
-            self.bar.update(task, description=escape(what), completed=done, total=whole or None)
-
-        return tell
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()

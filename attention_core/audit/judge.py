@@ -10,14 +10,17 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from attention_core.audit.adapter import Form, adapt, describe, require_adaptable, stand_in
 from attention_core.audit.plan import Plan
+from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.engine.verify import saved_fields
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.subjects.binding import bind
+from attention_core.conformance.subjects.law import Law
 from attention_core.declaration.implementation import Implementation, TargetError, Unavailable
 from attention_core.worker import frames
 from attention_core.worker.child import end_with_the_parent, end_with_the_starting_thread, inherited_pipes
@@ -58,26 +61,42 @@ class Judge:
             "claims": sorted(bound.claims),
         }  # fmt: skip
 
-    def session(self, plan: Plan, **options: Any) -> Session:
-        """A session on what the plan puts in the target's place, under the target's conventions."""
+    def session(self, plan: Plan, *, refuses: bool = False, **options: Any) -> Session:
+        """A session on what the plan puts in the target's place, under the target's conventions.
+
+        Args: refuses, whether calls that the target itself refuses are refused.
+        """
         declared = Implementation(self.original, name=self.target, **plan.fields())
-        adapter = stand_in(self.original, declared, plan.replacement(), Form(**plan.form))
+        adapter = stand_in(self.original, declared, plan.replacement(), Form(**plan.form), refuses=refuses)
         replacement = declared.with_(function=adapt(adapter, self.original))
         session = Session(replacement, effort="quick", looks=False, **options)
         session.subject.origin = self.target
         return session
 
     def refute(self, plan: Plan) -> dict[str, Any]:
-        """The first law that refutes what stands in the target's place, "" where none does."""
-        with self.session(plan, shrink=False) as session:
+        """The first law that refutes what stands in the target's place, "" where none does.
+
+        A law that does so only in calls that the target itself refuses does not count, unless it is about refusals: no
+        test of the target would make these calls. "refused" is the name of such a law, where no other sees the fault.
+        """
+        refused = ""
+        with self.session(plan, shrink=False) as session, ExitStack() as opened:
+            strict: Session | None = None
             for result in session.results(session.laws):
-                if result.status == "refuted":
-                    return {"law": result.law, "message": result.message}
-        return {"law": "", "message": ""}
+                if result.status != "refuted":
+                    continue
+                if result.family != "refusal":
+                    strict = strict or opened.enter_context(self.session(plan, refuses=True, shrink=False))
+                    if strict.run(select_laws(strict.laws, [result.law])[0]).status != "refuted":
+                        refused = refused or result.law
+                        continue
+                return {"law": result.law, "message": result.message, "refused": ""}
+        return {"law": "", "message": "", "refused": refused}
 
     def smallest(self, plan: Plan, law: str, *, others: bool) -> dict[str, Any]:
-        """The smallest case by a law, or the most telling one by others."""
-        with self.session(plan) as session:
+        """The smallest case by a law, or the most telling one by others, in calls that the target takes."""
+        about_refusals = find_law(plan, law).family == "refusal"
+        with self.session(plan, refuses=not about_refusals) as session:
             if others:
                 laws = [each for each in session.laws if each.name != law]
                 found = session.report(list(session.results(laws))).counterexamples
@@ -88,6 +107,12 @@ class Judge:
             return {"case": None}
         c = found[0]
         return {"case": {"law": c.law, "case": c.case, "message": c.message, "snippet": c.snippet}}
+
+
+def find_law(plan: Plan, name: str) -> Law:
+    """The law of the contract of a plan that has a name."""
+    laws = find_contract(str(plan.declared.get("contract", "attention"))).laws
+    return select_laws(laws, [name])[0]
 
 
 def require_attention(target: str, look: FirstLook | None) -> None:

@@ -41,7 +41,7 @@ SECTIONS = """\
 {% endif %}
 {% if faults %}
 <h{{ level }}>Every fault</h{{ level }}>
-{{ table((("fault", ""), ("subject", ""), ("fate", ""), ("seen by", "")), faults) }}
+{{ table((("fault", ""), ("subject", ""), ("fate", ""), ("seen by, or why not counted", "")), faults) }}
 {% endif %}
 <p>{{ origin }}</p>
 """
@@ -62,8 +62,7 @@ def to_sections(audit: Audit, level: int = 2) -> Markup:
         subjects=[((name, ""), (str(k), "number"), (str(n), "number")) for name, k, n in audit.subjects()],
         survivors=[((f.name, ""), (f.about, ""), (f.law, ""), (f.case, "")) for f in audit.survivors],
         faults=[
-            ((f.name, ""), (f.subject, ""), (f.status.replace("_", " "), f.status), (f.killed_by, ""))
-            for f in audit.fates
+            ((f.name, ""), (f.subject, ""), (f.status.replace("_", " "), f.status), (f.reason, "")) for f in audit.fates
         ],
         origin=", ".join(f"{name} {number}" for name, number in audit.versions.items()) + f"; seed {audit.seed}",
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from attention_core.audit.results import Audit, Fate
+from attention_core.audit.results import REFUSED, UNSEEN, Audit, Fate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Survivors whose test is written out, unless all are wanted."""
+NAMED = 8
+"""Faults that do not count which are named in a line."""
 
 
 def headline(audit: Audit) -> str:
@@ -52,11 +54,20 @@ def remarks(audit: Audit) -> Iterator[str]:
     hung = [fate.name for fate in audit.fates if fate.status == "hung"]
     if hung:
         yield f"{len(hung)} of the faults seen were seen because the suite hung: {', '.join(hung)}"
-    left = len(audit.fates) - len(audit.faults)
-    if left:
-        yield f"{left} faults are not counted: no law sees them under the target's conventions"
+    yield from explain_omissions(audit)
     if audit.faults and not audit.whole:
         yield f"{len(audit.faults)} faults, spread over the catalogue by seed {audit.seed} (--all: every fault)"
+
+
+def explain_omissions(audit: Audit) -> Iterator[str]:
+    """Which faults do not count, and why."""
+    for reason in (UNSEEN, REFUSED):
+        own = [
+            fate.name for fate in audit.fates if fate.status == "left_out" and (fate.words or UNSEEN).startswith(reason)
+        ]
+        if own:
+            more = f" and {len(own) - NAMED} more, which --json names" if len(own) > NAMED else ""
+            yield f"{len(own)} of the faults tried do not count, as {reason}: {', '.join(own[:NAMED])}{more}"
 
 
 def subject_table(audit: Audit) -> Table:

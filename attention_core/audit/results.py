@@ -15,6 +15,9 @@ KILLED = ("killed", "hung", "died")
 """Fates of faults that the suite would not let through."""
 STATUSES = (*KILLED, "survived", "left_out")
 """left_out: no law sees it under the target's conventions, so that it is not a fault there."""
+UNSEEN = "no law sees it under the target's conventions"
+REFUSED = "it shows only in calls that the target refuses"
+"""Why a fault is left out."""
 Z = 1.959963984540054
 """Quantile of the normal distribution for 95 %."""
 
@@ -45,7 +48,7 @@ class Fate:
         status: one of `STATUSES`.
         law: the law that tells it from the target.
         killed_by: the test that failed, or that ran when the time was up.
-        words: the failure of that test.
+        words: the failure of that test; of a fault that is left out, why.
         seconds: of the suite.
         calls: what became of the suite's calls of the target.
         case: of a survivor, the smallest case in a line; message, what was got and what should be.
@@ -69,6 +72,11 @@ class Fate:
     test: str = ""
     confirmed: bool = False
     caught_by: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """What saw it, or why it does not count."""
+        return self.words if self.status == "left_out" else self.killed_by
 
     @property
     def is_real(self) -> bool:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from attention_core.audit.baseline import about_calls, run_baseline, single_form, summary, too_strict
-from attention_core.audit.choice import candidates, likely_first
+from attention_core.audit.choice import candidates, likely_first, split_by_parameters
 from attention_core.audit.judge_client import Judges
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import Audit, Fate
@@ -46,7 +46,11 @@ def audit(request: Request, progress: Progress | None = None) -> Audit:
         judges = Judges(request.processes, request.target, path, suite_environment(folder), request.answers)
         opened.callback(judges.close)
         result, trial = prepare(Trial(request, judges, suites, request.plan(), 0.0), watched, seconds, tell)
-        rows = likely_first(rows, Implementation(None, **trial.plan.fields()), result.claims)
+        declared = Implementation(None, **trial.plan.fields())
+        rows, absent = split_by_parameters(rows, declared, result.claims)
+        rows = likely_first(rows, declared, result.claims)
+        result.notes += absent
+        tell(describe_run(request, len(rows), seconds), 0, min(len(rows), request.count or len(rows)))
         if request.shard is None:
             result.fates = judge_faults(request, rows, trial.fate, trial.close, tell)
         else:
@@ -57,6 +61,19 @@ def audit(request: Request, progress: Progress | None = None) -> Audit:
         if request.cases:
             result.fates = with_cases(result.fates, trial, path, tell)
         return result
+
+
+def describe_run(request: Request, rows: int, seconds: float) -> str:
+    """How many faults an audit takes, and what each of them costs.
+
+    Args: rows, the number of faults that may show in the target's place; seconds, of the suite.
+    """
+    which = f"up to {min(request.count or rows, rows)} of {rows} faults"
+    part = "" if request.shard is None else f" of which this is shard {request.shard}"
+    return (
+        f"{which}{part}, {request.processes} at a time, each judged by the laws for some seconds and then by the suite "
+        f"({seconds:.1f} s); then the smallest case of each survivor"
+    )
 
 
 def prepare(bare: Trial, watched: SuiteRun, seconds: float, tell: Progress) -> tuple[Audit, Trial]:
@@ -114,9 +131,9 @@ def judge_faults(
     waiting: dict[Future[Fate], int] = {}
     ahead = iter(enumerate(rows))
     with ThreadPoolExecutor(request.processes) as pool:
+        counted = 0
         try:
             while True:
-                counted = sum(fate.status != "left_out" for fate in fates.values())
                 while len(waiting) < request.processes and counted < wanted:
                     number, row = next(ahead, (None, None))
                     if number is None or row is None:
@@ -127,7 +144,8 @@ def judge_faults(
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 for each in done:
                     fates[waiting.pop(each)] = each.result()
-                tell(f"{counted} faults", min(counted, wanted), wanted)
+                counted = sum(fate.status != "left_out" for fate in fates.values())
+                tell("faults that count", min(counted, wanted), wanted)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             close()

@@ -1,8 +1,10 @@
 """For each survivor a test to paste, tried before it is shown: the smallest case that tells it from the target.
 
 All tests are tried together: once on the user's own function, where each must pass, and once for each survivor, where
-its own must fail; which others fail then says how few tests would do. A shard of a run does not know the others' tests:
-there each is tried on its own survivor alone, so that the result is the same for any number of shards.
+its own comes first and must fail: before it nothing has called the fault, which may leave something behind that hides
+it from the next. Which others fail then says how few tests would do. A shard of a run does not know the others' tests:
+there each is tried on its own survivor alone. Whether a survivor's own test catches it is the same for any number of
+shards.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ def with_cases(fates: list[Fate], trial: Trial, path: tuple[str, ...], tell: Tel
     found = {name: restore({**line, "name": name}) for name, line in known.items() if line is not None}
     for rank in range(2):  # the law that saw it first, then others
         left = [fate for name, fate in survivors.items() if not found.get(name, fate).confirmed and known[name] is None]
+        left = [found.get(fate.name, fate) for fate in left]  # where the others find none, its first case stays
         found |= {fate.name: fate for fate in find_cases(left, trial, rank, tell)}
         confirm(found, [fate.name for fate in left], trial, path, tell)
     for name, fate in found.items():
@@ -79,13 +82,15 @@ def confirm(found: dict[str, Fate], names: Sequence[str], trial: Trial, path: tu
     passing = passed_by(run_pasted(replace(plan, mode="plain"), tests, trial), tests)
 
     def catch(name: str) -> list[str]:
-        tried = {test: text for test, text in tests.items() if test == name} if alone else tests
+        own = {name: tests[name]} if name in tests else {}
+        tried = own if alone else own | tests
         if not tried:
             return []
         run = run_pasted(replace(plan, fault=name), tried, trial)
+        passed = passed_by(run, tried)
         if run.hung or run.died:
-            return [name] if name in passing else []
-        return [test for test in passing if test in tried and test not in passed_by(run, tried)]
+            return [name] if name in passing and name not in passed else []
+        return [test for test in passing if test in tried and test not in passed]
 
     with ThreadPoolExecutor(trial.request.processes) as pool:
         for number, (name, caught) in enumerate(zip(names, pool.map(catch, names), strict=True), 1):

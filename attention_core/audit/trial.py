@@ -11,7 +11,7 @@ from attention_core.audit.choice import subject
 from attention_core.audit.judge_client import Judges
 from attention_core.audit.log import Log, open_logs
 from attention_core.audit.plan import Plan
-from attention_core.audit.results import Fate
+from attention_core.audit.results import REFUSED, UNSEEN, Fate
 from attention_core.audit.suite import SuiteRun, Suites
 from attention_core.conformance.engine.verify import saved_fields
 from attention_core.conformance.report.shards import Shard
@@ -99,8 +99,11 @@ class Trial:
     def ask_laws(self, row: Row) -> Fate:
         """Ask the laws alone: "left_out" where none of them can tell it, else "survived", as no suite has run."""
         fate = Fate(row.name, row.about, subject(row), row.source)
-        law = str(self.judges.ask("fault", replace(self.plan, fault=row.name))["law"])
-        return replace(fate, law=law, status="survived") if law else fate
+        answer = self.judges.ask("fault", replace(self.plan, fault=row.name))
+        if answer["law"]:
+            return replace(fate, law=str(answer["law"]), status="survived")
+        refused = str(answer.get("refused", ""))
+        return replace(fate, words=f"{REFUSED} ({refused})" if refused else UNSEEN)
 
     def try_fault(self, row: Row) -> Fate:
         """Ask the laws, and if they can tell it, the suite."""

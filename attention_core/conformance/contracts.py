@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -311,6 +312,9 @@ def find_contract(name: str) -> Contract:
         return known[name]
     entries = {entry.name: entry for entry in entry_points(group="attention_core.contracts")}
     if name not in entries:
+        near = get_close_matches(name, [*known, *entries], 1)
+        if near:
+            raise TargetError(f"no contract {name!r}; did you mean {near[0]}? `attention-core contracts` lists all")
         raise TargetError(f"no contract {name!r}; there are: {', '.join([*known, *entries])}")
     return _load_contract(entries[name])
 

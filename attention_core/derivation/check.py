@@ -255,8 +255,9 @@ def document_steps(
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
     steps, understood = steps_of(text, infer, why_unreadable)
     if not steps:
-        why = "no display claims anything" if understood else "the document has no display"
-        steps = [Unread("line-1", 1, "", f"{why}: there is nothing to check")]
+        none = "the document has no display: write what it claims between $$ and $$"
+        why = "no display claims anything: there is nothing to check" if understood else none
+        steps = [Unread("line-1", 1, "", why)]
     return name, steps, understood
 
 

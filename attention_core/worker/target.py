@@ -5,13 +5,18 @@ Runs beside the code under test (it imports it). `describe_target` alone needs n
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
+
+NAMED = 12
+"""Names of a module that a message lists."""
 
 
 def split_target(text: str) -> tuple[str, str]:
@@ -22,13 +27,35 @@ def split_target(text: str) -> tuple[str, str]:
     ):  # "package:name" may stand beside its folder
         raise TargetError(f"target {text!r} is a folder: write path/to/file.py:name")
     if text.endswith((".py", ".py:")):
-        raise TargetError(f"target {text!r} names no function: write {text.rstrip(':')}:NAME")
+        raise TargetError(f"target {text!r} names no function{advise_on_name(text.rstrip(':'))}")
+    file, _, inside = where.partition(".py:")
+    if inside and name:
+        raise TargetError(f"target {text!r} has two colons: write {file}.py:{inside}, a class is called by its forward")
     if not colon or not where or not name:
         raise TargetError(
             f"target {text!r} is not understood: write package.module:name, path/to/file.py:name, "
             "or a name from `attention-core kernels`"
         )
     return where, name
+
+
+def advise_on_name(file: str) -> str:
+    """What to write in place of a file alone: its functions and classes, read without running it.
+
+    >>> advise_on_name("no/such/file.py")
+    ': there is no such file'
+    """
+    try:
+        tree = ast.parse(Path(file).read_bytes())
+    except OSError:
+        return ": there is no such file"
+    except (SyntaxError, ValueError):
+        return f": write {file}:NAME"
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = [node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
+    if not names:
+        return f": write {file}:NAME (it defines no function or class)"
+    return f": write {file}:{names[0]}" + (f" (it has: {', '.join(names[:NAMED])})" if len(names) > 1 else "")
 
 
 def load_target(text: str) -> Any:
@@ -50,10 +77,19 @@ def _attribute(module: Any, name: str, where: str) -> Any:
         try:
             found = getattr(found, part)
         except AttributeError:
-            names = [n for n in vars(module) if not n.startswith("_") and callable(getattr(module, n))]
-            hint = f"; it has: {', '.join(names[:12])}" if names else ""
-            raise TargetError(f"{where} has no attribute {name!r}{hint}") from None
+            raise TargetError(f"{where} has no attribute {name!r}{advise_on_attribute(module, name, where)}") from None
     return found
+
+
+def advise_on_attribute(module: Any, name: str, where: str) -> str:
+    """What a module has in place of a name that it lacks."""
+    if getattr(module, "__file__", None) is None and hasattr(module, "__path__"):
+        return f": {where} is a folder and not a package, write {where}/FILE.py:{name}"
+    names = [n for n in vars(module) if not n.startswith("_") and callable(getattr(module, n))]
+    if not names:
+        return ": it has no function or class, look into the file"
+    near = get_close_matches(name, names, 1)
+    return f"{f'; did you mean {near[0]!r}?' if near else ';'} it has: {', '.join(names[:NAMED])}"
 
 
 def _load_file(where: str) -> Any:

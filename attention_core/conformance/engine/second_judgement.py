@@ -319,8 +319,12 @@ def look_at_form(error: OtherForm) -> FirstLook:
         ('a class of modules with many heads: it is judged under --contract multi-head',)
     """
     options = " ".join(option_text(name, value) for name, value in error.changes.items())
-    what = PACKED if "qkv_axis" in error.changes else FORMS.get(str(error.changes.get("contract")), BUILT)
-    return FirstLook((f"{what}: it is judged under {options}",), error.changes)
+    return FirstLook((f"{name_form(error)}: it is judged under {options}",), error.changes)
+
+
+def name_form(error: OtherForm) -> str:
+    """What a target of another form is, in words."""
+    return PACKED if "qkv_axis" in error.changes else FORMS.get(str(error.changes.get("contract")), BUILT)
 
 
 def judge_other_form(report: Report, error: OtherForm, judge: Callable[[Mapping[str, Any]], Report]) -> None:
@@ -346,6 +350,7 @@ def judge_other_form(report: Report, error: OtherForm, judge: Callable[[Mapping[
     report.under_found = under
     how = "consistent with" if more.agrees else "judged under"
     report.advice.insert(0, f"not judged as it is declared; {how} {report.first_look.options()}")
+    report.problem = f"{name_form(error)}: declare {look.options()}, under which it is judged below"
 
 
 def explain_refutations(session: Session, report: Report, look: FirstLook | None) -> None:

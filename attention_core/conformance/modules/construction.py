@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attention_core.conformance.modules.form import Config, Construction, Size
-from attention_core.declaration.aliases import ALWAYS, CONSTANTS, DROPOUTS, LONGEST, SIZES
+from attention_core.declaration.aliases import ALWAYS, CONSTANTS, DROPOUTS, INPUTS, LONGEST, SIZES
 from attention_core.declaration.implementation import TargetError
 
 CONFIGS = ("config", "cfg", "args", "conf", "params", "hparams", "model_args", "opt")
@@ -80,6 +80,9 @@ def _argument(name: str, p: Mapping[str, Any], values: Mapping[str, Any], descri
         return _LEFT
     if own in CONSTANTS:
         return CONSTANTS[own]
+    if not description.get("is_class") and own in INPUTS:
+        words = "leave out --contract, or name a class of modules"
+        raise TargetError(f"{name} is a function of {own!r}, and this contract builds modules: {words}")
     raise TargetError(
         f"the constructor of {name} has the parameter {own!r}, which is not known: say what it is given with "
         f"--config {own}=VALUE ({', '.join(WORDS)} stand for the sizes of a case)"

@@ -89,6 +89,17 @@ def print_report(
         print_counterexamples(console, report.under_found, everything)
 
 
+def print_replay(console: Console, report: Report) -> None:
+    """The result of one saved case: that it passes now, or the report on how it fails."""
+    if not report.passed:
+        print_report(console, report)
+        return
+    (law,) = (result.law for result in report.laws)
+    line = f"{report.target}: the saved case passes now ({law} holds on it)"
+    console.print(line, style="green", highlight=False, markup=False, soft_wrap=not console.is_terminal)
+    say(console, f"for a verdict on the target, run attention-core verify {report.target}", "dim")
+
+
 def print_first_look(console: Console, look: FirstLook) -> None:
     """What a few calls found, before any law."""
     for number, line in enumerate(look.lines):

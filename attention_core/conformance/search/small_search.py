@@ -7,14 +7,17 @@ process that declare and claim the same are asked the same cases.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 
 from attention_core.conformance.cases.small import small_cases as strategy_of
 from attention_core.conformance.cases.space import Profile, Space
@@ -106,7 +109,23 @@ def run_hypothesis(
     given: Any = hypothesis.given(strategy)
     run = settings(given(test))
     seed_it: Callable[[Any], Callable[[], None]] = hypothesis.seed(seed)
-    seed_it(run)()
+    with storage_in_cache():
+        seed_it(run)()
+
+
+@contextlib.contextmanager
+def storage_in_cache() -> Iterator[None]:
+    """Let Hypothesis write into the user's cache, not into the current folder; a folder that is set stays."""
+    if os.environ.get("HYPOTHESIS_STORAGE_DIRECTORY"):
+        yield
+        return
+    before = storage_directory(intent_to_write=False).home_directory
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    set_hypothesis_home_dir(cache / "attention-core" / "hypothesis")
+    try:
+        yield
+    finally:
+        set_hypothesis_home_dir(before)
 
 
 def start_hypothesis() -> None:

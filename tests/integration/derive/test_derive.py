@@ -179,7 +179,8 @@ def test_a_document_without_a_display_gets_one_line(tmp_path: Path, text: str) -
     path.write_text(text, encoding="utf-8")
     status, output = run_command(str(path))
     assert status == 2
-    assert output.splitlines() == [str(path), "  UNREADABLE  the document has no display: there is nothing to check"]
+    words = "the document has no display: write what it claims between $$ and $$"
+    assert output.splitlines() == [str(path), f"  UNREADABLE  {words}"]
 
 
 def test_a_name_that_no_step_has_gets_one_line(tmp_path: Path) -> None:
@@ -215,6 +216,5 @@ def test_the_annotation_of_a_document_without_a_display_names_the_file_alone(tmp
     document.write_text("Just words.\n", encoding="utf-8")
     run = CliRunner().invoke(main, ["derive", str(document), "--github"])
     lines = run.output.splitlines()
-    assert (
-        f"::warning title=UNREADABLE,file={document}::the document has no display: there is nothing to check" in lines
-    )
+    words = "the document has no display: write what it claims between $$ and $$"
+    assert f"::warning title=UNREADABLE,file={document}::{words}" in lines

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attention_core.audit.choice import candidates, find_fault, likely_first, right_implementation, subject
+from attention_core.audit.choice import (
+    candidates,
+    find_fault,
+    likely_first,
+    right_implementation,
+    split_by_parameters,
+    subject,
+)
 from attention_core.declaration.implementation import Implementation, TargetError
 
 
@@ -52,3 +59,17 @@ def test_what_the_laws_can_hardly_see_comes_last() -> None:
     bare = likely_first(rows, plain, ())
     assert not any(subject(row) in ("dropout", "masking", "causality") for row in bare[:100])
     assert any(subject(row) == "dropout" for row in found[:100])
+
+
+def test_faults_of_parameters_that_the_target_does_not_have_are_left_out_and_said() -> None:
+    rows = candidates("attention")
+    kept, reasons = split_by_parameters(rows, Implementation(None), ("is_causal",))
+    assert {subject(row) for row in rows} - {subject(row) for row in kept} == {
+        "dropout", "features", "mask forms", "masking", "random numbers"
+    }  # fmt: skip
+    assert [reason.partition(":")[0] for reason in reasons] == [
+        "left out, as the target has no dropout_p", "left out, as the target has no window, softcap or other feature",
+        "left out, as the target has no attn_mask",
+    ]  # fmt: skip
+    always = split_by_parameters(rows, Implementation(None, always_causal=True), ())[0]
+    assert any(subject(row) == "causality" for row in always)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from attention_core.audit.judge import Judge, answer_or_problem
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import as_test
+from attention_core.conformance.engine.session import Session, select_laws
 
 MINE = """
 import torch
@@ -62,6 +64,15 @@ def test_a_fault_that_shows_is_refuted_and_its_smallest_case_is_of_the_users_fun
     names: dict[str, object] = {}
     exec(as_test(case["snippet"], "test_one"), names)
     names["test_one"]()  # type: ignore[operator]  # passes on what is right
+
+
+def test_what_shows_only_in_calls_that_the_target_refuses_does_not_count(
+    judge: Judge, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grouped = ["grouped_query_equals_repeated_keys"]
+    monkeypatch.setattr(Session, "laws", property(lambda self: select_laws(self.contract.laws, grouped)))
+    found = judge.refute(replace(plan, fault="heads_and_batch.first_key_head_for_all"))
+    assert found["law"] == "" and found["refused"] == grouped[0]
 
 
 def test_what_cannot_be_judged_is_said(file: Path) -> None:

@@ -52,3 +52,5 @@ def test_a_broken_contract_is_one_line_where_it_is_asked_for() -> None:
 def test_an_unknown_name_lists_all_without_loading_them() -> None:
     with pytest.raises(TargetError, match=r"no contract 'none'; there are: attention, .*kv-cache, .*broken, mine$"):
         find_contract("none")
+    with pytest.raises(TargetError, match=r"no contract 'rotry'; did you mean rotary\? `attention-core contracts`"):
+        find_contract("rotry")

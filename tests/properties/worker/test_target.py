@@ -20,6 +20,9 @@ from attention_core.worker.target import load_target, split_target
 FILES = {
     "good.py": "import helper_beside\n\ndef f(): return helper_beside.N\nclass C:\n    @staticmethod\n    def g(): ...\n",
     "helper_beside.py": "N = 7\n",
+    "empty.py": "",
+    "plain/inside.py": "",
+    "long.py": "def attend(): ...\n",
     "raises.py": "raise ValueError('first line\\nsecond line')\n",
     "needs.py": "import a_module_nobody_has\n",
     "syntax.py": "def f(:\n",
@@ -33,12 +36,13 @@ FILES = {
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
     yield tmp_path
-    for name in {n for n in set(sys.modules) - before if n.removeprefix("_target_") + ".py" in FILES}:
+    for name in {n for n in set(sys.modules) - before if n == "plain" or n.removeprefix("_target_") + ".py" in FILES}:
         del sys.modules[name]
 
 
@@ -46,8 +50,14 @@ BAD = [
     ("", "is not understood: write package.module:name, path/to/file.py:name"),
     ("torch.softmax", "is not understood"),
     (":f", "is not understood"),
-    ("good.py:", "names no function: write good.py:NAME"),
-    ("good.py", "names no function: write good.py:NAME"),
+    ("good.py:", "names no function: write good.py:f (it has: f, C)"),
+    ("good.py", "names no function: write good.py:f (it has: f, C)"),
+    ("none.py", "names no function: there is no such file"),
+    ("empty.py", "names no function: write empty.py:NAME (it defines no function or class)"),
+    ("empty.py:f", "empty.py has no attribute 'f': it has no function or class, look into the file"),
+    ("good.py:C:forward", "has two colons: write good.py:C, a class is called by its forward"),
+    ("plain:f", "plain is a folder and not a package, write plain/FILE.py:f"),
+    ("long.py:atend", "did you mean 'attend'? it has: attend"),
     (".", "target '.' is a folder: write path/to/file.py:name"),
     ("./:f", "target './:f' is a folder: write path/to/file.py:name"),
     ("none.py:f", "no such file: none.py"),

@@ -105,6 +105,9 @@ def test_a_target_of_another_form_is_judged_in_the_same_run(
 def test_a_class_without_sizes_is_built_and_called() -> None:
     report = check_implementation(Implementation(Dot, dtypes=("float32",), gradients=False), "quick")
     assert report.first_look is not None and report.first_look.options() == "--factory"
+    assert report.problem.endswith(
+        "called with query, key and value: declare --factory, under which it is judged below"
+    )
     assert report.under_found is not None and report.under_found.verdict == "conforms"
 
 
@@ -112,6 +115,15 @@ def test_what_a_constructor_wants_is_named() -> None:
     report = check_implementation(Demanding, "quick")
     assert report.verdict == "error" and report.under_found is None
     assert "--config colour=VALUE" in report.advice[0]
+
+
+def test_a_function_under_a_contract_of_modules_is_told_to_leave_it_out() -> None:
+    function = Implementation(lambda q, k, v: q, "mine.py:attend", contract="multi-head")
+    words = (
+        "mine.py:attend is a function of 'q', and this contract builds modules: leave out --contract, or name a class"
+    )
+    with pytest.raises(TargetError, match=words):
+        check_implementation(function, "quick")
 
 
 def test_names_alone_say_little_of_a_function() -> None:

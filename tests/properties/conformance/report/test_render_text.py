@@ -17,6 +17,7 @@ from attention_core.conformance.report.law_result import STATUSES, Counterexampl
 from attention_core.conformance.report.ranking import SHOWN
 from attention_core.conformance.report.render_text import (
     opening,
+    print_replay,
     print_report,
     readable,
     remark,
@@ -253,3 +254,14 @@ def test_the_reasons_of_what_does_not_apply_add_up() -> None:
     laws = [LawResult(f"n{i}", "not_applicable", 0, 0.0, None, reason) for i, reason in enumerate(reasons)]
     text = shown(Report("f", laws=[law("held"), *laws]))
     assert "8 laws not applicable (-v lists them): 3 x a; 2 x b; c; 2 for other reasons" in text
+
+
+def test_a_saved_case_passes_or_fails_and_is_no_verdict() -> None:
+    passes = Report("mine.py:f", laws=[law("held")], partial=True)
+    text = printed(lambda console: print_replay(console, passes))
+    assert text.splitlines() == [
+        "mine.py:f: the saved case passes now (law holds on it)",
+        "for a verdict on the target, run attention-core verify mine.py:f",
+    ]
+    fails = printed(lambda console: print_replay(console, Report("f", laws=[law("refuted")], partial=True)))
+    assert "f: refuted (law)" in fails and "passes" not in fails

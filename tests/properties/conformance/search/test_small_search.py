@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 import torch
 from hypothesis import Phase
+from hypothesis import strategies as st
+from hypothesis.configuration import storage_directory
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.cases.case import Case
@@ -50,3 +54,15 @@ def test_another_wish_profile_count_or_seed_is_drawn_anew() -> None:
         draw_pool(small_cases(Space(masks=("none",)), replace(PROFILE, always_causal=True)), 16, 0),
     )  # fmt: skip
     assert all(other is not first for other in others)
+
+
+def test_hypothesis_writes_into_the_cache_and_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("HYPOTHESIS_STORAGE_DIRECTORY", raising=False)
+    before, seen = storage_directory("x").path, set[Path]()
+    run_hypothesis(lambda case: seen.add(storage_directory("x").path), st.none(), 1, 0, (Phase.generate,))
+    assert seen == {tmp_path / "attention-core" / "hypothesis" / "x"}
+    assert storage_directory("x").path == before
+    monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(tmp_path / "own"))
+    run_hypothesis(lambda case: seen.add(storage_directory("x").path), st.none(), 1, 0, (Phase.generate,))
+    assert before in seen  # what is set stays as it is
