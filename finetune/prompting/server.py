@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -94,6 +94,8 @@ class ServerModel:
         self.name, self.url, self.parallel = name, url.rstrip("/"), parallel
         self.retries, self.timeout = retries, timeout
         self.shown = without_password(self.url)
+        self._client: Any = None
+        self._lock = Lock()
         if self.url == OPENAI and not os.environ.get(KEY):
             raise BadInput(f"no key: set {KEY} in the environment, or name a server of your own with --server URL")
 
@@ -102,9 +104,15 @@ class ServerModel:
         """The server's address and the model's name."""
         return f"{self.shown} {self.name}"
 
-    @cached_property
+    @property
     def client(self) -> Any:
-        """The official client. Raises: BadInput if the library is missing."""
+        """The official client, one for all threads. Raises: BadInput if the library is missing."""
+        with self._lock:  # a cached_property of Python 3.12 and later is made by each thread that comes early
+            if self._client is None:
+                self._client = self._make_client()
+            return self._client
+
+    def _make_client(self) -> Any:
         try:
             import openai
         except ModuleNotFoundError:
@@ -140,8 +148,8 @@ class ServerModel:
 
     def close(self) -> None:
         """Close the connections, if any was opened."""
-        if "client" in self.__dict__:
-            self.client.close()
+        if self._client is not None:
+            self._client.close()
 
     def _options(self, request: Request) -> dict[str, Any]:
         """Return the request's fields under the API's names; a control at its neutral value is not sent."""

@@ -28,7 +28,7 @@ HEAD = "Let $x, y \\in \\mathbb{R}$, $n, d \\in \\mathbb{N}$, $A \\in \\mathbb{R
 
 BAD = [
     ("undeclared", "$$ z = 1 $$", "UNREADABLE", "z is not declared"),
-    ("no display", "Some prose.", "UNREADABLE", "no display: there is nothing to check"),
+    ("no display", "Some prose.", "UNREADABLE", "no display: write what it claims between"),
     ("empty", "\n", "UNREADABLE", "no display"),
     ("unclosed display", HEAD + "$$ x = 1 \n\n text", "UNREADABLE", "$$ is missing"),
     ("unclosed environment", HEAD + "\\begin{align}\n x &= 1\n", "UNREADABLE", "\\end{align} is missing"),

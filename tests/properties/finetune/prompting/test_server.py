@@ -8,6 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from finetune.prompting.request import Controls, Request, Unanswered
 from finetune.prompting.server import KEY, ServerModel, without_password
 
 SECRET = "sk-not-a-real-key"
+HANGS = 600
+"""Seconds after which a request that waits for others has no chance: they are not sent side by side."""
 
 
 @pytest.fixture(autouse=True)
@@ -232,16 +235,39 @@ def test_a_password_in_the_address_stands_nowhere() -> None:
 
 
 def test_parallel_requests_run_side_by_side() -> None:
-    together = threading.Barrier(8, timeout=20)
+    together = threading.Barrier(8, timeout=HANGS)
 
     def meet(prompt: str, body: dict[str, Any]) -> list[str]:
         together.wait()  # is left only when eight requests are here at once
         return [prompt]
 
     with serving(meet) as server:
-        model = model_of(server, parallel=8)
+        model = model_of(server, parallel=8, timeout=HANGS)
         replies = ask(model, [request_of(model, str(n)) for n in range(16)])
     assert [answer.texts[0] for answer in replies.complete()] == [str(n) for n in range(16)]
+
+
+def test_threads_that_come_together_share_one_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    import openai
+
+    start, made, make = threading.Barrier(8, timeout=HANGS), list[Any](), openai.OpenAI
+
+    def make_slowly(**options: Any) -> Any:
+        time.sleep(0.02)  # lets the others come before it is there
+        made.append(make(**options))
+        return made[-1]
+
+    def meet() -> Any:
+        start.wait()
+        return model.client
+
+    monkeypatch.setattr(openai, "OpenAI", make_slowly)
+    model = model_at("http://127.0.0.1:9/v1")
+    with ThreadPoolExecutor(8) as pool:
+        clients = {id(future.result()) for future in [pool.submit(meet) for _ in range(8)]}
+    for client in made:
+        client.close()
+    assert len(made) == len(clients) == 1
 
 
 def test_faults_by_the_dozen_lose_nothing_and_pay_nothing_twice(tmp_path: Any) -> None:
