@@ -99,10 +99,10 @@ def verified(target: str, *laws: str, **fields: Any) -> Report:
 
 BUILD = "give --factory if calling it without arguments builds the attention, or name an instance or a function"
 MISTAKES: list[tuple[str, dict[str, Any], str]] = [
-    ("t.py:Layer", {}, f"t.py:Layer is a class: {BUILD}"),
+    ("t.py:Layer", {}, "called with query, key and value: declare --factory, under which it is judged below"),
     ("t.py:Layer", {"contract": "rotary"}, f"t.py:Layer is a class: {BUILD}"),
-    ("t.py:Heads", {}, f"{BUILD}; a module of many heads is judged with --contract multi-head"),
-    ("t.py:Kept", {}, f"{BUILD}; a cache of keys and values is judged with --contract kv-cache"),
+    ("t.py:Heads", {}, "a class of modules with many heads: declare --contract multi-head, under which it is judged below"),
+    ("t.py:Kept", {}, "a class of caches of keys and values: declare --contract kv-cache, under which it is judged below"),
     ("t.py:Kept", {"contract": "rotary"}, "; a cache of keys and values is judged with --contract kv-cache"),
     ("t.py:Layer.forward", {}, "t.py:Layer.forward is a method of a class, not of an object: name an instance's"),
     ("t.py:Sized", {"factory": True}, "--factory calls the target without arguments, which raised TypeError: "),

@@ -524,7 +524,7 @@ def test_bad_asking_is_told_before_anything_runs(kernels: list[str], workload: W
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("def right(query, key, value): ...", "has no attribute 'rigth'; it has: right"),
+        ("def right(query, key, value): ...", "has no attribute 'rigth'; did you mean 'right'? it has: right"),
         ("import absent_package", "it needs the module 'absent_package'"),
         ("def (", "cannot be imported: SyntaxError"),
     ],
