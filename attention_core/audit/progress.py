@@ -54,16 +54,16 @@ class Lines:
     """
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self.write, self.pace, self.told = write, Pace(clock), 0
+        self.write, self.pace, self.last = write, Pace(clock), 0
 
     def tell(self, what: str, done: int, whole: int) -> None:
-        """Say what is done now, where it is new or far enough from what was said last."""
+        """Write what is done now, where it is new or far enough from what was written last."""
         left = self.pace.describe(done, whole)
         if not done:
-            self.told = 0
+            self.last = 0
             self.write(what)
-        elif left and (not self.told or (done - self.told) * LINES >= whole):
-            self.told = done
+        elif left and (not self.last or (done - self.last) * LINES >= whole):
+            self.last = done
             self.write(f"{what}: {done} of {whole}, {left}")
 
 
