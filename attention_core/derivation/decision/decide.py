@@ -20,12 +20,13 @@ from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.lowering.spaces import constants, whole_marks
 from attention_core.derivation.proofs.all_sizes import RULE, identical, is_ordered_everywhere, is_proved_everywhere
 from attention_core.derivation.proofs.all_sizes import SIGN_RULE as SIGNS
-from attention_core.derivation.proofs.contradiction import linear, no_sizes
+from attention_core.derivation.proofs.contradiction import no_sizes
 from attention_core.derivation.proofs.modular import at_large_size
 from attention_core.derivation.proofs.size_degree import enough_sizes
 from attention_core.derivation.records import Evidence, Finding, Verdict
 from attention_core.derivation.search.larger_sizes import search_larger_sizes
 from attention_core.derivation.search.solved_points import search_solved_points
+from attention_core.derivation.search.tied_sizes import explain_missing_span, search_tied_sizes, ties_sizes
 from attention_core.derivation.search.trials import search_cases, sharpen
 from attention_core.derivation.terms.relevance import relation_names
 
@@ -89,7 +90,7 @@ def _count_sizes_for_exact(problem: Problem) -> int | None:
     own = [h for h in problem.hypotheses if not problem.tuples.whole(h)]
     equations = [h for h in own if h.op == "="]
     needed = enough_sizes(context, claim, bool(equations))
-    if any(_ties_entries(h) for h in equations) or any(_ties_sizes(h) for h in problem.tuples.conditions):
+    if any(_ties_entries(h) for h in equations) or any(ties_sizes(h) for h in problem.tuples.conditions):
         return None
     return needed if needed is not None and needed <= MOST_SIZES else None
 
@@ -102,17 +103,6 @@ def _ties_entries(hypothesis: Relation) -> bool:
     """
     sides = (hypothesis.left, hypothesis.right)
     return hypothesis.left.type.scalar and any(t.op in SUMS for side in sides for t in side.walk())
-
-
-def _ties_sizes(hypothesis: Relation) -> bool:
-    """Whether an equation ties sizes as no size by itself solves it: small ones then say nothing about larger ones.
-
-    Under a^2 + b^2 = c^2 + d^2 the sums a + b and c + d are one for small sizes, and 1 + 8 is not 4 + 7; E = h d ties
-    nothing, since h and d are free.
-    """
-    forms = (linear(hypothesis.left), linear(hypothesis.right))
-    alone = any(form is not None and len(form.keys() - {""}) == 1 for form in forms)
-    return hypothesis.op == "=" and None in forms and not alone
 
 
 def _where(problem: Problem, count: int) -> str:
@@ -167,7 +157,11 @@ def decide(problem: Problem) -> Finding:
         if finding is not None:
             return finding
         agreement = summarize_agreement(problem)
-        return prove(problem, agreement) if problem.effort.proofs else agreement
+        found = prove(problem, agreement) if problem.effort.proofs else agreement
+        if found.verdict is Verdict.AGREES and (why := explain_missing_span(problem)):
+            advice = "state the equation that is meant, or say for which sizes the step is meant"
+            return Finding(Verdict.UNDECIDED, Evidence(why, {}, advice))
+        return found
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except TooLarge as error:
@@ -190,7 +184,13 @@ def search_likely_failures(problem: Problem) -> Finding | None:
     from attention_core.derivation.search.size_sweep import integer_points, size_sweep
     from attention_core.derivation.search.targeted import search_targeted
 
-    finding = search_targeted(problem) or search_sign_changes(problem) or far(problem) or search_averages(problem)
+    finding = (
+        search_tied_sizes(problem)
+        or search_targeted(problem)
+        or search_sign_changes(problem)
+        or far(problem)
+        or search_averages(problem)
+    )
     if finding is None:
         finding = search_larger_sizes(problem)
         problem.tally.far = finding is not None

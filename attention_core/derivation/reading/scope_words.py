@@ -8,9 +8,10 @@ follows.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
-from attention_core.derivation.document.blocks import Code, Display, Heading, Paragraph, Sentence, sentences_of
+from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph, Sentence, sentences_of
 from attention_core.derivation.document.segments import ARROWS, BINDS, JOINS, bare
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
@@ -19,7 +20,14 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.reading.withdrawals import OTHERWISE, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
-from attention_core.derivation.words.caveats import SIGNS, caveats_of, declared_names, relation_in, shorten_quote
+from attention_core.derivation.words.caveats import (
+    LAW_IN_WORDS,
+    SIGNS,
+    caveats_of,
+    declared_names,
+    relation_in,
+    shorten_quote,
+)
 from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration
@@ -32,7 +40,7 @@ from attention_core.derivation.words.phrase_patterns import (
 )
 from attention_core.derivation.words.roles import is_weights, says_independent, says_roles, without_roles
 from attention_core.derivation.words.topics import restricting_topics
-from attention_core.derivation.words.vocabulary import CONDITION, NOUN, PROPERTY
+from attention_core.derivation.words.vocabulary import CONDITION, DEGREE, NOUN, PROPERTY
 
 _FORMULAS = re.compile(r"(?<!\\)\$")
 _UNIVERSAL = re.compile(
@@ -364,6 +372,35 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
         found = _caveat(context, one, frozenset(), was_read(context, one, False), title=True)
         out += [] if found is None else [found]
     return out
+
+
+# Words of a title that may restrict, beside those of properties, degrees and conditions: how many, which, how large.
+_RESTRICTS = re.compile(
+    r"\d|\b(?:one|two|three|four|few|many|single|several|only|alone|first|last|long|short|low|high|big|linear|main|"
+    r"different|simple|simplest|special|particular|easy|trivial|degenerate|extreme|case|cases|toy|root|roots|tied|ties?|"
+    r"tying|merged?|averag\w+|minimum|maximum|optim\w+|projections?|inverses?|ones|units?|unit|ideal|perfect|exact|"
+    r"code|assignments?|solutions?|solving)\b",
+    re.IGNORECASE,
+)
+
+
+def names_document(heading: Heading, blocks: Sequence[Block]) -> bool:
+    """Whether a heading is the title of its document, and no word of it may restrict a symbol: "Shifted scores".
+
+    A title stands above all else and is the only heading of its level. It names what the document is about, in words
+    of its own; those that are known to restrict, in headings too, leave it open all the same.
+
+    Args:
+        heading: The heading.
+        blocks: All blocks of the document.
+    """
+    if not blocks or blocks[0] is not heading or heading.level != 1:
+        return False
+    if any(isinstance(one, Heading) and one.level == 1 for one in blocks[1:]):
+        return False
+    text = heading.text
+    known = (PROPERTY, DEGREE, CONDITION, LAW_IN_WORDS, SIGNS, _RESTRICTS)
+    return "$" not in text and "\\" not in text and not any(one.search(text) for one in known)
 
 
 def _topic_caveats(context: Context, text: str, line: int) -> list[Caveat]:

@@ -41,6 +41,7 @@ from attention_core.derivation.reading.references import (
 from attention_core.derivation.reading.references import Statement as Numbered
 from attention_core.derivation.reading.scope_words import (
     OPENS_CONDITION,
+    names_document,
     words_behind,
     words_below,
     words_declared_behind,
@@ -161,9 +162,10 @@ class _Walk:
         if isinstance(block, Heading):
             self.cases.close(self.context)
             self.sections.enter(self.context, block, self.blocks[:place])
-            for sentence in sentences_of(Paragraph(block.line, block.text)) if not is_title(block.text) else ():
-                self.context.caveats += caveats_of(self.context, sentence)
-            self.context.caveats += words_of_heading(self.context, block)
+            if not names_document(block, self.blocks):
+                for sentence in sentences_of(Paragraph(block.line, block.text)) if not is_title(block.text) else ():
+                    self.context.caveats += caveats_of(self.context, sentence)
+                self.context.caveats += words_of_heading(self.context, block)
             self.local, self.last, self.around_next, self.shown = [], [], [], []
         elif isinstance(block, Paragraph):
             if place not in self.read:

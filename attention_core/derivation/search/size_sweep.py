@@ -13,7 +13,7 @@ counts only if the sides are equal there exactly.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import isqrt
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from attention_core.derivation.lowering.block_arrays import Unsupported
 from attention_core.derivation.records import Finding
 from attention_core.derivation.search.huge import Spot
 from attention_core.derivation.search.huge_search import Point, judge_point
-from attention_core.derivation.terms.terms import Size, Term
+from attention_core.derivation.terms.terms import Relation, Size, Term
 
 if TYPE_CHECKING:
     from attention_core.derivation.cases.problem import Problem
@@ -208,13 +208,13 @@ def size_sweep(problem: Problem) -> Finding | None:
         if time.process_time() > problem.deadline:
             return None
         try:
-            gaps = _gaps(problem, columns)
+            gaps = relative_gaps(problem, columns)
         except (Unsupported, KeyError):
             return None
         except (TooLarge, OverflowError, ValueError):
             continue
         failing = np.flatnonzero(gaps >= _LEAST.get(problem.claim.op, SURE))
-        if found := _certify(problem, columns, gaps, failing):
+        if found := certify(problem, columns, gaps, failing):
             return found
         if not reached and not len(failing):  # where float64 sees no difference, it has not seen that they agree
             reached = {name: int(columns[name].max()) for name in problem.tuples.sizes}
@@ -233,21 +233,12 @@ def _grids(problem: Problem, names: list[str]) -> Iterator[Grid]:
             yield dict(zip(names, (a.ravel() for a in pair[:: 1 if way else -1]), strict=True))
 
 
-def _gaps(problem: Problem, columns: Grid) -> Any:
+def relative_gaps(problem: Problem, columns: Grid) -> Any:
     """How far each tuple is from holding, relatively: above 0 where it fails, minus infinity where it is not a case."""
     at = TermColumns()
     count = len(next(iter(columns.values())))
+    good = meets(problem, columns, problem.hypotheses, at)
     with np.errstate(all="ignore"):
-        good: Any = np.ones(count, dtype=bool)
-        for relation in problem.hypotheses:
-            if relation.over or relation.op not in TESTS:
-                raise Unsupported
-            good &= TESTS[relation.op](at.of(relation.left, columns), at.of(relation.right, columns))
-        for name in problem.tuples.indices:
-            symbol = problem.context.symbols[name]
-            assert symbol.lowest is not None and symbol.highest is not None
-            good &= columns[name] >= size_column(symbol.lowest, columns)
-            good &= columns[name] <= size_column(symbol.highest, columns)
         left, right = (at.of(side, columns) for side in (problem.claim.left, problem.claim.right))
         if problem.claim.op in (">", ">="):
             left, right = right, left
@@ -257,7 +248,29 @@ def _gaps(problem: Problem, columns: Grid) -> Any:
         return np.where(good & np.isfinite(gap), np.broadcast_to(gap, (count,)), -np.inf)
 
 
-def _certify(problem: Problem, columns: Grid, gaps: Any, failing: Any) -> Finding | None:
+def meets(problem: Problem, columns: Grid, relations: Sequence[Relation], at: TermColumns | None = None) -> Any:
+    """Where some relations hold, and every index is in its range.
+
+    Raises:
+        Unsupported: a relation is not about sizes and indices alone.
+    """
+    at = at or TermColumns()
+    good: Any = np.ones(len(next(iter(columns.values()))), dtype=bool)
+    with np.errstate(all="ignore"):
+        for relation in relations:
+            if relation.over or relation.op not in TESTS:
+                raise Unsupported
+            good &= TESTS[relation.op](at.of(relation.left, columns), at.of(relation.right, columns))
+        for name in (n for n in problem.tuples.indices if n in columns):
+            symbol = problem.context.symbols[name]
+            assert symbol.lowest is not None and symbol.highest is not None
+            if {*symbol.lowest.symbols(), *symbol.highest.symbols()} <= columns.keys():
+                good &= columns[name] >= size_column(symbol.lowest, columns)
+                good &= columns[name] <= size_column(symbol.highest, columns)
+    return good
+
+
+def certify(problem: Problem, columns: Grid, gaps: Any, failing: Any) -> Finding | None:
     """The finding if one of the most promising tuples, and of the smallest that look false, refutes."""
     total = sum(columns[n][failing] for n in problem.tuples.sizes)
     first = failing[np.argsort(total, kind="stable")[: CERTIFIED // 2]]
@@ -372,4 +385,14 @@ def _pell(form: tuple[int, int] | None) -> Iterator[tuple[int, int]]:
         before, now = now, (part * now[0] + before[0], part * now[1] + before[1])
 
 
-__all__ = ["TermColumns", "exactly", "integer_points", "names_in", "size_column", "size_sweep"]
+__all__ = [
+    "TermColumns",
+    "certify",
+    "exactly",
+    "integer_points",
+    "meets",
+    "names_in",
+    "relative_gaps",
+    "size_column",
+    "size_sweep",
+]

@@ -194,3 +194,18 @@ def test_titles_with_an_adjective_that_restricts_are_not_read(title: str, declar
 def test_words_behind_a_display_may_say_that_it_is_a_special_case(words: str) -> None:
     assert last(NUMBERS, "We get", "$$ a^2 = a $$", words).verdict is Verdict.UNDECIDED
     assert last(NUMBERS, "In the general case, we get", "$$ a^2 = a $$").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("title", ["Shifted scores", "Cubes", "Notes by the pool"])
+def test_the_title_of_a_document_names_it_unless_a_word_of_it_may_restrict(title: str) -> None:
+    text = f"{VECTORS}\n\n$$ {ONE} $$"
+    assert last(f"# {title}", text).verdict is Verdict.REFUTED
+    for restricting in (
+        f"## {title}",
+        f"# {title}: $y = x$",
+        f"# {title} of unit length",
+        "# Tied scores",
+        "# One key",
+    ):
+        assert last(restricting, text).verdict is Verdict.UNDECIDED, restricting
+    assert last(f"# {title}", "$$ 1 = 1 $$", "# Another", text).verdict is Verdict.UNDECIDED
