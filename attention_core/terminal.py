@@ -264,3 +264,29 @@ class progress:  # noqa: N801 (a context manager used like a function)
 
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
+
+
+class Bar:
+    """A progress bar on standard error for work that is told in numbers, when somebody looks."""
+
+    def __init__(self, target: str, quiet: bool) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = make_console(stderr=True)
+        self.bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+        self.target = target
+
+    def __enter__(self) -> Any:
+        from rich.markup import escape
+
+        self.bar.start()
+        task = self.bar.add_task(escape(self.target), total=None)
+
+        def tell(what: str, done: int, whole: int) -> None:
+            self.bar.update(task, description=escape(what), completed=done, total=whole or None)
+
+        return tell
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()

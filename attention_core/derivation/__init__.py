@@ -27,7 +27,7 @@ The rooms, in the order in which a document passes through them::
 
 `check` takes a document through them; `records` are its results, `effort` says what a step may cost;
 `sympy_relations` checks relations that come from SymPy; `cli` is `attention-core derive`; `collection` makes pytest
-items of steps.
+items of steps; `show` prints them, `editors` checks them where they are written.
 
 Specification of the text that is read: docs/derivations.md.
 """
@@ -55,6 +55,13 @@ def check_relation(relation: Any, assuming: Iterable[Any] = (), **options: Any) 
     from attention_core.derivation.sympy_relations import check_relation as check
 
     return check(relation, assuming, **options)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Give a notebook the cell magic `%%derive`; see `attention_core.derivation.editors.magic.register`."""
+    from attention_core.derivation.editors.magic import register
+
+    register(shell)
 
 
 __all__ = [

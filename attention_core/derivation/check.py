@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Fi
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
+Tell = Callable[[StepReport, int, int], object]
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
 REASONS = 4  # a relation in a reason has this part of a step's time
 
@@ -275,6 +276,7 @@ def check_document(
     necessity: bool = False,
     infer: bool = False,
     witness: bool = False,
+    tell: Tell | None = None,
 ) -> DocumentReport:
     r"""Check every step of a document.
 
@@ -287,6 +289,7 @@ def check_document(
         infer: read undeclared symbols as their use suggests; what rests on such a reading names it and is
             never refuted. Without it such a step is UNREADABLE.
         witness: also ask SymPy about equations between numbers; its answer is noted and changes no verdict.
+        tell: called with each step that is decided, how many are, and of how many; what it raises ends the check.
 
     Returns:
         The report with one record for each relation, in the order of the document.
@@ -306,7 +309,11 @@ def check_document(
         chosen.append(Unread("line-1", 1, "", f"no step is named {', '.join(missing)}; there are {names}"))
     chosen = chosen or steps
     effort = effort or Effort()
-    reports = [report_step(s, effort, require, necessity) for s in chosen]
+    reports = []
+    for step in chosen:
+        reports.append(report_step(step, effort, require, necessity))
+        if tell is not None:
+            tell(reports[-1], len(reports), len(chosen))
     if witness:
         reports = [_with_witness(step, report) for step, report in zip(chosen, reports, strict=True)]
     return DocumentReport(name, tuple(reports), tuple(understood))

@@ -15,19 +15,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from attention_core.derivation.records import DocumentReport, StepReport
+    from attention_core.derivation.effort import Effort
+    from attention_core.derivation.records import DocumentReport
 
-COLOURS = {
-    "PROVED": "green",
-    "EXACT": "green",
-    "AGREES": "green",
-    "STATISTICAL": "green",
-    "REFUTED": "red",
-    "VACUOUS": "red",
-}
 DOCUMENTS = (".md", ".markdown", ".tex")
 STANDARD_OUTPUT = "-"
-_SHOWN = ("defined by the display: ", "declared by the display: ", "nothing to check: ")
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided."""
 
@@ -48,32 +40,33 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
 @click.option("--witness", is_flag=True, help="Ask SymPy about equations between numbers; its answer is shown.")
+@click.option("--watch", is_flag=True, help="Check again whenever a FILE is saved, what changed first, until Ctrl-C.")
+@click.option("--lsp", is_flag=True, help="Serve an editor over standard input and output; it names the files.")
 @click.option("--scaffold", is_flag=True, help="Write the declarations that the documents miss, and check nothing.")
 def derive(
     files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...], require: str | None,
     explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, witness: bool,
-    scaffold: bool,
+    scaffold: bool, watch: bool, lsp: bool,
 ) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
-    from attention_core.derivation.check import check_document
-    from attention_core.derivation.effort import Effort
+    from attention_core.derivation.show import show_report
 
+    settings = {"effort": _effort(seed, seconds), "require": require or "", "necessity": necessity,
+                "infer": not strict, "witness": witness}  # fmt: skip
+    if lsp:
+        sys.exit(_serve(files, settings))
     files, json_path = _read_files(files, json_path)
     if scaffold:
         sys.exit(_write_scaffolds(files))
+    if watch:
+        if json_path or html_path or github:
+            raise click.UsageError("--watch only prints: leave out --json, --html and --github.")
+        sys.exit(_watch(files, settings, only, explain, quiet))
     reports: list[DocumentReport] = []
     unopened = 0
-    chosen = _choose_files(files, only)
-    for file, names in chosen.items():
+    for file, names in _choose_files(files, only).items():
         try:
-            options: dict[str, Any] = {
-                "require": require or "",
-                "only": names,
-                "necessity": necessity,
-                "infer": not strict,
-                "witness": witness,
-            }
-            reports.append(check_document(Path(file), effort=Effort(seed=seed, seconds=seconds), **options))
+            reports.append(_check(file, settings, names))
         except OSError as error:
             click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
             unopened = 2
@@ -81,13 +74,57 @@ def derive(
         unopened = max(unopened, _write_json(json_path, reports))
     if json_path != STANDARD_OUTPUT:
         for report in reports:
-            _show(report, explain, quiet)
+            show_report(report, explain, quiet)
     if github:
         _annotate(reports, aside=json_path == STANDARD_OUTPUT)
     if html_path:
         unopened = max(unopened, _write_page(html_path, reports, infer=not strict))
     found = {r.status for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
+
+
+def _effort(seed: int, seconds: float) -> Effort:
+    from attention_core.derivation.effort import Effort
+
+    return Effort(seed=seed, seconds=seconds)
+
+
+def _check(file: str, settings: dict[str, Any], names: Sequence[str]) -> DocumentReport:
+    """Check one file, with a line on standard error that says how far it is, where somebody looks."""
+    from attention_core.derivation.check import check_document
+
+    if not sys.stderr.isatty():
+        return check_document(Path(file), only=names, **settings)
+    from attention_core.terminal import Bar
+
+    with Bar(file, quiet=False) as bar:
+        return check_document(
+            Path(file), only=names, tell=lambda step, done, whole: bar(f"{file}: {step.id}", done, whole), **settings
+        )
+
+
+def _watch(files: Sequence[str], settings: dict[str, Any], only: Sequence[str], explain: bool, quiet: bool) -> int:
+    """Check files whenever they are saved; the status of what was found last."""
+    from attention_core.derivation.editors.watch import watch
+
+    return watch(files, lambda file: _check(file, settings, only), explain=explain, quiet=quiet)
+
+
+def _serve(files: Sequence[str], settings: dict[str, Any]) -> int:
+    """Serve an editor until it leaves.
+
+    Raises: click.UsageError: files are named, or the package that it rests on is not installed.
+    """
+    if files:
+        raise click.UsageError("--lsp takes no FILE: the editor names those that are open.")
+    from attention_core.derivation.editors.server import Desk, make_server
+
+    try:
+        server = make_server(Desk(settings["effort"], settings["infer"]))
+    except ImportError as error:
+        raise click.UsageError(f"--lsp needs {error.name}: pip install 'attention-core[lsp]'") from error
+    server.start_io()
+    return 0
 
 
 def _read_files(files: tuple[str, ...], json_path: str | None) -> tuple[tuple[str, ...], str | None]:
@@ -170,6 +207,7 @@ def _write_page(path: str, reports: list[DocumentReport], infer: bool) -> int:
 def _annotate(reports: Sequence[DocumentReport], *, aside: bool) -> None:
     """One annotation for each step that is not as its document says: an error where it is wrong, else a warning."""
     from attention_core.annotations import annotation
+    from attention_core.derivation.show import COLOURS
 
     for report in reports:
         for step in report.steps:
@@ -187,57 +225,3 @@ def _annotate(reports: Sequence[DocumentReport], *, aside: bool) -> None:
             else:  # about the document: no display, or no such name
                 remark = annotation(level, str(step.verdict), message, report.file)
             click.echo(remark, err=aside)
-
-
-def _show(report: DocumentReport, explain: bool, quiet: bool) -> None:
-    click.secho(report.file, bold=True)
-    if explain:
-        for line, text in report.understood:
-            click.secho(f"  {line:>5}  {text}", dim=True)
-    elif not quiet or report.status:
-        defined = [(line, text) for line, text in report.understood if text.startswith(_SHOWN)]
-        for line, text in sorted([*report.ignored_relations, *defined]):
-            click.secho(f"  {line:>5}  {text}", fg="yellow")
-    for step in report.steps:
-        if not step.text and step.verdict == "UNREADABLE":  # about the document: no display, or no such name
-            click.secho(f"  {step.verdict}", fg="yellow", nl=False)
-            click.echo(f"  {step.evidence.text}")
-        elif not quiet or not step.passed:
-            _show_step(step)
-    steps = [step for step in report.steps if step.text]
-    if steps:
-        click.echo(f"  {sum(step.passed for step in steps)} of {len(steps)} steps are as the document says")
-
-
-def _show_step(step: StepReport) -> None:
-    verdict = str(step.verdict)
-    colour = (
-        "green"
-        if step.passed
-        else COLOURS.get(verdict, "yellow")
-        if verdict not in COLOURS or step.verdict != "AGREES"
-        else "red"
-    )
-    expected = " (expected)" if step.expected and step.passed else " (expected: refuted)" if step.expected else ""
-    click.echo(f"  {step.line:>5}  ", nl=False)
-    click.secho(f"{verdict}{expected}", fg=colour, nl=False)
-    click.echo(f"  {step.id}: {_short(step.text)}")
-    details: list[Any] = [step.evidence.text]
-    example = step.counterexample
-    if not step.passed or step.verdict == "REFUTED":
-        if example is not None:
-            where = f" in {example.where}" if example.where else ""
-            details.append(f"left side{where}: {example.left}; right side: {example.right}")
-        if step.evidence.advice:
-            details.append(step.evidence.advice)
-    if step.required and not step.passed and step.verdict in ("AGREES", "EXACT", "STATISTICAL"):
-        details.append(f"{step.required.upper()} is required")
-    for record in step.evidence.figures.get("necessity", ()):
-        note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
-        details.append(f"{record['hypothesis']} (line {record['line']}): {note}")
-    for detail in details:
-        click.secho(f"         {detail}", dim=step.passed)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 110 else text[:107] + "..."

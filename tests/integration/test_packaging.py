@@ -95,6 +95,7 @@ def test_metadata_is_the_declared_one(installed: Distribution, project: dict[str
         "finetune",
         "hub",
         "jax",
+        "lsp",
         "peft",
         "prompt",
         "select",

@@ -1,0 +1,100 @@
+"""Checked documents as text: the lines that `derive`, its watch and the notebook magic print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from attention_core.derivation.records import DocumentReport, StepReport
+
+COLOURS = {
+    "PROVED": "green",
+    "EXACT": "green",
+    "AGREES": "green",
+    "STATISTICAL": "green",
+    "REFUTED": "red",
+    "VACUOUS": "red",
+}
+_DEFINES = ("defined by the display: ", "declared by the display: ", "nothing to check: ")
+LONGEST = 110  # characters of a formula
+
+
+def show_report(report: DocumentReport, explain: bool = False, quiet: bool = False) -> None:
+    """Print a document: what was understood of it, its steps, and how many are as it says.
+
+    Args:
+        report: The report.
+        explain: Whether all that was understood of the declarations is shown.
+        quiet: Whether only steps that are not as the document says are.
+    """
+    click.secho(report.file, bold=True)
+    if explain:
+        for line, text in report.understood:
+            click.secho(f"  {line:>5}  {text}", dim=True)
+    elif not quiet or report.status:
+        defined = [(line, text) for line, text in report.understood if text.startswith(_DEFINES)]
+        for line, text in sorted([*report.ignored_relations, *defined]):
+            click.secho(f"  {line:>5}  {text}", fg="yellow")
+    show_steps([step for step in report.steps if not quiet or not step.passed or not step.text])
+    show_count(report)
+
+
+def show_count(report: DocumentReport) -> None:
+    """Print how many steps of a document are as it says."""
+    steps = [step for step in report.steps if step.text]
+    if steps:
+        click.echo(f"  {sum(step.passed for step in steps)} of {len(steps)} steps are as the document says")
+
+
+def show_steps(steps: Sequence[StepReport]) -> None:
+    """Print steps, each with its verdict and what that rests on."""
+    for step in steps:
+        if not step.text and step.verdict == "UNREADABLE":  # about the document: no display, or no such name
+            click.secho(f"  {step.verdict}", fg="yellow", nl=False)
+            click.echo(f"  {step.evidence.text}")
+        else:
+            _show_step(step)
+
+
+def _show_step(step: StepReport) -> None:
+    verdict = str(step.verdict)
+    colour = (
+        "green"
+        if step.passed
+        else COLOURS.get(verdict, "yellow")
+        if verdict not in COLOURS or step.verdict != "AGREES"
+        else "red"
+    )
+    expected = " (expected)" if step.expected and step.passed else " (expected: refuted)" if step.expected else ""
+    click.echo(f"  {step.line:>5}  ", nl=False)
+    click.secho(f"{verdict}{expected}", fg=colour, nl=False)
+    click.echo(f"  {step.id}: {_short(step.text)}")
+    for detail in details_of(step):
+        click.secho(f"         {detail}", dim=step.passed)
+
+
+def details_of(step: StepReport) -> list[str]:
+    """What is said below a step: its evidence, both sides where they differ, advice, and the hypotheses it needs."""
+    details: list[Any] = [step.evidence.text]
+    example = step.counterexample
+    if not step.passed or step.verdict == "REFUTED":
+        if example is not None:
+            where = f" in {example.where}" if example.where else ""
+            details.append(f"left side{where}: {example.left}; right side: {example.right}")
+        if step.evidence.advice:
+            details.append(step.evidence.advice)
+    if step.required and not step.passed and step.verdict in ("AGREES", "EXACT", "STATISTICAL"):
+        details.append(f"{step.required.upper()} is required")
+    for record in step.evidence.figures.get("necessity", ()):
+        note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
+        details.append(f"{record['hypothesis']} (line {record['line']}): {note}")
+    return details
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+__all__ = ["COLOURS", "details_of", "show_count", "show_report", "show_steps"]
