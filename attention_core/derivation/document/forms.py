@@ -48,6 +48,11 @@ _ARG = re.compile(
 )
 
 
+_DOUBLE = re.compile(r"(?<![\\$])\$\$(?!\$)((?:(?!\n\s*\n)[^$])+?)(?<![\\$])\$\$(?!\$)")
+_SINGLE = re.compile(r"(?<![\\$])\$(?!\$)")
+_CODE = re.compile(r"(?ms)^[ \t]*(`{3,}|~{3,}).*?^[ \t]*\1|`[^`\n]*`")
+_WORD = re.compile(r"(?<![^\W_])(?!(?:and|or)\b)[^\W\d_]{2}")
+INSIDE = 3  # formulas in sentences that show how a document writes them
 _OVER = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*?)\\over(?![a-zA-Z])((?:[^{}]|\{[^{}]*\})*)\}")
 
 
@@ -63,6 +68,7 @@ def usual_forms(text: str, tex: bool = False) -> str:
         text = _PAIRS.sub(r"$\1$", text)
         text = _GITLAB.sub(r"$\1$", text)
         text = _SCRIPT.sub(_of_script, text)
+        text = _of_kramdown(text)
         text = _of_directives(text)
     text = _OVER.sub(r"\\frac{\1}{\2}", text) if r"\over" in text else text
     text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2) or m.group(3)}}}", text)
@@ -75,6 +81,26 @@ def unread_form(text: str) -> str:
     if not found:
         return ""
     return f"a formula in the form '{found.group().strip()}' is not read: write it as $$...$$, or inline as $...$"
+
+
+def _of_kramdown(text: str) -> str:
+    """The text with `$$x$$` in a sentence as `$x$`, where a document knows no other formulas in sentences.
+
+    kramdown reads `$$` both ways: as a display where it is a paragraph, and inside one as inline mathematics. In a
+    document that writes `$x$` somewhere, `$$...$$` behind words is a display.
+    """
+    if _SINGLE.search(_DOUBLE.sub(" ", _CODE.sub(" ", text))):
+        return text
+    formulas = list(_DOUBLE.finditer(text))
+    bare = _DOUBLE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text).split("\n")  # the words, where they stand
+    inside = [m for m in formulas if "\n" not in m.group() and _WORD.search(bare[text.count("\n", 0, m.start())])]
+    if len(inside) < INSIDE:
+        return text
+    out, at = [], 0
+    for m in inside:
+        out += [text[at : m.start()], f"${m.group(1)}$"]
+        at = m.end()
+    return "".join([*out, text[at:]])
 
 
 def _of_script(found: re.Match[str]) -> str:

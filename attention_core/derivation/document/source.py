@@ -27,6 +27,7 @@ from attention_core.derivation.document.macros import expand_macros, without_pre
 MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
 _BEGIN = re.compile(r"\\begin\{([a-zA-Z]+)(\*?)\}")
+_LONE = re.compile(r"(?<![\\$])\$(?!\$)")
 _OPENING = re.compile(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--")
 _MORE = re.compile(r"[^ .,;:\t]")
 _DOLLAR = re.compile(r"(?<!\\)\$")
@@ -121,7 +122,7 @@ class _Reader:
             rest = self.lines[self.at]
             if quoted and (mark := _QUOTE.match(rest)):
                 self.column = mark.end()
-            if not rest.strip() and close == "$$" and (inside or self.at + 1 - line > 200):
+            if not rest.strip() and close == "$$" and (inside or self.at + 1 - line > 200 or self._is_prose_next()):
                 break
         error = "" if closed else f"the display is never closed: {close} is missing"
         if inside and not closed and close == "$$":
@@ -129,6 +130,11 @@ class _Reader:
         self.unread(line, "".join(gathered), error)
         if closed and not _MORE.search(self.lines[self.at], self.column):
             self.next_line()
+
+    def _is_prose_next(self) -> bool:
+        """Whether a sentence with a formula follows the current blank line: no display holds one."""
+        follows = next((one for one in self.lines[self.at :] if one.strip()), "")
+        return bool(_LONE.search(follows)) and r"\text" not in follows
 
     def fence(self, mark: str, language: str) -> None:
         """A fenced block: mathematics is a display, anything else is code."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.document.forms import usual_forms
 
 LET = "Let $x \\in \\mathbb{R}$.\n\n"
 FORMS = [
@@ -57,3 +58,30 @@ def test_code_is_no_formula() -> None:
 def test_spacing_behind_a_row_is_no_display() -> None:
     text = LET + "$$\n\\begin{aligned}\n2 x &= x + x\n\\\\[2pt]\n&= 3 x - x\n\\end{aligned}\n$$\n"
     assert [step.verdict for step in check_document(text).steps] == ["PROVED", "PROVED"]
+
+
+KRAMDOWN = """Let $$n \\in \\mathbb{N}$$ and $$x \\in \\mathbb{R}^n$$ with $$\\|x\\| = 1$$.
+
+- $$n$$ is a size
+
+$$ x^\\top x = 1 $$
+"""
+
+
+def test_formulas_of_kramdown_in_sentences_are_not_displays() -> None:
+    (step,) = check_document(KRAMDOWN).steps
+    assert step.line == 5 and step.verdict == "AGREES", step.evidence.text
+    assert usual_forms(KRAMDOWN).count("$$") == 2
+
+
+def test_a_document_that_writes_other_formulas_in_sentences_has_displays_there() -> None:
+    for mixed in (KRAMDOWN + "\nHere $n > 0$.\n", "Since $$ 1 = 1 $$ we have $$ 2 = 2 $$ and\n\n$$ 3 = 3 $$\n"):
+        assert usual_forms(mixed) == mixed
+    assert usual_forms("```sh\necho $x $y\n```\n" + KRAMDOWN).count("$$") == 2  # a dollar in code is none
+
+
+def test_a_display_that_is_not_closed_ends_in_front_of_a_sentence_with_a_formula() -> None:
+    text = "$$\n\nLet $x \\in \\mathbb{R}$.\n\n$$ x + 1 > x $$\n"
+    lost, step = check_document(text).steps
+    assert lost.verdict == "UNREADABLE" and "never closed" in lost.evidence.text
+    assert step.line == 5 and step.verdict in ("PROVED", "EXACT", "AGREES")
