@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attention_core.console import make_console as make_console
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-    from rich.console import Console
 
     from attention_core.conformance.report.law_result import LawResult
     from attention_core.conformance.report.results import Report
     from attention_core.conformance.report.shards import Shard
 
-PIPED = 200
-"""Columns of output that is not a terminal: tables are then not folded."""
 OUTPUTS = ("json", "html", "junit", "sarif", "badge")
 """Files that reports are written to, by option."""
 STANDARD_OUTPUT = "-"
@@ -170,14 +169,6 @@ def annotate(reports: list[Report], *, aside: bool = False) -> None:
         raise TargetError(f"the summary of the step cannot be written: {error.strerror}") from error
 
 
-def make_console(stderr: bool = False) -> Console:
-    """A console of the terminal's width; of `PIPED` columns where there is none."""
-    from rich.console import Console
-
-    console = Console(stderr=stderr, emoji=False)
-    return console if console.is_terminal else Console(stderr=stderr, emoji=False, width=max(console.width, PIPED))
-
-
 # The options for help and its width; a command that is also called by itself, as tests do, takes it too.
 HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -261,32 +252,6 @@ class progress:  # noqa: N801 (a context manager used like a function)
         self.bar.stop()
         yield
         self.bar.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
-
-class Bar:
-    """A progress bar on standard error for work that is told in numbers, when somebody looks."""
-
-    def __init__(self, target: str, quiet: bool) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        console = make_console(stderr=True)
-        self.bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
-        self.target = target
-
-    def __enter__(self) -> Any:
-        from rich.markup import escape
-
-        self.bar.start()
-        task = self.bar.add_task(escape(self.target), total=None)
-
-        def tell(what: str, done: int, whole: int) -> None:
-            self.bar.update(task, description=escape(what), completed=done, total=whole or None)
-
-        return tell
 
     def __exit__(self, *_: object) -> None:
         self.bar.stop()

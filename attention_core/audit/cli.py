@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attention_core.console import Bar
 from attention_core.terminal import (
     STANDARD_OUTPUT,
-    Bar,
     Seconds,
     check_outputs,
     interruptible,

@@ -95,7 +95,7 @@ def _check(file: str, settings: dict[str, Any], names: Sequence[str]) -> Documen
 
     if not sys.stderr.isatty():
         return check_document(Path(file), only=names, **settings)
-    from attention_core.terminal import Bar
+    from attention_core.console import Bar
 
     with Bar(file, quiet=False) as bar:
         return check_document(

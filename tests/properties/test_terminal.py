@@ -18,7 +18,7 @@ from attention_core.cli import main
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
-from attention_core.terminal import PIPED, Commands, check_outputs, interruptible, make_console, progress, write_reports
+from attention_core.terminal import Commands, check_outputs, interruptible, progress, write_reports
 
 NONE: dict[str, Any] = {"json_path": None, "html_path": None, "junit_path": None}
 
@@ -56,12 +56,6 @@ def test_a_file_that_went_away_in_the_meantime_is_told(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["html", "json", "junit"]
     with pytest.raises(TargetError, match="cannot be written: "):
         write_reports([report], {**NONE, "html_path": str(tmp_path / "none" / "r")})
-
-
-def test_nobody_looks_at_a_pipe() -> None:
-    console = make_console()
-    assert not console.is_terminal
-    assert console.width >= PIPED
 
 
 def test_being_interrupted_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:

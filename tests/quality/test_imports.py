@@ -107,7 +107,7 @@ DOOR = "."
 """The room of a package's own `__init__`."""
 FLOORS: Mapping[str, tuple[str, ...]] = {
     "attention_core": (
-        "annotations badge html_page",
+        "annotations badge console html_page",
         "oracle declaration masking derivation",
         "worker kernels peers",
         "modules registry",
@@ -151,8 +151,8 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "proofs",
         "search",
         "decision exchange",
-        "check report",
-        "sympy_relations",
+        "check report show",
+        "sympy_relations editors",
         f"{DOOR} cli collection",
     ),
     "attention_core.bench": (

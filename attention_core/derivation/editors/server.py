@@ -14,9 +14,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from attention_core import __version__
 from attention_core.derivation.check import check_document
 from attention_core.derivation.editors.places import Span, span_of
 from attention_core.derivation.effort import Effort
@@ -142,7 +142,7 @@ def make_server(desk: Desk) -> Any:
     from lsprotocol import types
     from pygls.lsp.server import LanguageServer
 
-    server = LanguageServer(SOURCE, __version__, types.TextDocumentSyncKind.Full)
+    server = LanguageServer(SOURCE, _version(), types.TextDocumentSyncKind.Full)
 
     def publish(uri: str, text: str, number: int) -> None:
         checked = desk.check(uri, text, number)
@@ -186,6 +186,14 @@ def make_server(desk: Desk) -> Any:
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(close)
     server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
     return server
+
+
+def _version() -> str:
+    """The version of the distribution; '' where its source is used without it."""
+    try:
+        return version(SOURCE)
+    except PackageNotFoundError:
+        return ""
 
 
 def _range(document: Any, lines: Sequence[str], span: Span) -> Any:

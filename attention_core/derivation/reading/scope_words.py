@@ -376,7 +376,8 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
 
 # Words of a title that may restrict, beside those of properties, degrees and conditions: how many, which, how large.
 _RESTRICTS = re.compile(
-    r"\d|\b(?:one|two|three|four|few|many|single|several|only|alone|first|last|long|short|low|high|big|linear|main|"
+    r"\d|\b(?:without|no|not|never|free|zero|one|two|three|four|few|many|single|several|only|alone|first|last|long|"
+    r"short|low|high|big|linear|main|"
     r"different|simple|simplest|special|particular|easy|trivial|degenerate|extreme|case|cases|toy|root|roots|tied|ties?|"
     r"tying|merged?|averag\w+|minimum|maximum|optim\w+|projections?|inverses?|ones|units?|unit|ideal|perfect|exact|"
     r"code|assignments?|solutions?|solving)\b",

@@ -8,8 +8,8 @@ exactly.
 
 One equation takes one dimension at most from the tuples that it leaves (where the left side is a sum of squares and
 the right one is 0 it may take more, and then the step stays open). Tuples that span fewer dimensions than sizes less
-equations satisfy an equation that no hypothesis states, here $a = c$. What they agree on may be due to it: then there
-is no agreement to speak of.
+equations satisfy an equation that no hypothesis states, here $a = c$. What they agree on may be due to it: that says
+nothing of others.
 """
 
 from __future__ import annotations
