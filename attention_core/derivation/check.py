@@ -34,6 +34,7 @@ from attention_core.derivation.words.paragraphs import MISSING, cause_above, dec
 Tell = Callable[[StepReport, int, int], object]
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
 REASONS = 4  # a relation in a reason has this part of a step's time
+OTHERS = 8  # another reading of undeclared symbols has this part
 
 
 def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
@@ -46,7 +47,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found, problem, extra = _decide_step(step, effort)
         readings = _readings_of(step)
         if readings:
-            return _under_readings(found, readings, problem, step)
+            return _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
         found = _apply_doubts(step, found, effort)
         if advise and problem is not None and found.counterexample is not None:
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
@@ -57,7 +58,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
     except ShapeMismatch as error:
         if readings := _readings_of(step):
-            return Finding(Verdict.UNREADABLE, Evidence(f"the shapes do not fit: {error}; {_read_as(readings)}"))
+            found = Finding(Verdict.UNREADABLE, Evidence(f"the shapes do not fit: {error}; {_read_as(readings)}"))
+            return _other_reading(step, found, found, effort)
         found = _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
         if advise and found.verdict is Verdict.REFUTED:
             from attention_core.derivation.decision.mends import find_mend
@@ -116,6 +118,23 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
     evidence = replace(found.evidence, text=f"{text}; {_read_as(readings)}", figures=figures)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
+
+
+def _other_reading(step: Step, said: Finding, found: Finding, effort: Effort) -> Finding:
+    """What is said of an inferred reading, or AMBIGUOUS where the step is not true by it and holds by another one."""
+    if found.verdict not in (Verdict.REFUTED, Verdict.UNREADABLE):
+        return said
+    from attention_core.derivation.decision.inferred_readings import find_other_reading
+
+    brief = replace(effort, seconds=effort.seconds / OTHERS)
+
+    def decide(one: Step) -> Finding:
+        with ceiling(CEILING * brief.seconds):
+            return _decide_step(one, brief)[0]
+
+    with suppress(OutOfTime):
+        return find_other_reading(step, said, decide) or said
+    return said
 
 
 def _apply_doubts(step: Step, found: Finding, effort: Effort) -> Finding:
