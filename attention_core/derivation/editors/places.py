@@ -43,7 +43,7 @@ def span_of(step: StepReport, lines: list[str]) -> Span:
         >>> from attention_core.derivation import check_document
         >>> text = "Let $x \\in \\mathbb{R}$.\n\n$$ (x + 1)^2 = x^2 + 2 x + 1 $$\n"
         >>> span_of(check_document(text).steps[0], text.splitlines())
-        Span(line=2, start=3, last=2, end=29)
+        Span(line=2, start=3, last=2, end=28)
     """
     at = min(max(step.line - 1, 0), max(len(lines) - 1, 0))
     first = max(0, at - NEAR)
