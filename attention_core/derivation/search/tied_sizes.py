@@ -95,8 +95,12 @@ def explain_missing_span(problem: Problem) -> str:
     if rank >= len(names) - len(equations):
         return ""
     first = ", ".join(f"{n} = {v}" for n, v in met[0].items())
-    one = "the only tuple of sizes that was found" if len(rows) == 1 else f"the {len(rows)} tuples that were found"
-    return f"{one} to meet the hypotheses (such as {first}) satisfy a further equation, which none of them states"
+    if len(rows) == 1:
+        return f"one tuple of sizes alone was found to meet the hypotheses: {first}"
+    return (
+        f"the {len(rows)} tuples that were found to meet the hypotheses (such as {first}) satisfy a further equation, "
+        "which none of them states"
+    )
 
 
 def solutions(problem: Problem, tie: Relation, names: Sequence[str]) -> Grid:
@@ -198,6 +202,7 @@ def _match(problem: Problem, left: Sequence[Term], right: Sequence[Term]) -> Gri
     wanted, given = _sum(left, one), _sum(right, other)
     order = np.argsort(given, kind="stable")
     given = given[order]
+    wanted = np.where(np.isfinite(wanted), wanted, np.nan)
     slack = EQUAL * np.abs(wanted)
     first, last = np.searchsorted(given, wanted - slack, "left"), np.searchsorted(given, wanted + slack, "right")
     counts = np.where(np.isfinite(wanted), last - first, 0)
@@ -209,13 +214,16 @@ def _match(problem: Problem, left: Sequence[Term], right: Sequence[Term]) -> Gri
 
 
 def _extend(problem: Problem, found: Grid, beside: Sequence[str]) -> Grid:
-    """The tuples with small values of further sizes."""
+    """The tuples with small values of further sizes, and with all of these as large as the largest."""
     lowest = [problem.tuples.lowest(n) if n in problem.tuples.sizes else 1 for n in beside]
     axes = np.meshgrid(*(np.arange(low, low + BESIDE, dtype=float) for low in lowest), indexing="ij")
     small = [a.ravel() for a in axes]
     count, times = len(next(iter(found.values()))), len(small[0])
-    wide = {name: np.repeat(column, times) for name, column in found.items()}
-    return {**wide, **{name: np.tile(column, count) for name, column in zip(beside, small, strict=True)}}
+    wide = {name: np.repeat(column, times + 1) for name, column in found.items()}
+    most = np.max(list(found.values()), axis=0) if count else np.zeros(0)  # a size that indices may go up to
+    for name, column in zip(beside, small, strict=True):
+        wide[name] = np.concatenate([np.tile(column, (count, 1)), most[:, None]], axis=1).ravel()
+    return wide
 
 
 def _compare_numbers(problem: Problem, columns: Grid) -> Finding | None:

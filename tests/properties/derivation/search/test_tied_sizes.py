@@ -52,7 +52,16 @@ def test_arrays_of_such_sizes_are_drawn_there() -> None:
 )
 def test_tuples_on_an_equation_that_no_hypothesis_states_are_no_agreement(declared: str, formula: str) -> None:
     step = checked(declared, formula)
-    assert step.verdict is Verdict.UNDECIDED and "a further equation" in step.evidence.text, step.evidence.text
+    assert step.verdict is Verdict.UNDECIDED and "found to meet the hypotheses" in step.evidence.text, (
+        step.evidence.text
+    )
+
+
+def test_indices_go_as_far_as_their_size_is_taken() -> None:
+    declared = r"Let $n \in \mathbb{N}$ and $i, j, k \in \{1, \dots, n\}$ with $i^2 + j^2 = k^2$ and $i < j$"
+    step = checked(declared, "4 i = 3 j")
+    assert step.verdict is Verdict.REFUTED and step.counterexample is not None, step.evidence.text
+    assert int(step.counterexample.values["k"]) == 13
 
 
 @pytest.mark.parametrize(
