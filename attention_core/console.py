@@ -23,7 +23,7 @@ def make_console(stderr: bool = False) -> Console:
 
 
 class Bar:
-    """A progress bar on standard error for work that is told in numbers, when somebody looks."""
+    """A progress bar on standard error for work that is counted, when somebody looks."""
 
     def __init__(self, target: str, quiet: bool) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -120,10 +120,10 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
 
 
-def _other_reading(step: Step, said: Finding, found: Finding, effort: Effort) -> Finding:
-    """What is said of an inferred reading, or AMBIGUOUS where the step is not true by it and holds by another one."""
+def _other_reading(step: Step, shown: Finding, found: Finding, effort: Effort) -> Finding:
+    """What is shown of an inferred reading; AMBIGUOUS where the step is not true by it and holds by another one."""
     if found.verdict not in (Verdict.REFUTED, Verdict.UNREADABLE):
-        return said
+        return shown
     from attention_core.derivation.decision.inferred_readings import find_other_reading
 
     brief = replace(effort, seconds=effort.seconds / OTHERS)
@@ -133,8 +133,8 @@ def _other_reading(step: Step, said: Finding, found: Finding, effort: Effort) ->
             return _decide_step(one, brief)[0]
 
     with suppress(OutOfTime):
-        return find_other_reading(step, said, decide) or said
-    return said
+        return find_other_reading(step, shown, decide) or shown
+    return shown
 
 
 def _apply_doubts(step: Step, found: Finding, effort: Effort) -> Finding:

@@ -105,7 +105,7 @@ def _check(file: str, settings: dict[str, Any], names: Sequence[str]) -> Documen
 
 def _watch(files: Sequence[str], settings: dict[str, Any], only: Sequence[str], explain: bool, quiet: bool) -> int:
     """Check files whenever they are saved; the status of what was found last."""
-    from attention_core.derivation.editors.watch import watch
+    from attention_core.derivation.editors.rechecks import watch
 
     return watch(files, lambda file: _check(file, settings, only), explain=explain, quiet=quiet)
 
@@ -117,7 +117,7 @@ def _serve(files: Sequence[str], settings: dict[str, Any]) -> int:
     """
     if files:
         raise click.UsageError("--lsp takes no FILE: the editor names those that are open.")
-    from attention_core.derivation.editors.server import Desk, make_server
+    from attention_core.derivation.editors.language_server import Desk, make_server
 
     try:
         server = make_server(Desk(settings["effort"], settings["infer"]))

@@ -76,7 +76,7 @@ def _show_step(step: StepReport) -> None:
 
 
 def details_of(step: StepReport) -> list[str]:
-    """What is said below a step: its evidence, both sides where they differ, advice, and the hypotheses it needs."""
+    """What stands below a step: its evidence, both sides where they differ, advice, and the hypotheses it needs."""
     details: list[Any] = [step.evidence.text]
     example = step.counterexample
     if not step.passed or step.verdict == "REFUTED":

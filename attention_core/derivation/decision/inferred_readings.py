@@ -42,8 +42,8 @@ def find_other_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
         except (Unreadable, ShapeMismatch, Unsettled):
             continue
         if verdict in GOOD:
-            said = found.evidence.text
-            text = f"it holds {words}; {said if said.startswith(READ) else f'{READ}, {said}'}"
+            why = found.evidence.text
+            text = f"it holds {words}; {why if why.startswith(READ) else f'{READ}, {why}'}"
             return Finding(Verdict.AMBIGUOUS, Evidence(text, {**found.evidence.figures, "reading": words}))
     return None
 

@@ -1,4 +1,5 @@
-"""Derivations where they are written: `watch` in a terminal, `magic` in a notebook, `server` in an editor.
+"""Derivations where they are written: `rechecks` in a terminal, `magic` in a notebook, `language_server` in an
+editor.
 
 `places` finds a step in its text.
 """

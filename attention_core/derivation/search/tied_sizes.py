@@ -3,8 +3,8 @@ r"""Claims where an equation ties the sizes: their solutions, beyond the small o
 Under $a^3 + b^3 = c^3 + d^3$ with $a < b$ and $c < d$ all small solutions have $a = c$ and $b = d$; the first other one
 is $1^3 + 12^3 = 9^3 + 10^3$. So the solutions of such an equation are looked for by themselves. Its terms are brought
 to two sides that share no size; both are computed for 100,000 values, sorted and matched. Where its terms hang
-together ($a b c = 6 (a + b + c)$), all tuples up to a bound are tried. Float64 proposes; the conditions are then asked
-exactly.
+together ($a b c = 6 (a + b + c)$), all tuples up to a bound are tried. Float64 proposes; the conditions are then
+compared exactly.
 
 One equation takes one dimension at most from the tuples that it leaves (where the left side is a sum of squares and
 the right one is 0 it may take more, and then the step stays open). Tuples that span fewer dimensions than sizes less

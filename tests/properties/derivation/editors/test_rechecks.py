@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attention_core.derivation import DocumentReport, check_document
-from attention_core.derivation.editors.watch import watch
+from attention_core.derivation.editors.rechecks import watch
 
 HEAD = "Let $x \\in \\mathbb{R}$.\n\n"
 RIGHT = "$$ (x + 1)^2 = x^2 + 2 x + 1 $$\n\n"

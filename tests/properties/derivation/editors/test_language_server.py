@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.editors.server import Checked, Desk, hover_text, severity
+from attention_core.derivation.editors.language_server import Checked, Desk, hover_text, severity
 
 TEXT = """Let $x \\in \\mathbb{R}$.
 

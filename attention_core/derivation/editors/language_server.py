@@ -77,8 +77,8 @@ def hover_text(checked: Checked, line: int, character: int) -> str:
     """
     step = checked.step_at(line, character)
     if step is None:
-        said = [text for at, text in checked.report.understood if at == line + 1]
-        return "understood:\n\n" + "\n".join(f"- {text}" for text in said) if said else ""
+        here = [text for at, text in checked.report.understood if at == line + 1]
+        return "understood:\n\n" + "\n".join(f"- {text}" for text in here) if here else ""
     parts = [f"**{step.verdict}** {step.id}", f"```latex\n{step.text}\n```", *details_of(step)]
     example = step.counterexample
     if example is not None:
@@ -97,7 +97,7 @@ class Desk:
         self.lock = threading.Lock()
 
     def order(self, uri: str) -> int:
-        """The number of a check that is asked for; those with smaller ones are stale."""
+        """The number of a new check; those with smaller ones are stale."""
         self.newest[uri] = self.newest.get(uri, 0) + 1
         return self.newest[uri]
 
@@ -107,7 +107,7 @@ class Desk:
         self.checked.pop(uri, None)
 
     def check(self, uri: str, text: str, number: int) -> Checked | None:
-        """Check a text, one at a time; None if another one was asked for meanwhile.
+        """Check a text, one at a time; None if a newer one was ordered meanwhile.
 
         Args:
             uri: The document.

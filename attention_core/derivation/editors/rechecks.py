@@ -1,6 +1,6 @@
 """A document that is checked again whenever it is saved.
 
-The times of files are asked for, twice a second; nothing is installed for it. What changed is printed first: steps
+The times of files are looked at twice a second; nothing is installed for it. What changed is printed first: steps
 that are new, and those whose verdict is another one than before.
 """
 
