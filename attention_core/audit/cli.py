@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attention_core.console import Bar
-from attention_core.terminal import (
-    STANDARD_OUTPUT,
-    Seconds,
-    check_outputs,
-    interruptible,
-    make_console,
-    record_options,
-)
+from attention_core.terminal import STANDARD_OUTPUT, Seconds, check_outputs, interruptible, make_console, record_options
 
 if TYPE_CHECKING:
     from attention_core.audit.results import Audit

@@ -19,7 +19,7 @@ COMMAND = (sys.executable, "-m", "attention_core", "derive")
 
 
 def read_all(terminal: int) -> str:
-    """What was written to a terminal that nobody writes to any more."""
+    """What is written to a terminal until its last writer closes it."""
     pieces = []
     with contextlib.suppress(OSError):  # so its end is told
         while piece := os.read(terminal, 4096):
@@ -40,12 +40,14 @@ def test_a_terminal_sees_how_far_the_document_is_and_a_pipe_does_not(document: P
     ours, theirs = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
     environment.pop("NO_COLOR", None)
-    run = subprocess.run([*COMMAND, str(document)], stdout=subprocess.PIPE, stderr=theirs, env=environment, check=False)
-    os.close(theirs)
-    shown = read_all(ours)
+    command = [*COMMAND, str(document)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as run:
+        os.close(theirs)
+        shown = read_all(ours)  # while it runs: a terminal that is not read holds its writer up
+        printed, _ = run.communicate()
     assert run.returncode == 0 and "square" in shown and "1/1" in shown
-    piped = subprocess.run([*COMMAND, str(document)], capture_output=True, check=False)
-    assert piped.stderr == b"" and piped.stdout == run.stdout
+    piped = subprocess.run(command, capture_output=True, check=False)
+    assert piped.stderr == b"" and piped.stdout == printed
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send")
