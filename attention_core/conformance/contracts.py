@@ -29,6 +29,7 @@ from attention_core.conformance.first_look.whole_rows import look_at_self_attent
 from attention_core.conformance.laws import (
     bias,
     block_mask,
+    cross_cache,
     handing_out,
     kv_cache,
     latent_attention,
@@ -57,6 +58,7 @@ from attention_core.conformance.laws import (
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.block_subject import BlockSubject
 from attention_core.conformance.subjects.core import plain_call, plain_cases
+from attention_core.conformance.subjects.cross_subject import CrossSubject
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
 from attention_core.conformance.subjects.indexed_subject import IndexedSubject
 from attention_core.conformance.subjects.latent_subject import LatentSubject
@@ -283,6 +285,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, latent_attention, LatentSubject),
     partial(parameter_contract, tree_mask, TreeSubject),
     partial(parameter_contract, topk_index, IndexedSubject),
+    partial(parameter_contract, cross_cache, CrossSubject),
     batch_invariant_contract,
 )
 

@@ -128,6 +128,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "tree-mask": _ALWAYS | {"layout", "mask_true", "masks", "masked_nan", "accumulate", "merges", "scale"},
     "topk-index": _ALWAYS
     | {"layout", "causal", "always_causal", "dead_rows", "masked_nan", "accumulate", "merges", "scale", "gradients"},
+    "cross-cache": _BUILT | {"layout", "accumulate", "merges", "scale"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
@@ -142,7 +143,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "quantised": ("stored", "scales", "block"), "mla": ("w_uk", "w_uv"),
     "block-mask": ("block", "q_block", "k_block", "map"), "tree-mask": ("tree", "tree_axes", "roots"),
     "topk-index": ("tokens", "index_axes", "index_heads", "index_dtype", "block", "beyond", "repeats"),
-    "batch-invariant": (),
+    "cross-cache": (), "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {

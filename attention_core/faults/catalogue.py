@@ -10,6 +10,7 @@ from attention_core.faults import (
     block_mask,
     cache_windows,
     causality,
+    cross_cache,
     dead_rows,
     dropout,
     features,
@@ -56,7 +57,7 @@ SUBJECTS = (
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
     features, packed_features, linear_attention, quantised, block_mask, latent_attention,
-    tree_mask, topk_index,
+    tree_mask, topk_index, cross_cache,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

@@ -175,7 +175,7 @@ OURS = (
 
 WIDE_SUMS = (
     "kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask", "mla", "tree-mask",
-    "topk-index",
+    "topk-index", "cross-cache",
 )  # fmt: skip
 """Contracts of our kernels that keep what lies between in float32."""
 
@@ -304,6 +304,12 @@ OTHER_CONTRACTS = (
         "kernels.indexed:indexed_attention",
         "the keys that indices name, gathered for each query",
         "topk-index",
+    ),
+    other(
+        "cross_cache",
+        "modules.cross_cache:CrossCache",
+        "cross attention over a text whose keys and values are kept",
+        "cross-cache",
     ),
     other("heads", "kernels.heads:split_heads,merge_heads", "features cut into heads, and joined again", "heads"),
     other(

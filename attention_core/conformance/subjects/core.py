@@ -60,6 +60,10 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         {"B": 2, "H_kv": 4, "group": 1, "n_q": 8, "n_kv": 16, "topk": 8, "block": 1, "d": 8, "d_v": 8},
         {"B": 3, "H_kv": 3, "group": 1, "n_q": 5, "n_kv": 7, "topk": 3, "block": 1, "d": 7, "d_v": 7},
     ),
+    "cross-cache": (
+        {"B": 2, "H_kv": 4, "group": 1, "n_q": 1, "n_kv": 16, "d": 8, "d_v": 8},
+        {"B": 3, "H_kv": 3, "group": 1, "n_q": 1, "n_kv": 7, "d": 7, "d_v": 7},
+    ),
     "merge": ({"parts": 2, "B": 2, "H": 4, "n": 8, "d": 8}, {"parts": 3, "B": 3, "H": 3, "n": 5, "d": 7}),
 }
 """Aligned and unaligned sizes by contract. No size asks for more than the contract's plainest use: even features,
@@ -186,6 +190,10 @@ def _draw_and_attend(subject: Any, case: ParameterCase) -> None:
     subject.attend(case, subject.draw(case))
 
 
+def _begin_a_text(subject: Any, case: ParameterCase) -> None:
+    subject.begin(case, subject.fresh_instance(), subject.draw(case))
+
+
 PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "mask-builder": _mask, "heads": _heads, "multi-head": _module, "rotary": _rotary, "bias": _bias,
     "position-table": _table, "kv-cache": _cache, "self-attention": _attention, "self-attention-steps": _step,
@@ -195,4 +203,5 @@ PLAIN: Mapping[str, Callable[[Any, ParameterCase], None]] = {
     "mla": _attend_to_latents,
     "tree-mask": _draw_and_attend,
     "topk-index": _draw_and_attend,
+    "cross-cache": _begin_a_text,
 }  # fmt: skip

@@ -74,3 +74,13 @@ def test_a_key_that_is_named_twice_has_a_bias_of_log_2() -> None:
     out = float(oracle.attention(q, k, v, bias, scale=1.0).out[0, 0, 0, 0])
     given = {"r": scores[0], "x": values[0], "s": scores[1], "v": values[1]}
     require_sides("named-twice", {"c": 2, "d": 3}, given, out)
+
+
+def test_a_text_behind_the_last_one_lies_between_both() -> None:
+    q, k, v = problem(1, 5)
+    scores, values = (q @ k.swapaxes(-1, -2))[0, 0, 0], v[0, 0, :, 0]
+    both, new = (
+        float(oracle.attention(q, *x, scale=1.0).out[0, 0, 0, 0]) for x in ((k, v), (k[:, :, 2:], v[:, :, 2:]))
+    )
+    given = {"r": scores[:2], "x": values[:2], "s": scores[2:], "v": values[2:]}
+    require_sides("appended", {"m": 2, "n": 3}, given, both - new)

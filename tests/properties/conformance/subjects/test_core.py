@@ -23,6 +23,7 @@ from attention_core.faults import (
     batch_invariance,
     bias,
     block_mask,
+    cross_cache,
     kv_cache,
     latent_attention,
     linear_attention,
@@ -66,6 +67,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "mla": {"dtypes": ("float32",)},
     "tree-mask": {"dtypes": ("float32",)},
     "topk-index": {"dtypes": ("float32",)},
+    "cross-cache": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
     "self-attention-steps": {"dtypes": ("float32",), "parameters": {"kind": "attn_softmax"}},
@@ -82,6 +84,7 @@ RIGHT: dict[str, Any] = {
     "mla": latent_attention.build(),
     "tree-mask": tree_mask.build(),
     "topk-index": topk_index.build(),
+    "cross-cache": cross_cache.Cross,
 }  # fmt: skip
 
 
