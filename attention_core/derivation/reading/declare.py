@@ -51,7 +51,7 @@ from attention_core.derivation.reading.witnesses import take_witnesses
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import ShapeMismatch, Size
-from attention_core.derivation.words.caveats import declared_names, is_assumption, shorten_quote
+from attention_core.derivation.words.caveats import declared_names, is_assumption, is_goal, shorten_quote
 from attention_core.derivation.words.paragraphs import (
     BINDING,
     OPENERS,
@@ -136,8 +136,9 @@ class Reader(ReaderState):
             elif part.strip():
                 self.standing, self.behind = stand[place], words_before(parts, place)
                 self.clause = clause_before(parts, place)
-                self.meant = is_assumption(self.clause) and not is_turned(self.clause)
-                self.meant = self.meant and is_left_alone("".join(parts[place + 1 : place + 2]))
+                ahead, turned = "".join(parts[place + 1 : place + 2]), is_turned(self.clause)
+                self.stands = not turned and not _DENIED.match(ahead)
+                self.meant = not turned and is_assumption(self.clause) and is_left_alone(ahead)
                 if place in first:
                     self.quantify(part, parts[place + 2], line)
                 elif binding and self.standing is Standing.SAID and is_condition(part, line):
@@ -312,13 +313,17 @@ class Reader(ReaderState):
         about = declared_names(self.context, text, line)
         if about:
             quote = shorten_quote(f"{self.clause} ${text}$")
-            self.context.caveats.append(Caveat(line, quote, self.context.level, about, text, plain=self.meant))
+            written = self.stands and not is_goal(self.clause)  # a promise of formulas covers no formula in the prose
+            self.context.caveats.append(
+                Caveat(line, quote, self.context.level, about, text, plain=self.meant, written=written)
+            )
 
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
         """A definition that stands in a display."""
         define(self, Item([chain.exprs[0]], chain), text, line)
 
 
+_DENIED = re.compile(r"[^.;?!]*\b(?:fails?|failed|false|wrong|not|never|violated|dropped)\b", re.IGNORECASE)
 _FIRST = re.compile(
     r"\b(?:assum\w+|suppos\w+|requir\w+|that|and|let)[\s,]+for (?:all|every|each|any)\s*$", re.IGNORECASE
 )

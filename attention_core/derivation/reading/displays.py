@@ -175,7 +175,10 @@ def _unreadable(steps: list[Step | Unread], judge: Judge) -> str:
 
 def _beside(context: Context, line: int, text: str) -> Caveat:
     """What a formula that was not read leaves open for the relation beside it: it may be its condition."""
-    return Caveat(line, shorten_quote(text), context.level, None, whole=True)
+    return Caveat(line, shorten_quote(text), context.level, None, whole=True, written=bool(_PLACED.match(text)))
+
+
+_PLACED = re.compile(r"\s*\\text\w*\s*\{\s*(?:on|for|in|if|when|where|over|at|with|within|inside|near)\b[^{}]*\}\s*\S")
 
 
 def _is_bare(one: DisplayStatement) -> bool:

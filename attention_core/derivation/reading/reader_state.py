@@ -54,6 +54,7 @@ class ReaderState:
         self.bold: dict[str, bool] = {}  # whether the letters that a piece declares are in bold
         self.behind = ""  # the words it stands behind
         self.clause = ""  # all words of its sentence up to it
+        self.stands = False  # whether no words around it turn it
         self.meant = False  # whether its sentence opens with a verb that assumes, and denies nothing
         self.subjects: list[list[str]] = []  # what the formulas right before are about, each the names of one
         self.ahead: list[PropertyMention] = []  # properties that stand before their symbol, in the prose at `ahead_at`

@@ -156,6 +156,21 @@ def _equated(context: Context, sentence: Sentence) -> list[Caveat]:
         if plain and about and _EQUATES.match(words):
             quote = shorten_quote(sentence.text)
             out.append(Caveat(sentence.line, quote, context.level, about, f"{left} = {right}", written=True))
+    return out + _continued(context, sentence)
+
+
+_GOES_ON = re.compile(r"^\s*(=|<=|>=|≤|≥|<|>|≠)\s*(-?\d+(?:\.\d+)?)(?![\w.]*\w)")
+_SIGNS = {"<=": r"\le", "≤": r"\le", ">=": r"\ge", "≥": r"\ge", "≠": r"\ne"}
+
+
+def _continued(context: Context, sentence: Sentence) -> list[Caveat]:
+    r"""The relations whose formula ends too early: "`$\|x\|$ = 1`"."""
+    out: list[Caveat] = []
+    for left, words in zip(sentence.parts[1::2], sentence.parts[2::2], strict=False):
+        found, about = _GOES_ON.match(words), declared_names(context, left, sentence.line)
+        if found and about and not relation_in(left, sentence.line):
+            formula = f"{left} {_SIGNS.get(found[1], found[1])} {found[2]}"
+            out.append(Caveat(sentence.line, shorten_quote(sentence.text), context.level, about, formula, written=True))
     return out
 
 
@@ -262,7 +277,11 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
 
 def _is_closed(sentence: Sentence) -> bool:
     """Whether a sentence ends with its full stop: it leads into no display then, and may point either way."""
-    return (sentence.text.rstrip(" *_)\"'") + sentence.end.strip())[-1:] in (".", "!", "?")
+    text = _TAGS_AT_END.sub("", sentence.text + sentence.end)
+    return text.rstrip(" *_)\"'")[-1:] in (".", "!", "?")
+
+
+_TAGS_AT_END = re.compile(r"(?:\s*</\w+>)+\s*$")
 
 
 def words_declared_behind(context: Context, after: Context, paragraph: Paragraph) -> list[Caveat]:

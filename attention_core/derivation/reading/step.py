@@ -94,16 +94,21 @@ def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
     """
     out: list[FarRelation] = []
     for block in blocks:
-        if not isinstance(block, Paragraph | Heading) or (isinstance(block, Paragraph) and is_declaration(block)):
+        if not isinstance(block, Paragraph | Heading):
             continue
-        for one in sentences_of(Paragraph(block.line, block.text)):
-            if isinstance(block, Paragraph) and is_declaration(Paragraph(one.line, one.text)):
+        declares = isinstance(block, Paragraph) and is_declaration(block)  # its relations are read there, not its sets
+        for number, one in enumerate(sentences_of(Paragraph(block.line, block.text))):
+            if isinstance(block, Paragraph) and (
+                is_declaration(Paragraph(one.line, one.text)) or (declares and number == 0)
+            ):
                 continue  # "Let ..." behind another sentence is read as well
             before = ""
             for place, part in enumerate(one.parts):
                 if place % 2 == 0:
                     before += " " + part
-                elif is_set(part) or ((relation_in(part, one.line) or _RELATES.search(part)) and not is_goal(before)):
+                elif is_set(part) or (
+                    not declares and (relation_in(part, one.line) or _RELATES.search(part)) and not is_goal(before)
+                ):
                     out.append(FarRelation(one.line, one.text, part, bool(_DENIES.search(block.text))))
     return out
 

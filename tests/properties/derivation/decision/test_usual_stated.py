@@ -54,6 +54,30 @@ def test_a_promise_covers_no_sentence_that_assumes(words: str) -> None:
     assert str(step.verdict) == "REFUTED", step.evidence.text
 
 
+@pytest.mark.parametrize(
+    ("words", "display"),
+    [
+        ("This is [the case $x \\ge 0$](tied.md) of the result.", "\\sqrt{x^2} = x"),
+        ("Recall $x = t^2$.", "\\sqrt{x^2} = x"),
+        ("The number $x$ is taken from $[0, \\infty)$.", "\\sqrt{x^2} = x"),
+        ("Here $x$ >= 0.", "\\sqrt{x^2} = x"),
+        ("The value of $|x|$ = 1.", "x^2 = 1"),
+        ("", "\\sqrt{x^2} = x \\quad\\text{on } [0, \\infty)"),
+    ],
+)
+def test_a_promise_covers_no_formula_behind_a_declaration_and_none_that_ends_early(words: str, display: str) -> None:
+    for between in (" ", "\n\n"):
+        step = decide(PROMISE, f"Let $x, t \\in \\mathbb{{R}}$.{between}{words}", f"$$ {display} $$")[0]
+        assert str(step.verdict) == "UNDECIDED", (between, step.evidence.text)
+    step = decide(PROMISE, "Let $x, t \\in \\mathbb{R}$.", words, "$$ \\sqrt{x^2} = 2 x + 1 $$")[0]
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+
+
+def test_a_promise_covers_no_words_between_two_symbols_in_html() -> None:
+    (step,) = decide(PROMISE, HEAD, '<p title="sign">Here $x$ is at least $0$.</p>', "$$ \\sqrt{x^2} = x $$")
+    assert str(step.verdict) == "UNDECIDED", step.evidence.text
+
+
 @pytest.mark.parametrize("words", ["Suppose $x \\ge 0$ fails.", "Assume the contrary of $x \\ge 0$."])
 def test_a_promise_covers_what_is_denied(words: str) -> None:
     (step,) = decide(PROMISE, HEAD, words, "$$ \\sqrt{x^2} = x $$")
