@@ -289,7 +289,8 @@ def test_laws_by_name_keep_the_asked_order() -> None:
 
 def test_versions_of_what_took_part() -> None:
     found = versions("torch")
-    assert found["torch"] == torch.__version__
+    # PyPI's wheel of torch has its +cu130 in `__version__` and not in its metadata.
+    assert torch.__version__.partition("+")[0] == found["torch"].partition("+")[0]
     assert {"python", "numpy", "hypothesis"} <= found.keys()
     assert "nothing-of-this-name" not in versions("nothing-of-this-name")
 
