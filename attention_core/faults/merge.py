@@ -303,12 +303,18 @@ def lse_in_half_precision() -> Merge:
     return _with_lses(lambda lse: lse.bfloat16().to(lse.dtype))
 
 
+def far_parts_are_not_mixed() -> Merge:
+    """A part whose log-sum-exp lies 16 or more below the largest is taken for negligible, in float64 too."""
+    return pair(masses=lambda lses, top: torch.where(top - lses < 16.0, torch.exp(lses - top), 0.0))
+
+
 FAULTY = (
     powers_of_two_of_natural_logs, nan_where_all_are_empty, first_part_where_any_is_infinite, empty_lse_clamped,
     plus_infinity_is_a_mark, empty_part_of_lse_zero, memory_read_in_order, averaged, exponentials_without_a_maximum,
     lse_of_the_larger_part, shares_not_normalised, parts_exchanged, first_part_leads,
     features_beyond_128_are_the_first_parts, lse_of_the_first_head, gradient_of_the_lse_lost,
     gradient_nan_where_a_part_is_empty, first_of_three_parts_forgotten, sixteen_parts_at_most, lse_in_half_precision,
+    far_parts_are_not_mixed,
 )  # fmt: skip
 DECLARED: dict[Callable[[], Merge], dict[str, Any]] = {
     natural_logs_of_powers_of_two: {"parameters": {"base": 2}},

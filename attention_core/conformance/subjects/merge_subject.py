@@ -57,6 +57,8 @@ KNOWN: Mapping[tuple[str, ...], MergeForm] = {
 REGIMES = ("normal", "equal", "apart", "attention")
 FAR = 100.0
 """A distance of log-sum-exps whose exponential no float32 holds."""
+GAPS = (-FAR, -15.0, -3.0, 0.0, 3.0, 15.0, FAR)
+"""How far parts lie apart: at 30 one of them weighs 1e-13, which float64 sees; at FAR nothing sees it."""
 
 
 def form_of(names: list[str] | None, implementation: Implementation) -> MergeForm:
@@ -135,7 +137,7 @@ class Merger(ParameterSubject):
         if regime == "equal":
             values = values[:1] + np.zeros(shape)
         elif regime == "apart":
-            values = values + rng.choice([-FAR, -3.0, 0.0, 3.0, 5.0, FAR], size=shape)
+            values = values + rng.choice(GAPS, size=shape)
         elif regime == "large":
             values = values + rng.choice([-1e4, -1e3, -200.0, 200.0, 1e3, 1e4], size=shape[1:])
         return self.round_parts(case, case.values("outs", *shape, case["d"]), values)

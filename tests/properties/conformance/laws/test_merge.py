@@ -36,6 +36,7 @@ SEEN_BY = {  # one law that must see it
     "first_of_three_parts_forgotten": "merge_agrees_with_the_truth",
     "sixteen_parts_at_most": "many_rows_and_parts_are_merged",
     "lse_in_half_precision": "merge_agrees_with_the_truth",
+    "far_parts_are_not_mixed": "merge_gradients_are_true",
 }
 RIGHT: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (faults.correct, {}),
