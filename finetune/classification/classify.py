@@ -220,12 +220,17 @@ class Run:
 
     # --- training -------------------------------------------------------------------------------------
 
-    def train(self, on_record: Callable[[Mapping[str, Any]], None] | None = None) -> Monitor:
+    def train(
+        self, on_record: Callable[[Mapping[str, Any]], None] | None = None,
+        on_step: Callable[[int, int], None] | None = None,
+    ) -> Monitor:  # fmt: skip
         """Train to the end, keep the best by dev, and put it into the model.
 
         A run in a folder goes on from its last whole epoch, to the bits of one that was not interrupted.
 
-        Args: on_record, called with every evaluation; what it raises ends training. Returns: what was seen.
+        Args: on_record, called with every evaluation; what it raises ends training; on_step, called behind each step
+            with its number and that of all steps.
+        Returns: what was seen.
         Raises: BadInput where the training examples have one class, or the folder holds another run.
         """
         self.sides.check_trainable()
@@ -253,6 +258,7 @@ class Run:
                 on_record(record)
             monitor.listeners.append(on_record)
         trainer.watchers.append(monitor)
+        trainer.steppers += [] if on_step is None else [on_step]
         monitor.trainer = trainer
         trainer.stop = monitor.is_over()
         trainer.run(resume=resume)
@@ -318,10 +324,14 @@ def run_of(config: ClassifyConfig, say: Callable[[str], None] = print) -> Run:
 
     Raises: BadInput for whatever is wrong with them.
     """
+    if config.unlabelled is not None and config.mlm_alpha:
+        read_text(config.unlabelled)  # refused before anything else is read
     sides = data_of(config)
     run = Run(config, sides, load_pretrained(config.model, config.backend), say)
     for line in sides.report():
         run.say(line)
+    if config.unlabelled is not None and not config.mlm_alpha:
+        run.say(f"no masked-LM: {config.unlabelled} is not read without a weight, such as --mlm_alpha 0.1")
     return run
 
 

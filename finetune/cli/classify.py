@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from finetune.cli.options import SEED, AnyDash, Finite, config_option
+from finetune.cli.options import SEED, AnyDash, Finite, config_option, step_progress
 from finetune.errors import BadInput
 
 METHODS = ("full", "head", "prompt", "prefix", "lora", "bias")
@@ -170,12 +172,27 @@ def classify(**options: Any) -> None:
     from finetune.classification.result import classify as run
     from finetune.models.quiet import quiet_libraries
 
-    with quiet_libraries():
-        result = run(config, click.echo)
+    with quiet_libraries(), step_progress("training") as on_step, interrupted_is_plain(config.output_dir):
+        result = run(config, click.echo, on_step)
     if is_first_process():
         show(result, config.output_dir)
     if result["problems"]:
         raise SystemExit(1)
+
+
+@contextmanager
+def interrupted_is_plain(folder: str | None) -> Iterator[None]:
+    """Within, Ctrl-C says what a run's folder keeps, if it does. Raises: SystemExit then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is None or not (Path(folder) / "checkpoint").exists():
+            raise
+        click.echo(
+            f"finetune: interrupted; {folder} keeps the last whole epoch, and the same command goes on from there",
+            err=True,
+        )
+        raise SystemExit(130) from None
 
 
 def is_first_process() -> bool:

@@ -7,6 +7,8 @@ FloatRange lets nan through, and does not say which file a default came from; th
 from __future__ import annotations
 
 import math
+import os
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -319,6 +321,40 @@ def progress(what: str, epochs: int, examples: int, batch_size: int) -> Iterator
             bar.update(task, completed=record["step"], description=message)
 
         yield sink
+
+
+@contextmanager
+def step_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A function of a step and the number of all steps that shows both: a bar on a terminal, else a line a minute.
+
+    Lines that are printed meanwhile stand above the bar, which is gone at the end.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal or os.environ.get("RANK", "0") != "0":
+        yield _step_lines(what)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda step, steps: bar.update(task, completed=step, total=steps)
+
+
+def _step_lines(what: str, every: float = 60.0) -> Callable[[int, int], None]:
+    """A function that writes the step on standard error when so many seconds have gone by since the last line."""
+    import time
+
+    last = time.monotonic()
+
+    def show(step: int, steps: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= every:
+            last = time.monotonic()
+            click.echo(f"{what}: step {step} of {steps}", err=True)
+
+    return show
 
 
 def _lines(what: str, epochs: int, every: float = 60.0) -> Callable[[Mapping[str, Any]], None]:

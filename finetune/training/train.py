@@ -152,6 +152,8 @@ class Trainer:
         self.seconds_before = 0.0
         """What the steps took before this run went on from a checkpoint."""
         self.watchers: list[Sink] = []
+        self.steppers: list[Callable[[int, int], None]] = []
+        """Called behind each step in the first process, with its number and that of all steps."""
 
     # --- state ----------------------------------------------------------------------------------------
 
@@ -252,6 +254,8 @@ class Trainer:
                 if (stop_after is not None and self.step - first >= stop_after) or self._stops():
                     return record
                 record = self._step(examples[self.position : self.position + self.config.batch_size]) or record
+                for show in self.steppers if self.team.rank == 0 else ():
+                    show(self.step, self.config.epochs * -(-count // self.config.batch_size))
             self.epoch, self.position = self.epoch + 1, 0
             if self.epoch % self.config.save_every == 0 or self.epoch == self.config.epochs:
                 self.save()

@@ -187,7 +187,7 @@ def test_options_from_a_file_and_a_run_that_is_asked_for_twice(folder: Path) -> 
         (("--model", "m", "--data", "sst", "--train_size", "1"), "are of one class"),
         (("--model", "m", "--data", "sst", "--method", "prompt"), "a prompt of 128 leaves no room in a model of 48"),
         (("--model", "m", "--data", "sst", "--method", "head", "--mlm_alpha", "1"), "would change nothing"),
-        (("--model", "m", "--data", "sst", "--mlm_alpha", "1", "--train_data_file", "none"), "no such file: none"),
+        (("--model", "m", "--data", "nowhere", "--mlm_alpha", "1", "--train_data_file", "none"), "no such file: none"),
         (("--model", "m", "--data", "sst", "--max_seq_length", "2"), "leaves no room for text"),
         (("--model", "m", "--data", "sst", "--device", "gpu"), "device gpu cannot be used here"),
         (("--model", "other", "--data", "sst"), "the tokenizer of another model"),
@@ -229,3 +229,29 @@ def test_type_and_method_must_agree(folder: Path) -> None:
     told = finetune("classify", *SMALL, "--model", "m", "--data", "boolq", "--type", "prefix", "--method", "prefix")
     assert told.exit_code == 2
     assert "--type prefix is --method prompt, but --method prefix was given: leave one out" in told.output
+
+
+def test_text_for_masked_lm_without_a_weight_is_told(folder: Path) -> None:
+    told = finetune(
+        "classify", "--model", "m", "--data", "sst", "--train_data_file", "text", "--num_epochs", "1", *SMALL
+    )
+    assert told.exit_code == 0
+    assert "no masked-LM: text is not read without a weight, such as --mlm_alpha 0.1\n" in told.output
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [(True, "interrupted; out keeps the last whole epoch, and the same command goes on from there"), (False, "interrupted")],
+)  # fmt: skip
+def test_an_interrupted_run_says_what_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, words: str
+) -> None:
+    def interrupt(*_: object) -> None:
+        Path("out").mkdir()
+        if kept:
+            Path("out", "checkpoint").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("finetune.classification.result.classify", interrupt)
+    told = finetune("classify", "--model", "m", "--data", "sst", "--output_dir", "out", *SMALL)
+    assert told.exit_code == 130 and told.output.splitlines()[-1] == f"finetune: {words}"

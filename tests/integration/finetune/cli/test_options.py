@@ -6,11 +6,13 @@ numbers that are none, values in a configuration that an option does not take. O
 
 from __future__ import annotations
 
+import io
 import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from finetune.cli import options as cli_options
 from finetune.cli.main import app
@@ -237,3 +239,18 @@ def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     for epoch in range(7):
         sink({"epoch": epoch, "loss": 1.0})
     assert shown == ["pretraining epoch 3/9 loss 1.000", "pretraining epoch 6/9 loss 1.000"]
+    show = cli_options._step_lines("training")
+    for step in range(1, 8):
+        show(step, 900)
+    assert shown[2:] == ["training: step 3 of 900", "training: step 6 of 900"]
+
+
+def test_a_terminal_gets_a_bar_of_steps_below_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=80)
+    monkeypatch.setattr("rich.console.Console", lambda stderr: console)
+    with cli_options.step_progress("training") as show:
+        show(450, 900)
+        console.print("a line")
+    assert "450/900" in screen.getvalue() and "a line\n" in screen.getvalue()
+    assert screen.getvalue().rstrip().endswith("\x1b[2K"), "the bar is wiped out at the end"

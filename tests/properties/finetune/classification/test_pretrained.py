@@ -58,7 +58,9 @@ def test_the_hub_is_asked_for_what_is_no_folder_and_for_no_pickle(
         raise OSError("we are offline\nsecond line")
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=refuses))
-    with pytest.raises(BadInput, match=r"the hub does not provide it \(OSError: we are offline\)"):
+    with pytest.raises(
+        BadInput, match=r"the hub does not provide it \(OSError: we are offline\): give --model a folder"
+    ):
         folder_of("some/model")
 
 

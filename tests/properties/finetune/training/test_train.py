@@ -248,6 +248,14 @@ def test_every_epoch_ends_with_a_record() -> None:
     assert last == records[-1]
 
 
+def test_every_step_is_told_with_the_number_of_all() -> None:
+    told: list[tuple[int, int]] = []
+    trainer = Trainer(model(), next_token_loss, Texts(10), config(epochs=2, log_every=100))
+    trainer.steppers.append(lambda step, steps: told.append((step, steps)))
+    trainer.run()
+    assert told == [(step, 6) for step in range(1, 7)]
+
+
 def test_a_finished_run_is_not_gone_on_with(tmp_path: Path) -> None:
     Trainer(model(), next_token_loss, Texts(), config(), path=tmp_path / "c").run()
     again = Trainer(model(seed=3), next_token_loss, Texts(), config(), path=tmp_path / "c")
