@@ -6,6 +6,7 @@ The verdict under the declared conventions stays as it is; this one says what it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -16,6 +17,7 @@ from attention_core.conformance.first_look.findings import FirstLook, option_tex
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.ranking import by_telling, is_plain
 from attention_core.conformance.report.results import Report
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.declaration.implementation import Implementation, OtherForm, TargetError, Unavailable
 from attention_core.declaration.sizes import ATTENTION
 
@@ -151,6 +153,35 @@ def judge_in_other_forms(session: Session, report: Report, names: Sequence[str])
     if best is not None:
         report.first_look = best
         judge_under_conventions(session, report, names, complete=True, look=best)
+    elif session.core():
+        advise_form(session, report)
+
+
+def advise_form(session: Session, report: Report) -> None:
+    """Name the form that takes all plain calls of a function that takes none as it is declared, and is wrong in each.
+
+    A form that only fits where two sizes coincide takes some of them.
+    """
+    for changes in other_forms(session.implementation):
+        look = FirstLook((), changes, agrees=True)
+        if "parameters" in changes and takes_plain_calls(session, look):
+            report.advice.append(
+                f"no plain call is taken as it is declared; all are with {look.options()}, and the results are wrong: "
+                "declare these options to see where"
+            )
+            return
+
+
+def takes_plain_calls(session: Session, look: FirstLook) -> bool:
+    """Whether every plain call is answered under the conventions of a look, by an array of the right shape."""
+    try:
+        with adopt_conventions(session, look) or nullcontext() as other:
+            cases = [] if other is None else other.contract.core(other.subject)
+            for _, case in cases:
+                other.contract.ask(other.subject, case)
+    except (NotApplicable, Refused, TargetError, Unavailable, Violation):
+        return False
+    return bool(cases)
 
 
 def other_forms(declared: Implementation) -> Iterator[dict[str, Any]]:

@@ -309,6 +309,24 @@ def test_other_axes_of_texts_and_pages_are_found_in_the_same_run(
     assert report.under_found is not None and {r.status for r in report.under_found.laws} == {"held"}
 
 
+def pages_without_the_last(q: Tensor, k: Tensor, v: Tensor, block_table: Tensor, seq_lens: Tensor) -> Tensor:
+    """The same, but the last of several pages is lost."""
+    size = v.shape[2]
+    whole = torch.where(seq_lens > size, (seq_lens - 1) // size * size, seq_lens)
+    return pages_by_head(q, k, v, block_table, whole)
+
+
+def test_the_form_of_wrong_pages_is_told() -> None:
+    record = Implementation(pages_without_the_last, "f", "paged", dtypes=("float32",), accumulate="float32")
+    with Session(record, effort="quick", shrink=False) as session:
+        laws = [law.name for law in session.laws if law.central]
+        report = session.report(list(session.results(select_laws(session.laws, laws))))
+        judge_further(session, report, laws)
+    options = "--parameter query=bhd --parameter pages=phsd --parameter key_pages=phds"
+    assert report.verdict == "incomplete" and report.under_found is None
+    assert [line for line in report.advice if f"all are with {options}, and the results are wrong" in line]
+
+
 def single_texts(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor) -> Tensor:
     """Ours, but float64 is computed in float32."""
     return packed_attention(q.float(), k.float(), v.float(), cu_seqlens_q, cu_seqlens_k).to(q.dtype)
