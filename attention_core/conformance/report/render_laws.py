@@ -25,8 +25,8 @@ UNSEEN = """
 - Errors inside the budgets: an output that is one rounding of its dtype away from the best one is allowed.
 - Dropout rates off by less than `dropout_goes_on_along_rows_and_keys` and its neighbours state (0.009 at p = 0.9);
   gradients under dropout at rates other than 1/2 and 3/4.
-- Sizes that are not drawn: more than 2049 keys or queries, head sizes above 256, indices beyond 31 bits. (By the other
-  contracts: positions above `max_position` or 131072, caches of more than 300 tokens.)
+- Sizes that are not drawn: more than 4099 keys or 4096 queries, head sizes above 257, indices beyond 31 bits. (By other
+  contracts: positions above `max_position` or 131072, caches of more than 4105 tokens.)
 - Several threads or streams at once: calls are made one after the other.
 - Second backward passes through one graph, and graphs alive together, of anything but torch's arrays.
 - The gradient of a log-sum-exp that carries none, and biases that are off by one number per row: both are allowed.
