@@ -6,7 +6,6 @@ The verdict under the declared conventions stays as it is; this one says what it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -175,8 +174,11 @@ def advise_form(session: Session, report: Report) -> None:
 def takes_plain_calls(session: Session, look: FirstLook) -> bool:
     """Whether every plain call is answered under the conventions of a look, by an array of the right shape."""
     try:
-        with adopt_conventions(session, look) or nullcontext() as other:
-            cases = [] if other is None else other.contract.core(other.subject)
+        other = adopt_conventions(session, look)
+        if other is None:
+            return False
+        with other:
+            cases = other.contract.core(other.subject)
             for _, case in cases:
                 other.contract.ask(other.subject, case)
     except (NotApplicable, Refused, TargetError, Unavailable, Violation):
