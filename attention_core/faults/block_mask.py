@@ -322,6 +322,25 @@ def backward_ignores_the_map() -> Attend:
     return attend
 
 
+def empty_rows_cleaned_behind_the_softmax() -> Attend:
+    """Rows without a block become 0 behind a softmax of -inf alone: every key's gradient is NaN."""
+
+    def attend(
+        query: Tensor, key: Tensor, value: Tensor, block_mask: Tensor, q_block: int = 64, k_block: int = 64
+    ) -> Tensor:
+        n_q, n_kv, group = query.shape[2], key.shape[2], query.shape[1] // key.shape[1]
+        pairs = block_mask.bool().repeat_interleave(q_block, -2)[..., :n_q, :].repeat_interleave(k_block, -1)
+        wide = torch.promote_types(query.dtype, torch.float32)
+        keys, values = (x.to(wide).repeat_interleave(group, 1) for x in (key, value))
+        scores = query.to(wide) * query.shape[-1] ** -0.5 @ keys.mT
+        hidden = torch.zeros(pairs[..., :n_kv].shape, dtype=wide).masked_fill(~pairs[..., :n_kv], -torch.inf)
+        weights = (scores + hidden).softmax(-1)
+        out: Tensor = torch.where(pairs.any(-1, keepdim=True), weights, 0.0) @ values
+        return out.to(query.dtype)
+
+    return attend
+
+
 # --- FlexAttention's call --------------------------------------------------------------
 
 
@@ -383,6 +402,7 @@ FAULTY = (
     sixteen_blocks_at_most, last_block_left_out, other_blocks_weigh_little, maximum_not_subtracted,
     dead_rows_are_means, dead_rows_are_nan,
     dead_rows_keep_the_row_before, causality_ignored, causal_by_blocks, given_scale_ignored,
-    scale_of_zero_taken_for_none, backward_ignores_the_map, whole_blocks_of_a_mask_mod, score_mod_before_the_scale,
+    scale_of_zero_taken_for_none, backward_ignores_the_map, empty_rows_cleaned_behind_the_softmax,
+    whole_blocks_of_a_mask_mod, score_mod_before_the_scale,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="block-mask", accumulate="float32") for fault in FAULTY)

@@ -30,6 +30,7 @@ SEEN_BY = {  # what no law but these is sure to see
     "given_scale_ignored": "a_scale_that_is_given_counts_under_a_map",
     "scale_of_zero_taken_for_none": "a_scale_that_is_given_counts_under_a_map",
     "backward_ignores_the_map": "gradients_under_a_map_are_true",
+    "empty_rows_cleaned_behind_the_softmax": "gradients_under_a_map_are_true",
     "whole_blocks_of_a_mask_mod": "a_mask_mod_holds_within_blocks",
     "score_mod_before_the_scale": "a_score_mod_is_added_to_scaled_scores",
 }
