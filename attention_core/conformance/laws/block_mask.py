@@ -146,7 +146,8 @@ def _with_empty_rows(case: ParameterCase, call: BlockCall) -> BlockCall:
     dead = rng.random(blocks.shape[:-1]) < 0.5
     dead[..., int(rng.integers(blocks.shape[-2]))] = True
     blocks[dead] = False
-    return call.with_(blocks=blocks)
+    changed: BlockCall = call.with_(blocks=blocks)
+    return changed
 
 
 def every_head_has_its_own_map(subject: BlockSubject, case: ParameterCase) -> None:
