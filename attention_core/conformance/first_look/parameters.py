@@ -40,6 +40,7 @@ CHOICES: Mapping[str, Choices] = {
         "mask_true": ("attend", "ignore"), "segments_causal": (None, True), "sizes": (None, "n_q == n_kv"),
     },
     "position-table": {"base": BASES, "frequencies": ("paper", "inclusive"), "sizes": (None, WIDE)},
+    "linear-attention": {"kind": (None, "retention"), "layout": ("bhnd", "bnhd")},
     "bias": {"slopes": (None, "geometric"), "sizes": (None, "n_q == n_kv", "n_q <= n_kv")},
 }  # fmt: skip
 """Contract -> what may differ from what is declared: fields of the record, or parameters of the contract."""
@@ -56,6 +57,7 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     ("mask_true", "attend"): "attends to what is True in its masks",
     ("segments_causal", True): "is causal within segments",
     ("frequencies", "inclusive"): "has frequencies from 1 to exactly 1/base",
+    ("kind", "retention"): "is retention, whose state fades by 1 - 2^(-5-h) with every token",
     ("slopes", "geometric"): "has the slopes 2^(-8h/H) at every H",
 }  # fmt: skip
 """What is found, in words."""

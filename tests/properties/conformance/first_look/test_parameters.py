@@ -96,6 +96,16 @@ def geometric(H: int, n_q: int, n_kv: int) -> Tensor:
     return -slopes[:, None, None] * (torch.arange(n_kv - n_q, n_kv)[:, None] - torch.arange(n_kv))
 
 
+def retention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    wide = torch.promote_types(q.dtype, torch.float32)
+    fade = (1 - 2.0 ** (-5 - torch.arange(q.shape[2], dtype=wide)))[:, None, None]
+    state, out = torch.zeros((), dtype=wide), []
+    for a, b, c in zip(*(x.to(wide).unbind(1) for x in (q * q.shape[-1] ** -0.5, k, v)), strict=True):
+        state = state * fade + b[..., None] * c[..., None, :]
+        out.append((a[..., None, :] @ state)[..., 0, :])
+    return torch.stack(out, 1).to(q.dtype)
+
+
 ROWS: list[tuple[Callable[..., Any], str, str]] = [
     (rotate, "rotary", ""),
     (interleaved, "rotary", "--parameter pairing=interleaved"),
@@ -111,11 +121,12 @@ ROWS: list[tuple[Callable[..., Any], str, str]] = [
     (whole_window, "mask-builder", ""),
     (of_whisper, "position-table", "--sizes 'd > 2' --parameter frequencies=inclusive"),
     (geometric, "bias", "--parameter slopes=geometric"),
+    (retention, "linear-attention", "--layout bnhd --parameter kind=retention"),
 ]
 """Functions that are right under some declaration, and what is found of each."""
 
 
-@pytest.mark.thorough(keep=("*geometric*", "interleaved*"))
+@pytest.mark.thorough(keep=("*geometric*", "interleaved*", "retention*"))
 @pytest.mark.parametrize(("function", "contract", "options"), ROWS, ids=lambda x: getattr(x, "__name__", None))
 def test_parameters_are_found_and_declared_they_conform(
     function: Callable[..., Any], contract: str, options: str
