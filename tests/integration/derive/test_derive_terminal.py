@@ -53,7 +53,13 @@ def test_a_terminal_sees_how_far_the_document_is_and_a_pipe_does_not(document: P
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send")
 def test_ctrl_c_ends_a_watch_with_the_status_of_what_was_found(document: Path) -> None:
     command = [*COMMAND, "--watch", str(document)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,  # a shell's background jobs ignore it
+    ) as run:
         assert run.stdout is not None and run.stderr is not None
         while "1 of 1 steps" not in run.stdout.readline():
             assert run.poll() is None

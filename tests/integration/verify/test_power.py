@@ -319,6 +319,11 @@ def test_first_sight_counts_the_rows_of_its_files(one: dict[str, Any], power: di
     assert not missed or len(still) == one["faults"] - one["standard"]
 
 
+def test_sets_outside_the_catalogue_name_what_was_missed() -> None:
+    for one in json.loads((POWER / "first_sight.json").read_text())["later"]:
+        assert 0 <= one["faults"] - one["quick"] - len(one["missed"]) <= 1, one["set"]  # one was refuted when asked again
+
+
 @pytest.mark.thorough
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     command = [sys.executable, str(POWER / "run.py"), "--only", "slopes_in_half_precision", "--processes", "1"]
