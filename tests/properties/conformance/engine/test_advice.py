@@ -162,8 +162,7 @@ def test_masks_of_one_kind_that_are_all_refused_are_told_with_their_option(kind:
 
 def largest_first(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     scores = query @ key.mT * query.shape[-1] ** -0.5
-    largest = scores.sort(-1).values[..., [-1]]  # an index that is not there without a key: a slip, no refusal
-    powers = torch.exp(scores - largest)
+    powers = torch.exp(scores - scores.amax(-1, keepdim=True))  # an IndexError where there is no key
     return powers @ value / powers.sum(-1, keepdim=True)
 
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.subjects.evidence import Refused, Violation
 from attention_core.conformance.subjects.outcomes import SetUpError, check_response, declines, what_is_missing
-from attention_core.conformance.worker.exchange import Request, Response, array
+from attention_core.conformance.worker.exchange import Request, Response
 from attention_core.conformance.worker.executor import describe_failure
 from attention_core.conformance.worker.interpreted import LacksOperation, UnfitBlock
 
@@ -97,19 +96,6 @@ def test_internal_errors_and_slips_of_code_refute(name: str) -> None:
     assert not declines(response.failure)
     with pytest.raises(Violation):
         check_response(response, Request())
-
-
-def test_a_reduction_over_nothing_declines_a_call_with_nothing() -> None:
-    for find_largest in (torch.amax, torch.argmax, lambda x, axis: x.max(axis)):
-        with pytest.raises(IndexError) as raised:
-            find_largest(torch.zeros(3, 0), -1)
-        response = answer(raised.value)
-        with pytest.raises(Refused):
-            check_response(response, Request((array(np.zeros((3, 4)), "float32"), array(np.zeros((0, 4)), "float32"))))
-        with pytest.raises(Violation):
-            check_response(response, Request((array(np.zeros((3, 4)), "float32"),)))
-    with pytest.raises(Violation):
-        check_response(answer(IndexError("index -1 is out of bounds")), Request((array(np.zeros((0, 4)), "float32"),)))
 
 
 @pytest.mark.parametrize("name", MISSING)
