@@ -57,7 +57,7 @@ def without_a_flag(q: Tensor, k: Tensor, v: Tensor, n_heads: int, dropout: float
 def test_a_function_without_a_flag_of_causality_is_judged_without() -> None:
     report = check_implementation(Implementation(without_a_flag, name="f", untested=("dropout",)), "quick")
     under = report.under_found
-    assert report.verdict == "error" and "is judged with --contract self-attention" in report.problem
+    assert report.verdict == "error" and "declare --contract self-attention" in report.problem
     assert report.first_look is not None and report.first_look.found == {"contract": "self-attention"}
     assert under is not None and under.verdict == "conforms", under
     status = {r.law: r.status for r in under.laws}
