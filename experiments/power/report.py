@@ -144,7 +144,8 @@ def opening(
     yield from (
         "# Detection power", "",
         f"**Of {unknown} faults unknown to those who wrote the laws, the last {len(later)} sets, {seen} were refuted",
-        f"at first sight at quick ({100 * seen / unknown:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %).**",
+        f"at first sight at quick ({100 * seen / unknown:.0f} %, 95 % interval {100 * low:.0f} to",
+        f"{100 * high:.0f} %).**",
         "That is the figure for your next fault.",
         "Of all faults of the catalogue, to most of which the laws have been fitted since,",
         f"{' at quick and '.join(rates)} at standard are refuted today (a dash: not run).", "",
