@@ -13,11 +13,17 @@ import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.laws.masked_calls import compare, count_power
+from attention_core.conformance.laws.masked_calls import (
+    compare,
+    compare_gradients,
+    count_power,
+    draw_views,
+    wrong_scales,
+)
 from attention_core.conformance.subjects.block_subject import BlockCall, BlockSubject
-from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
+from attention_core.conformance.subjects.evidence import NotApplicable, Result
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_argument, as_in_models
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -65,10 +71,7 @@ def null_models(subject: BlockSubject, call: BlockCall, mask: NDArray) -> dict[s
     maps |= {"causality ignored": pairs & rest} if call.causal else {}
     maps |= {"mask_mod ignored in its blocks": pairs} if call.pairs is not None else {}
     found = {name: subject.truth(call, one).out for name, one in maps.items() if (one != mask).any()}
-    if call.scale is not None:
-        usual = subject.scale(call.with_(scale=None))
-        for name, scale in (("scale ignored", usual), ("scaled twice", usual * call.scale)):
-            found[name] = subject.truth(call.with_(scale=scale), mask).out
+    found |= wrong_scales(subject, call, mask)
     if call.bias is not None:
         found["score_mod ignored"] = subject.truth(call.with_(bias=None), mask).out
         found["score_mod before the scale"] = subject.truth(call.with_(bias=subject.scale(call) * call.bias), mask).out
@@ -273,9 +276,7 @@ def arrays_are_read_by_their_strides(subject: BlockSubject, case: ParameterCase)
     Source: heads split by a transpose; a map made by a transpose or cut out of a larger one
     Fault: map_read_in_order
     """
-    rng = case.rng("view")
-    view = str(rng.choice(["contiguous", "transposed", "heads_last", "sliced", "padded", "offset"]))
-    map_view = str(rng.choice(["transposed", "padded", "sliced"]))
+    view, map_view = draw_views(case)
     law = "arrays_are_read_by_their_strides"
     what = f"out of arrays whose memory is {view.replace('_', ' ')}, under a map whose memory is {map_view}"
     check(
@@ -336,18 +337,7 @@ def gradients_under_a_map_are_true(subject: BlockSubject, case: ParameterCase) -
     judged = subject.judge(case, call)
     if judged.truth.dead.any() and not zeros:
         raise NotApplicable
-    down = case.values("cotangent", *call.query.shape[:3], case["d_v"])
-    true = subject.gradients(case, call, judged, down)
-    sent = as_argument(np.ascontiguousarray(subject.axes(call.query).to_target(down)), case.dtype)
-    request = subject.request_of(case, call, wrt_=("0", "1", "2"), cotangent_=sent)
-    response = subject.send(request)
-    if not response.has_graph:
-        raise NotApplicable("it carries no gradient")
-    for place, (name, (want, bound)) in enumerate(true.items()):
-        got = subject.read_gradient(response.gradients.get(str(place)), str(place), request, want)
-        ratio = require_close(got, want, bound, f"gradient of the {name}")
-        key = (case.dtype, f"{name} of {CONTRACT}")
-        subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+    compare_gradients(subject, case, call, judged)
 
 
 def _differentiable(implementation: Implementation) -> bool:

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
 from attention_core.conformance.subjects.masked_subject import Judged, MaskedSubject
-from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.subjects.parameter_case import ParameterCase, as_argument
 from attention_core.conformance.worker.exchange import NDArray
 
 NOISE = 1e-9
 """What rounding alone moves a float64 output by, generously: a null model below it is none of the case."""
+VIEWS = ("contiguous", "transposed", "heads_last", "sliced", "padded", "offset")
+"""How query, key and value may lie in memory."""
+CHOICE_VIEWS = ("transposed", "padded", "sliced")
+"""How what chooses the keys may lie in memory."""
+
+
+def draw_views(case: ParameterCase) -> tuple[str, str]:
+    """Draw how query, key and value lie in memory, and how what chooses the keys does."""
+    rng = case.rng("view")
+    return str(rng.choice(VIEWS)), str(rng.choice(CHOICE_VIEWS))
+
+
+def wrong_scales(subject: MaskedSubject, call: Any, mask: NDArray) -> dict[str, NDArray]:
+    """Outputs of a call that reads a scale it is given wrongly, by what is wrong; none where it is given none."""
+    if call.scale is None:
+        return {}
+    usual = subject.scale(call.with_(scale=None))
+    scales = {"scale ignored": usual, "scaled twice": usual * call.scale}
+    return {name: subject.truth(call.with_(scale=scale), mask).out for name, scale in scales.items()}
 
 
 def count_power(subject: MaskedSubject, law: str, nulls: Mapping[str, NDArray], judged: Judged) -> None:
@@ -37,3 +57,22 @@ def compare(subject: MaskedSubject, case: ParameterCase, out: Result, judged: Ju
     ratio = require_close(out, judged.truth.out, judged.bound, what, where=judged.rows)
     key = (case.dtype, subject.implementation.contract)
     subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+
+
+def compare_gradients(subject: MaskedSubject, case: ParameterCase, call: Any, judged: Judged) -> None:
+    """Gradients of query, key and value against truth and budget.
+
+    Raises: NotApplicable where the output carries no gradient.
+    """
+    down = case.values("cotangent", *call.query.shape[:3], call.value.shape[3])
+    true = subject.gradients(case, call, judged, down)
+    sent = as_argument(np.ascontiguousarray(subject.axes(call.query).to_target(down)), case.dtype)
+    request = subject.request_of(case, call, wrt_=("0", "1", "2"), cotangent_=sent)
+    response = subject.send(request)
+    if not response.has_graph:
+        raise NotApplicable("it carries no gradient")
+    for place, (name, (want, bound)) in enumerate(true.items()):
+        got = subject.read_gradient(response.gradients.get(str(place)), str(place), request, want)
+        ratio = require_close(got, want, bound, f"gradient of the {name}")
+        key = (case.dtype, f"{name} of {subject.implementation.contract}")
+        subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)

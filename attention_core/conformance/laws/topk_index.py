@@ -11,15 +11,20 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.laws.masked_calls import compare, count_power
-from attention_core.conformance.subjects.evidence import NotApplicable, require_close
+from attention_core.conformance.laws.masked_calls import (
+    compare,
+    compare_gradients,
+    count_power,
+    draw_views,
+    wrong_scales,
+)
+from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.indexed_subject import PADDING, IndexedCall, IndexedSubject
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
     ParameterCase,
     Sizes,
     after,
-    as_argument,
     as_in_models,
 )
 from attention_core.conformance.worker.exchange import NDArray
@@ -69,11 +74,7 @@ def null_models(subject: IndexedSubject, call: IndexedCall) -> dict[str, NDArray
     if call.block > 1:
         masks["blocks of one key"] = subject.mask(call.with_(block=1))
     found = {name: subject.truth(call, mask).out for name, mask in masks.items() if (mask != right).any()}
-    if call.scale is not None:
-        usual = subject.scale(call.with_(scale=None))
-        for name, scale in (("scale ignored", usual), ("scaled twice", usual * call.scale)):
-            found[name] = subject.truth(call.with_(scale=scale), right).out
-    return found
+    return found | wrong_scales(subject, call, right)
 
 
 def every_block(call: IndexedCall) -> NDArray:
@@ -311,9 +312,7 @@ def strides_of_indices_are_followed(subject: IndexedSubject, case: ParameterCase
     Source: indices that are cut out of a selection of more keys, I[..., :topk]
     Fault: indices_read_in_order
     """
-    rng = case.rng("view")
-    view = str(rng.choice(["contiguous", "transposed", "heads_last", "sliced", "padded", "offset"]))
-    index_view = str(rng.choice(["transposed", "padded", "sliced"]))
+    view, index_view = draw_views(case)
     what = f"out of arrays whose memory is {view.replace('_', ' ')}, by indices whose memory is {index_view}"
     law, about = "strides_of_indices_are_followed", ("indices of the next query", "first index left out")
     check(subject, case, subject.draw(case), what, law, about=about, view=view, index_view=index_view)
@@ -347,18 +346,7 @@ def gradients_through_indices_are_true(subject: IndexedSubject, case: ParameterC
         raise NotApplicable("keys and values are one array")
     call = subject.draw(case.with_(options={**case.options, "padding": "anywhere", "order": "any"}))
     judged = subject.judge(case, call)
-    down = case.values("cotangent", *call.query.shape[:3], call.value.shape[3])
-    true = subject.gradients(case, call, judged, down)
-    own = as_argument(np.ascontiguousarray(subject.axes(call.query).to_target(down)), case.dtype)
-    request = subject.request_of(case, call, wrt_=("0", "1", "2"), cotangent_=own)
-    response = subject.send(request)
-    if not response.has_graph:
-        raise NotApplicable("it carries no gradient")
-    for place, (name, (want, bound)) in enumerate(true.items()):
-        got = subject.read_gradient(response.gradients.get(str(place)), str(place), request, want)
-        ratio = require_close(got, want, bound, f"gradient of the {name}")
-        key = (case.dtype, f"{name} of {CONTRACT}")
-        subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+    compare_gradients(subject, case, call, judged)
 
 
 def _differentiable(implementation: Implementation) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.laws.masked_calls import compare, count_power
+from attention_core.conformance.laws.masked_calls import compare, count_power, draw_views, wrong_scales
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
@@ -70,10 +70,7 @@ def null_models(subject: TreeSubject, call: TreeCall) -> dict[str, NDArray]:
         mask = subject.mask(call)
         front = np.concatenate([mask[..., call.room :], np.ones_like(mask[..., : call.room])], -1)
         found["tree in the first columns"] = subject.truth(call, front).out
-    if call.scale is not None:
-        usual = subject.scale(call.with_(scale=None))
-        for name, scale in (("scale ignored", usual), ("scaled twice", usual * call.scale)):
-            found[name] = subject.truth(call.with_(scale=scale), subject.mask(call)).out
+    found |= wrong_scales(subject, call, subject.mask(call))
     heads, group = call.query.shape[1], call.query.shape[1] // call.key.shape[1]
     if 1 < group < heads:
         order = np.arange(heads) % call.key.shape[1]
@@ -247,9 +244,7 @@ def strides_of_a_tree_are_followed(subject: TreeSubject, case: ParameterCase) ->
     Source: NVIDIA/TensorRT-LLM PR13006 (the mask's row length is that of a larger buffer)
     Fault: tree_read_in_order
     """
-    rng = case.rng("view")
-    view = str(rng.choice(["contiguous", "transposed", "heads_last", "sliced", "padded", "offset"]))
-    tree_view = str(rng.choice(["transposed", "padded", "sliced"]))
+    view, tree_view = draw_views(case)
     what = f"out of arrays whose memory is {view.replace('_', ' ')}, with a tree whose memory is {tree_view}"
     law = "strides_of_a_tree_are_followed"
     about = ("causal instead of the tree", "columns one late", "descendants instead of ancestors")
