@@ -1,4 +1,4 @@
-"""Put every attention kernel of the table through the suite, and print docs/kernels.md.
+"""Put every kernel of the table through the suite, and print docs/kernels.md.
 
 From the root of the repository: python experiments/kernel_table/run.py [--effort E] [--seed N] [--jobs J] [KERNEL...]
 Kernels in Triton are judged at quick at most, since the interpreter takes milliseconds for every program.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
@@ -25,8 +26,18 @@ from attention_core.registry.table import KERNELS, implementation
 QUANTITIES = ("out", "lse", "query", "key", "value", "mask")
 INTRODUCTION = """# The kernel table, judged
 
-Every attention kernel of `attention_core/registry/table.py` as the suite saw it. "Known" counts the laws that a kernel
-is known to break ([findings](findings.md)); they are shown again on every run.
+Every kernel of `attention_core/registry/table.py` as the suite saw it: those of attention first, then those of the
+other [contracts](contracts.md). "Known" counts the laws that a kernel is known to break ([findings](findings.md));
+they are shown again on every run.
+"""
+OTHERS = """
+## Kernels of other contracts
+
+The last column is the largest |result - truth| / bound of the run, over all dtypes and quantities; a dash where a
+contract compares without a budget.
+
+| kernel | contract | verdict | laws held | refuted | known | does not apply or refused | problems | largest error |
+|---|---|---|---|---|---|---|---|---|
 """
 INTERPRETED = "core:triton"
 """How the names of kernels that run in Triton's interpreter begin."""
@@ -61,12 +72,31 @@ def verdict_lines(found: dict[str, Report | str]) -> Iterator[str]:
     for name, report in found.items():
         if isinstance(report, str):
             yield f"| `{name}` | not run | | | | | |"
+        else:
+            yield f"| `{name}` | {report.verdict} | {' | '.join(map(str, count_laws(report)))} |"
+
+
+def other_lines(found: dict[str, Report | str]) -> Iterator[str]:
+    """One line of the table of other contracts for each row."""
+    for name, report in found.items():
+        contract = implementation(name).contract
+        if isinstance(report, str):
+            yield f"| `{name}` | {contract} | not run | | | | | | |"
             continue
-        count = {status: sum(law.status == status for law in report.laws) for status in {x.status for x in report.laws}}
-        other = count.get("not_applicable", 0) + count.get("refused", 0)
-        problems = sum(law.cases for law in report.laws)
-        numbers = [count.get("held", 0), count.get("refuted", 0), count.get("known_failure", 0), other, problems]
-        yield f"| `{name}` | {report.verdict} | {' | '.join(map(str, numbers))} |"
+        largest = f"{max(report.ratios.values()):.3f}" if report.ratios else "-"
+        yield f"| `{name}` | {contract} | {report.verdict} | {' | '.join(map(str, count_laws(report)))} | {largest} |"
+
+
+def count_laws(report: Report) -> list[int]:
+    """Laws that held, were refuted, failed as known, and did not apply or were refused; problems judged."""
+    count = Counter(law.status for law in report.laws)
+    other = count["not_applicable"] + count["refused"]
+    return [count["held"], count["refuted"], count["known_failure"], other, sum(law.cases for law in report.laws)]
+
+
+def is_of_attention(row: Kernel) -> bool:
+    """Whether a row belongs into the first table."""
+    return str(row.record.get("contract", "attention")).startswith("attention")
 
 
 def unavailable_lines(found: dict[str, Report | str]) -> Iterator[str]:
@@ -113,13 +143,12 @@ def how(effort: str, seed: int) -> str:
 def main() -> None:
     """Judge the rows and print the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kernels", nargs="*", help="names of rows; all rows of the contract attention when empty")
+    parser.add_argument("kernels", nargs="*", help="names of rows; all when empty")
     parser.add_argument("--effort", default="standard")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="rows judged at the same time")
     options = parser.parse_args()
-    rows = [row for row in KERNELS if row.record.get("contract", "attention").startswith("attention")]
-    rows = [row for row in rows if not options.kernels or row.name in options.kernels]
+    rows = [row for row in KERNELS if not options.kernels or row.name in options.kernels]
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         judging = {row.name: pool.submit(judge, row, options.effort, options.seed) for row in rows}
         found: dict[str, Report | str] = {}
@@ -128,7 +157,10 @@ def main() -> None:
             told = found[name]
             print(f"{name}: {told if isinstance(told, str) else told.verdict}", file=sys.stderr, flush=True)
     notes = [*unavailable_lines(found), *unexpected_lines(found)]
-    print("\n".join([INTRODUCTION, *verdict_lines(found), *notes, RATIOS, *ratio_lines(found)]))
+    first = {row.name: found[row.name] for row in rows if is_of_attention(row)}
+    others = {name: report for name, report in found.items() if name not in first}
+    print("\n".join([INTRODUCTION, *verdict_lines(first), *notes, OTHERS.rstrip("\n"), *other_lines(others)]))
+    print("\n".join([RATIOS, *ratio_lines(first)]))
     print(how(options.effort, options.seed), end="")
 
 
