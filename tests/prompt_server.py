@@ -39,11 +39,12 @@ class Server:
             return self.faults.pop(0) if self.faults else None
 
 
-def status(code: int, message: str = "busy", **headers: str) -> Fault:
-    """A fault: this status, with a message as OpenAI sends it."""
+def status(code: int, message: str = "busy", *, detail: bool = False, **headers: str) -> Fault:
+    """A fault: this status, with a message as OpenAI sends it, or as FastAPI's detail."""
 
     def send(handler: BaseHTTPRequestHandler) -> bool:
-        body = json.dumps({"error": {"message": message, "type": "error"}}).encode()
+        told = {"detail": message} if detail else {"error": {"message": message, "type": "error"}}
+        body = json.dumps(told).encode()
         handler.send_response(code)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(body)))

@@ -478,6 +478,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument("--processes", type=int, default=1, help="runs side by side (default: 1)")
     parser.add_argument("--seconds", type=float, default=1e9, help="end after so many, what runs then is lost")
+    parser.add_argument("--seeds", type=int, help="only so many of the seeds that read test: pairs one by one")
     parser.add_argument("--model", help="MiniLM's folder; default: that of the installed package")
     parser.add_argument("--mpnet", help="MPNet's folder; default: joined from the installed packages")
     parser.add_argument("--limit", type=int, help="so many examples of each side, one epoch: to try the way")
@@ -500,6 +501,7 @@ def main() -> None:
         return
     deadline = time.monotonic() + options.seconds
     chosen = tuple(study for study in STUDIES if not options.studies or study.name in options.studies)
+    chosen = tuple(replace(study, final=study.final[: options.seeds]) for study in chosen)
     wanted = {str(study.settings.get("encoder", "minilm")) for study in chosen}
     wishes = {"minilm": options.model, "mpnet": options.mpnet}
     models = {

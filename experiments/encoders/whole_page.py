@@ -249,6 +249,8 @@ def findings(found: Mapping[str, Found]) -> Iterator[str]:
     yield from pair_line(
         found, "50 labels of Yelp, MiniLM", "masked-LM", "yelp, 50 labels", "yelp, 50 labels and masked-LM"
     )
+    for whole, name in ALL_LABELS.items():
+        yield from pair_line(found, f"{whole}, MiniLM", "masked-LM", name, f"{name} and masked-LM")
     yield from pair_line(found, "BoolQ, MPNet", "training on SICK first", "boolq, mpnet", "boolq after sick, mpnet")
     grid = found.get("boolq, the source's grid", {})
     if grid.get("runs"):
@@ -271,12 +273,17 @@ def findings(found: Mapping[str, Found]) -> Iterator[str]:
     yield ""
 
 
+ALL_LABELS: Mapping[str, str] = {
+    "All of SST-2 in two epochs": "sst, two epochs", "10,000 reviews of Yelp in one epoch": "yelp, one epoch"
+}  # fmt: skip
+"""What is trained with all labels, in pairs with and without masked-LM."""
+
+
 def pair_line(found: Mapping[str, Found], what: str, change: str, without: str, with_it: str) -> Iterator[str]:
     """Two studies and their difference in pairs, as one point."""
     if all(found.get(name, {}).get("runs") for name in (without, with_it)):
         before, after = (percent(of(found[name], "test")) for name in (without, with_it))
-        told = " ".join(gain(found, without, with_it)).strip().split(" on test: ")[-1]
-        yield f"* {what}: {before} without {change}, {after} with it; in pairs {told}"
+        yield f"* {what}: {before} without {change}, {after} with it; in pairs {told_of_pairs(found, without, with_it)}"
 
 
 def not_reached(found: Mapping[str, Found], studies: Sequence[Study]) -> Iterator[str]:
@@ -416,19 +423,27 @@ def methods_of(found: Mapping[str, Found], data: str) -> list[str]:
 
 def gain(found: Mapping[str, Found], without: str, with_it: str) -> Iterator[str]:
     """What masked-LM changes on test, seed by seed."""
-    if not all(found.get(name, {}).get("runs") for name in (without, with_it)):
-        return
-    before = {run["seed"]: run["test"]["accuracy"] for run in found[without]["runs"]}
-    pairs = [
-        run["test"]["accuracy"] - before[run["seed"]] for run in found[with_it]["runs"] if run["seed"] in before
-    ]  # fmt: skip
+    if all(found.get(name, {}).get("runs") for name in (without, with_it)):
+        told = told_of_pairs(found, without, with_it)
+        yield from (f"{title(with_it)} against {title(without)}, seed by seed on test: {told}", "")
+
+
+def told_of_pairs(found: Mapping[str, Found], without: str, with_it: str) -> str:
+    """The differences of two studies on test by Student's interval; of one pair, with the intervals of both runs."""
+    before = {run["seed"]: run["test"] for run in found[without]["runs"]}
+    pairs = [(before[run["seed"]], run["test"]) for run in found[with_it]["runs"] if run["seed"] in before]
+    changes = [after["accuracy"] - first["accuracy"] for first, after in pairs]
     if not pairs:
-        return
-    interval = student_interval(pairs)
+        return "no seed was run with both."
+    if len(pairs) == 1:
+        first, after = (f"{100 * low:.1f} to {100 * high:.1f}" for low, high in (side["interval"] for side in pairs[0]))
+        return (
+            f"{100 * changes[0]:+.1f} points, one pair: each run has its own interval of sampling ({first} without, "
+            f"{after} with it), and one pair shows neither a gain nor a loss."
+        )
+    interval = student_interval(changes)
     told = "a gain" if interval.low > 0 else "a loss" if interval.high < 0 else "neither a gain nor a loss is shown"
-    both = f"{title(with_it)} against {title(without)}"
-    yield f"{both}, seed by seed on test: {percent(pairs)} points, {len(pairs)} seeds: {told}."
-    yield ""
+    return f"{percent(changes)} points, {len(changes)} seeds: {told}."
 
 
 def page(found: Mapping[str, Found], studies: Sequence[Study]) -> str:
@@ -445,6 +460,9 @@ def page(found: Mapping[str, Found], studies: Sequence[Study]) -> str:
             lines += gain(found, "yelp, 50 labels", name)
         if name == "yelp, all labels and masked-LM":
             lines += gain(found, "yelp", name)
+        for plain in ALL_LABELS.values():
+            if name == f"{plain} and masked-LM":
+                lines += gain(found, plain, name)
         if name in ("sst after yelp", "boolq after sick", "boolq after sick, mpnet"):
             lines += gain(found, study["like"], name)
     lines += [*method_lines(found), *measured(found)]

@@ -20,9 +20,21 @@ from finetune.errors import BadInput
 METHODS = ("full", "head", "prompt", "prefix", "lora", "bias")
 SHARE = Finite(0, 1, max_open=True)
 Option = tuple[tuple[str, ...], Any, Any, str]
+
+
+def find_data() -> str:
+    """Return what --data is where it was left out, as in the first assignment's command: BoolQ, here or on the hub."""
+    return "data/boolq" if Path("data/boolq").is_dir() else "hub:boolq"
+
+
 OPTIONS: Mapping[str, Option] = {
     "model": (("model_name_or_path",), str, None, "A folder, or a name on the hub."),
-    "data": (("data_dir",), str, "hub:boolq", "A folder, a file, or hub:NAME."),
+    "data": (
+        ("data_dir",),
+        str,
+        find_data,
+        "A folder, a file, or hub:NAME.  [default: data/boolq where there is such a folder, else hub:boolq]",
+    ),
     "task": (("task_name",), click.Choice(["boolq", "sst2", "yelp"]), None, "The data set.  [default: by its files]"),
     "method": (
         (),
@@ -108,7 +120,11 @@ def add_options(
         command = click.option(f"--{name}", is_flag=True, help=description)(command)
     for name, (others, kind, default, description) in reversed(list(options.items())):
         names = [f"--{each}" for each in (name, *others)]
-        required = {"required": True} if name == "model" else {"default": default, "show_default": default is not None}
+        required = (
+            {"required": True}
+            if name == "model"
+            else {"default": default, "show_default": default is not None and not callable(default)}
+        )
         command = click.option(*names, name, type=kind, help=description, **required)(command)
     return command
 
@@ -218,5 +234,6 @@ def show(result: Mapping[str, Any], folder: str | None) -> None:
     click.echo(f"by class, on {side}:")
     for line in lines(result[side]):
         click.echo(f"  {line}")
-    if folder:
-        click.echo(f"written to {folder}")
+    click.echo(
+        f"written to {folder}" if folder else "nothing is kept: --output_dir FOLDER has curves.png, the model and more"
+    )

@@ -62,6 +62,10 @@ def bound(response: httpx2.Response) -> None:
     response.stream = BoundedStream(response.stream, LONGEST)
 
 
+class Ignored(ValueError):
+    """A server left out what a request asked for, as one does that does not know a field."""
+
+
 KEY = "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
 LISTED = 20
@@ -132,7 +136,7 @@ class ServerModel:
 
         Raises:
             Unanswered: if the server was busy to the last attempt, broke off, or sent something else.
-            BadInput: if it refuses the key, the model or the request.
+            BadInput: if it refuses the key, the model or the request, or ignores what was asked for.
         """
         options = self._options(request)
         with self._plain_errors():
@@ -143,6 +147,8 @@ class ServerModel:
                 reply = self.client.completions.create(prompt=request.prompt, **options)
         try:
             return read_reply(reply, request)
+        except Ignored as error:
+            raise BadInput(f"{self.shown} {error}") from None
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise Unanswered(f"{self.shown} sent something that is not a completion") from None
 
@@ -220,7 +226,7 @@ class ServerModel:
     def _message(self, error: Any) -> str:
         """Return the first line of a server's message, cut, with the key taken out."""
         body = error.body if isinstance(getattr(error, "body", None), dict) else {}
-        text = str(body.get("message") or error.message or type(error).__name__)
+        text = str(body.get("message") or body.get("detail") or error.message or type(error).__name__)  # or FastAPI's
         secret = os.environ.get(KEY)
         if secret:
             text = text.replace(secret, "[key]")
@@ -232,19 +238,27 @@ def read_reply(reply: Any, request: Request) -> Answer:
     """Read a reply of either API.
 
     Raises:
+        Ignored: if it has no log-probabilities where they were asked for, or fewer completions.
         AttributeError, IndexError, KeyError, TypeError, ValueError: if it has another form.
     """
     controls, chat = request.controls, request.mode == "chat"
     choices = sorted(reply.choices, key=lambda choice: choice.index)
     usage = reply.usage
     counts = (0, 0) if usage is None else (int(usage.prompt_tokens), int(usage.completion_tokens))
+    drawn = controls.candidates > controls.n
+    if choices and (request.choices or (chat and drawn)) and getattr(choices[0], "logprobs", None) is None:
+        raise Ignored("lists no log-probabilities: leave --scoring likelihood and --best_of out, or ask another server")
     if request.choices:
         return Answer((), (), *counts, scores=first_token_scores(choices[0], request.choices, chat))
-    if chat and controls.candidates > controls.n:
+    if chat and drawn:
         choices = sorted(choices, key=mean_log_probability, reverse=True)
     choices = choices[: controls.n]
-    if len(choices) != controls.n:
-        raise ValueError(f"{len(choices)} completions in place of {controls.n}")
+    if 0 < len(choices) < controls.n:
+        raise Ignored(
+            f"sent {len(choices)} of {controls.n} completions, as a server does that ignores --n: ask for one"
+        )
+    if not choices:
+        raise ValueError("no completion")
     texts = [choice.message.content or "" if chat else choice.text for choice in choices]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a completion without text")

@@ -217,6 +217,17 @@ def test_one_seed_is_judged_by_the_interval_of_its_examples(ours: Any) -> None:
     assert ours.whole_page.verdict([0.887], 0.90, [0.872, 0.901]).startswith("not reached; it lies within")
 
 
+def test_one_pair_is_told_with_both_intervals_and_three_with_that_of_their_changes(ours: Any) -> None:
+    def runs(*values: float) -> dict[str, Any]:
+        tests = [{"accuracy": value, "interval": [value - 0.02, value + 0.02]} for value in values]
+        return {"runs": [{"seed": seed, "test": test} for seed, test in enumerate(tests)]}
+
+    told = ours.whole_page.told_of_pairs({"a": runs(0.88, 0.87), "b": runs(0.89)}, "a", "b")
+    assert told.startswith("+1.0 points, one pair: each run has its own interval of sampling (86.0 to 90.0 without, ")
+    told = ours.whole_page.told_of_pairs({"a": runs(0.8, 0.81, 0.8), "b": runs(0.9, 0.912, 0.899)}, "a", "b")
+    assert told == "10.0 ± 0.4 points, 3 seeds: a gain."
+
+
 def test_a_vote_takes_the_most_frequent_class_and_of_equal_ones_the_first(ours: Any) -> None:
     runs = [{"test": {"predictions": digits}} for digits in ("012", "121", "201")]
     assert ours.whole_page.vote(runs, [0, 2, 1])["accuracy"] == 2 / 3  # of three classes the first: 0, then 1; then 1

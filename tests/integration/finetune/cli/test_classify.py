@@ -52,8 +52,12 @@ SMALL = ("--device", "cpu", "--threads", "1")
 
 def test_the_command_of_the_first_assignment(folder: Path) -> None:
     """python base_classification.py --small_subset --device cuda --model ... --batch_size "64" --lr 1e-4 --num_epochs 20"""
+    Path("data").mkdir()
+    Path("boolq").rename("data/boolq")
     told = finetune("classify", "--small_subset", "--device", "cpu", "--model", "m", "--batch_size", "64", "--lr", "1e-4",
-                    "--num_epochs", "20", "--data", "boolq")  # fmt: skip
+                    "--num_epochs", "20")  # fmt: skip
+    assert "full tuning of m on data/boolq, seed 0" in told.output, "its data lie where the assignment has them"
+    assert "nothing is kept: --output_dir FOLDER" in told.output
     assert told.exit_code == 1, "what was not learnt is no success"
     assert (
         told.output.count("epoch ") >= 20
@@ -64,7 +68,7 @@ def test_the_command_of_the_first_assignment(folder: Path) -> None:
     assert "accuracy 1.000; dev" not in last, "so small a rate teaches this model nothing"
     assert "the small subset was not learnt by heart" in told.output
     told = finetune("classify", "--small_subset", "--device", "cpu", "--model", "m", "--batch_size", "2", "--lr", "1e-2",
-                    "--num_epochs", "40", "--data", "boolq")  # fmt: skip
+                    "--num_epochs", "40", "--data", "data/boolq")  # fmt: skip
     last = [line for line in told.output.splitlines() if line.startswith("epoch ")][-1]
     assert told.exit_code == 0 and "accuracy 1.000; dev" in last and "by heart" not in told.output
 

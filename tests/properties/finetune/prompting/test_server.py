@@ -165,6 +165,26 @@ def test_what_is_not_a_completion_is_one_line(fault: Fault) -> None:
         assert SECRET not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        ({"choices": (" yes", " no")}, "lists no log-probabilities"),
+        ({"controls": Controls(n=1, best_of=2), "mode": "chat"}, "lists no log-probabilities"),
+        ({"controls": Controls(n=3)}, "sent 1 of 3 completions"),
+    ],
+    ids=["likelihood", "best of", "n"],
+)
+def test_what_a_server_ignores_is_said_once(asked: dict[str, Any], line: str) -> None:
+    """`transformers serve` knows neither logprobs nor n, and says nothing."""
+    choice = {"index": 0, "text": "a", "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}
+    with serving(echo) as server:
+        server.faults = [raw(json.dumps({"choices": [choice]}).encode())] * 9
+        model = model_of(server)
+        with pytest.raises(BadInput, match=line):
+            model.answer(request_of(model, **asked))
+        assert len(server.bodies) == 1
+
+
 def test_an_endless_answer_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finetune.prompting.server.LONGEST", 1000)
     with serving(echo) as server:
@@ -184,6 +204,7 @@ def test_an_endless_answer_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> Non
             r"refuses the request: .*too long for \[key\] second line",
         ),
         (status(422, "n must be 1"), "refuses the request: .*n must be 1"),
+        (status(400, "Server is pinned to 'x'", detail=True), "refuses the request: Server is pinned to 'x'"),
     ],
 )
 def test_a_refusal_is_one_line_and_not_repeated(fault: Fault, line: str) -> None:
