@@ -29,6 +29,7 @@ from attention_core.conformance.first_look.whole_rows import look_at_self_attent
 from attention_core.conformance.laws import (
     bias,
     block_mask,
+    cache_changes,
     cross_cache,
     handing_out,
     kv_cache,
@@ -55,6 +56,7 @@ from attention_core.conformance.laws import (
     tree_mask,
     varlen,
 )
+from attention_core.conformance.laws.cache_methods import ChangingCache
 from attention_core.conformance.subjects.binding import bind
 from attention_core.conformance.subjects.block_subject import BlockSubject
 from attention_core.conformance.subjects.core import plain_call, plain_cases
@@ -245,6 +247,14 @@ def module_contract() -> Contract:
     )  # fmt: skip
 
 
+def cache_contract() -> Contract:
+    """The contract of key-value caches, those that take tokens back or reorder rows among them."""
+    contract = parameter_contract(kv_cache, ChangingCache)
+    *laws, process = contract.laws
+    own = with_comparisons(cache_changes.LAWS, *cache_changes.COMPARISONS)
+    return replace(contract, laws=(*laws, *own, process))
+
+
 def packed_contract(family: ModuleType, subject: Callable[..., Any]) -> Contract:
     """A contract of several texts in one call, with the features that such calls have."""
     contract, name = parameter_contract(family, subject), family.CONTRACT
@@ -273,7 +283,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, rotary, rotation.Rotary),
     partial(parameter_contract, bias),
     partial(parameter_contract, position_table),
-    partial(parameter_contract, kv_cache, kv_cache.Cache),
+    cache_contract,
     seed_contract,
     partial(parameter_contract, seed_steps, seed_steps.StepFunction),
     partial(parameter_contract, merge, Merger),

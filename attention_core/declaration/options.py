@@ -137,7 +137,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "multi-head": ("weights_flag", "q_proj", "k_proj", "v_proj", "out_proj", "batch_first"),
     "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
-    "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs"),
+    "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs", "trim"),
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse", "tokens"),
     "paged": ("query", "pages", "key_pages", "lse"), "linear-attention": ("kind", "state"),
     "quantised": ("stored", "scales", "block"), "mla": ("w_uk", "w_uv"),
@@ -154,7 +154,8 @@ NUMBERS: Mapping[str, tuple[Any, float, str]] = {
 }  # fmt: skip
 """Parameters that are numbers: their type, the least of them, and what to write."""
 WORDS: Mapping[str, tuple[str, ...]] = {
-    "inputs": ("kept",), "results": ("shared",), "form": ("pair", "stacked", "in_place"),
+    "inputs": ("kept",), "trim": ("keeps", "removes", "negative"), "results": ("shared",),
+    "form": ("pair", "stacked", "in_place"),
     "lse": ("hn", "nh"), "query": ("bnhd", "bhnd", "bhd"),
     **dict.fromkeys(("pages", "key_pages"), ("pshd", "phsd", "hpsd", "phds")), "tokens": ("nhd", "hnd", "bnhd", "bhnd"),
     "state": ("kv", "vk"), "stored": ("int8", "float8_e4m3fn", "float8_e5m2"),

@@ -6,7 +6,7 @@ Feeding a sequence in any pieces gives the rows of one causal pass over the whol
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_core.kernels.dot_product import dot_product_attention
@@ -41,8 +41,40 @@ class KeyValueCache:
 
     def reset(self) -> None:
         """Forget everything."""
+        self.seen = 0
         self.key: Tensor | None = None
         self.value: Tensor | None = None
+
+    def crop(self, length: int) -> None:
+        """Keep the first tokens and take back those behind them, as rejected drafts are.
+
+        Args: length, how many tokens stay.
+        Raises: ValueError where there are not so many, or the window has dropped what the next token would see.
+
+        Example:
+            >>> x, cache = torch.randn(1, 1, 5, 4), KeyValueCache()
+            >>> out = cache(x, x, x)
+            >>> cache.crop(3)
+            >>> bool(torch.allclose(cache(*[x[..., 3:, :]] * 3), out[..., 3:, :], atol=1e-5))
+            True
+
+        Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding" (2023), section 2.
+        """
+        if not 0 <= length <= self.seen:
+            raise ValueError(f"the cache has seen {self.seen} tokens, of which {length} cannot stay")
+        if self.key is None or self.value is None or length == self.seen:
+            return
+        first = self.seen - self.key.shape[-2]
+        needed = 0 if self.window is None else max(0, length - self.window + 1)
+        if needed < min(first, length):
+            raise ValueError(f"the window has dropped the tokens {needed} to {first - 1}, which come back at {length}")
+        self.key, self.value = (x[..., : max(0, length - first), :] for x in (self.key, self.value))
+        self.seen = length
+
+    def reorder(self, rows: Int[Tensor, " batch"]) -> None:
+        """Go on with other rows of the first axis, as beams do: row b becomes row `rows[b]`."""
+        if self.key is not None and self.value is not None:
+            self.key, self.value = self.key[rows], self.value[rows]
 
     def __call__(
         self,
@@ -67,6 +99,7 @@ class KeyValueCache:
         kept = n_kv if self.window is None else min(n_kv, self.window - 1)
         rest = key[..., n_kv - kept :, :], value[..., n_kv - kept :, :]
         # The first tokens still lie in the caller's arrays, which the next step may be written into.
+        self.seen += n_q
         self.key, self.value = rest if self.key is not None else (rest[0].clone(), rest[1].clone())
         return out
 

@@ -147,6 +147,18 @@ class DynamicCacheStep:
         allowed = torch.ones(n_q, n_kv, dtype=torch.bool).tril(n_kv - n_q)
         return nn.functional.scaled_dot_product_attention(query, k, v, attn_mask=allowed)
 
+    def crop(self, n: int) -> None:
+        self.cache.crop(n)
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        self.cache.reorder_cache(beam_idx)
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        self.cache.batch_repeat_interleave(repeats)
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        self.cache.batch_select_indices(indices)
+
 
 class SlidingWindowCacheStep:
     """The layer of a cache that keeps a sliding window, with torch's attention under the window's mask."""
@@ -162,3 +174,9 @@ class SlidingWindowCacheStep:
         behind = torch.arange(n_kv - n_q, n_kv)[:, None] - torch.arange(n_kv)
         allowed = (behind >= 0) & (behind < self.window)
         return nn.functional.scaled_dot_product_attention(query, k, v, attn_mask=allowed)
+
+    def crop(self, n: int) -> None:
+        self.layer.crop(n)
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        self.layer.reorder_cache(beam_idx)

@@ -148,6 +148,8 @@ class Executor:
         else:
             call = partial(self._call_program if self._is_program(request) else self._call, target, request, built)
             result = lib.call(call, request.graph or bool(request.wrt))
+            if request.method is not None and result is getattr(target, "__self__", call):
+                result = None  # a method that gives its own object gives nothing new
             if request.written:
                 result = tuple(built[name] for name in request.written)
             outputs = self._arrays_first(result) if request.loose else as_outputs(result)

@@ -81,3 +81,13 @@ def test_contradictions_are_refused(change: object, words: str) -> None:
     cache(q, k, v)
     with pytest.raises(ValueError, match=words):
         cache(*change(q, k, v))  # type: ignore[operator]
+
+
+def test_a_cache_declines_to_keep_what_it_does_not_have() -> None:
+    x, cache = torch.randn(1, 1, 6, 4), KeyValueCache(3)
+    cache(x, x, x)
+    with pytest.raises(ValueError, match="has seen 6 tokens, of which 7 cannot stay"):
+        cache.crop(7)
+    with pytest.raises(ValueError, match="the window has dropped the tokens 2 to 3, which come back at 4"):
+        cache.crop(4)
+    cache.crop(6)

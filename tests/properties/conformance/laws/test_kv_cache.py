@@ -17,7 +17,7 @@ from torch import Tensor
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.engine.second_judgement import judge_further
 from attention_core.conformance.engine.session import Session, select_laws
-from attention_core.conformance.laws import kv_cache
+from attention_core.conformance.laws import cache_changes, kv_cache
 from attention_core.conformance.laws.kv_cache import CONTRACT
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
@@ -93,7 +93,8 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("target", [faults.Cache, KeyValueCache])
 def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str, int]) -> None:
     results = conforming(target, CONTRACT, parameters=parameters, accumulate="float32")
-    shared = {SHARE: "not_applicable"} if target is faults.Cache else {}
+    absent = (*CHANGES, SHARE) if target is faults.Cache else CHANGES[2:]
+    shared = dict.fromkeys(absent, "not_applicable")
     assert all(r.status == shared.get(name, "held") for name, r in results.items())
 
 
@@ -144,7 +145,7 @@ class Store:
 
 def test_a_cache_is_judged_by_its_method() -> None:
     results = conforming(Stepwise, CONTRACT, accumulate="float32")
-    assert all(r.status == "held" for name, r in results.items() if name != SHARE)
+    assert all(r.status == "held" for name, r in results.items() if name not in (*CHANGES, SHARE))
     result = refuted("chunks_equal_the_full_pass", Shifted, "quick", contract=CONTRACT)
     assert result.counterexample is not None and ".step(" in result.counterexample.snippet
     with pytest.raises(
@@ -255,6 +256,7 @@ class Shared:
 
 
 SHARE = "query_heads_share_cached_key_heads_in_order"
+CHANGES = [law.name for law in cache_changes.LAWS]
 
 
 class Unshared(Shared):
