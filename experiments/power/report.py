@@ -149,7 +149,7 @@ def opening(
         "That is the figure for your next fault.",
         "Of all faults of the catalogue, to most of which the laws have been fitted since,",
         f"{' at quick and '.join(rates)} at standard are refuted today (a dash: not run).", "",
-        "What this does not speak of: every target ran on a processor, in torch, NumPy or JAX; faults that show on a",
+        "What this does not cover: every target ran on a processor, in torch, NumPy or JAX; faults that show on a",
         "GPU alone, at lengths above about 2000, or below a dtype's derived rounding budget are not among them.", "",
         "Every fault of the catalogue (`attention_core/faults/catalogue.py`) against every law of its contract, in one",
         "run. Written by `tox run -e power`; nothing is typed by hand. Seconds are processor seconds on one thread,",
@@ -162,7 +162,7 @@ def opening(
     )  # fmt: skip
 
 
-BUSY = "The machine had much other work at the time, so that they are larger than on a quiet one."
+BUSY = "The machine was busy at the time, so they are higher than on a quiet one."
 WHOLE = """At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left
 at its first refutation."""
 PARTIAL = """A fault is left at its first refutation. Standard begins with the cases of quick, so that only what quick

@@ -1,5 +1,4 @@
-"""Derivations where they are written: `rechecks` in a terminal, `magic` in a notebook, `language_server` in an
-editor.
+"""Derivations where they are written: in a terminal, a notebook or an editor.
 
-`places` finds a step in its text.
+`rechecks` serves the terminal, `magic` the notebook, `language_server` editors; `places` finds a step in its text.
 """
