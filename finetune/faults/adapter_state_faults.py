@@ -82,6 +82,33 @@ class every_merge_adds(LowRank):  # noqa: N801
             self.merged = True
 
 
+class first_sum_kept(LowRank):  # noqa: N801
+    """The sum of the first merge is kept, and put back at every later one."""
+
+    class layer(Low):  # noqa: N801
+        """Without a look at what was trained since."""
+
+        kept: Tensor | None = None
+
+        @torch.no_grad()
+        def merge(self) -> None:
+            if self.kept is not None and not self.merged:
+                self.before = self.base.weight.clone()
+                self.base.weight.copy_(self.kept)
+                self.merged = True
+                return
+            if not self.merged:
+                self.before = self.base.weight.clone()
+            super().merge()
+            self.kept = self.base.weight.clone()
+
+        @torch.no_grad()
+        def unmerge(self) -> None:
+            if self.merged:
+                self.base.weight.copy_(self.before)
+                self.merged = False
+
+
 class unmerged_with_another_scale(LowRank):  # noqa: N801
     """Unmerging subtracts the product without its scale."""
 
@@ -274,6 +301,7 @@ SEEN_BY: dict[type[Method], str] = {  # one law that must see it
     merged_is_added_again: "merging_changes_no_output",
     merges_a_clone: "merging_changes_the_weights",
     every_merge_adds: "merging_twice_is_once",
+    first_sum_kept: "merging_again_holds_what_was_trained_since",
     unmerged_with_another_scale: "unmerging_restores_the_weights",
     every_unmerge_subtracts: "unmerging_twice_is_once",
     head_stays_trained: "disabling_gives_the_plain_outputs",

@@ -410,6 +410,23 @@ class nucleus_of_the_least_likely(Plain):  # noqa: N801
         return total <= 1 - top_p
 
 
+class nucleus_of_the_widest_row(Plain):  # noqa: N801
+    """Every row of a batch keeps as many tokens as the row that needs most."""
+
+    def outside(self, total: Tensor, p: Tensor, top_p: float) -> Tensor:
+        out = super().outside(total, p, top_p)
+        return out.all(0, keepdim=True).expand_as(out)
+
+
+class token_zero_ends_the_text(Plain):  # noqa: N801
+    """After a token 0 there are only further ones: an end of text that nobody asked for."""
+
+    def generate(self, ids: Tensor, max_new_tokens: int, **options: Any) -> Tensor:
+        text = super().generate(ids, max_new_tokens, **options)
+        new = text[:, ids.shape[1] :]
+        return torch.cat([ids, new * (new != 0).cumprod(1)], 1)
+
+
 class draws_from_the_clock(Plain):  # noqa: N801
     """A generator that nobody seeds."""
 
@@ -484,6 +501,8 @@ SEEN_BY = {  # one law that must see it
     top_k_set_to_zero: "sampling_stays_in_the_top_k",
     nucleus_without_its_last: "sampling_stays_in_the_nucleus",
     nucleus_of_the_least_likely: "sampling_stays_in_the_nucleus",
+    nucleus_of_the_widest_row: "sampling_stays_in_the_nucleus",
+    token_zero_ends_the_text: "drawn_texts_go_on_from_what_was_drawn",
     draws_from_the_clock: "one_seed_gives_one_text",
     prompt_lost: "greedy_takes_the_likeliest",
     head_is_a_copy: "tied_weights_are_one",

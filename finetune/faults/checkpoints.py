@@ -238,6 +238,14 @@ class old_moments_kept(Run):  # noqa: N801
         super().restore({**state, "optimizer": old if old["state"] else state["optimizer"]})
 
 
+class no_moments_are_no_news(Run):  # noqa: N801
+    """Moments are restored where the file has some, and stay where it has none."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        old = self.optimizer.state_dict()
+        super().restore({**state, "optimizer": state["optimizer"] if state["optimizer"]["state"] else old})
+
+
 class step_from_the_path(Run):  # noqa: N801
     """The place in the data is parsed from the name of the file, which tells it after a save (resume from a parsed
     path).
@@ -431,6 +439,7 @@ SEEN_BY = {  # one law that must see it
     epoch_begun_anew: "several_interruptions_change_nothing",
     order_drawn_anew: "several_interruptions_change_nothing",
     old_moments_kept: "loading_replaces_everything",
+    no_moments_are_no_news: "a_run_goes_back_to_before_its_first_step",
     step_from_the_path: "the_path_tells_nothing",
     saved_in_half_precision: "loading_gives_the_saved_weights",
     half_precision_stays: "saving_changes_nothing",

@@ -337,6 +337,13 @@ class sum_in_place_of_the_mean(Meaned):  # noqa: N801
         return (x * real[..., None]).sum(1)
 
 
+class mean_of_two_at_least(Meaned):  # noqa: N801
+    """The mean over real tokens is divided by two at least."""
+
+    def pooled(self, x: Tensor, real: Tensor) -> Tensor:
+        return (x * real[..., None]).sum(1) / real.sum(1, keepdim=True).clamp(min=2)
+
+
 # --- faulty: modes ------------------------------------------------------------------
 
 
@@ -456,6 +463,7 @@ SEEN_BY: dict[type[nn.Module], str] = {  # one law that must see it
     first_in_place_of_the_mean: "the_pooling_is_the_stated_one",
     mean_in_place_of_the_first: "the_pooling_is_the_stated_one",
     sum_in_place_of_the_mean: "a_text_said_twice_has_the_same_mean",
+    mean_of_two_at_least: "a_text_said_twice_has_the_same_mean",
     dropout_in_evaluation: "evaluation_gives_the_same_logits",
     dropout_never_on: "training_draws_after_an_evaluation",
     evaluation_ends_dropout: "training_draws_after_an_evaluation",
@@ -474,6 +482,7 @@ DECLARED: dict[type[nn.Module], dict[str, Any]] = {
     first_in_place_of_the_mean: {"pool": "mean"},
     mean_in_place_of_the_first: {"pool": "first"},
     sum_in_place_of_the_mean: {"pool": "mean"},
+    mean_of_two_at_least: {"pool": "mean"},
     dropout_never_on: {"dropout": True},
 }
 FAULTY = tuple(SEEN_BY)

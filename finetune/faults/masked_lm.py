@@ -206,6 +206,20 @@ class crashes_where_nothing_is_chosen(Plain):  # noqa: N801
         return chosen
 
 
+class short_texts_are_left_alone(Plain):  # noqa: N801
+    """Of a text of fewer than eight words nothing is chosen."""
+
+    def choose(self) -> Tensor:
+        return super().choose() & (self.able().sum(1, keepdim=True) >= 8)
+
+
+class last_bits_of_the_seed(Plain):  # noqa: N801
+    """Only the last eight bits of the seed count: epochs repeat after 256."""
+
+    def seeded(self, seed: int) -> torch.Generator:
+        return super().seeded(seed & 0xFF)
+
+
 class at_least_one_a_row(Plain):  # noqa: N801
     """A row of which nothing was chosen gets its first token chosen, special or not."""
 
@@ -563,6 +577,8 @@ SEEN_BY: dict[type[Plain], str] = {  # one law that must see it
     one_fate_for_a_row: "fates_are_independent",
     seed_plus_place: "seeds_choose_independently",
     seed_unused: "seeds_choose_independently",
+    last_bits_of_the_seed: "seeds_choose_independently",
+    short_texts_are_left_alone: "short_texts_have_their_share",
     draws_from_the_global_generator: "one_seed_gives_one_result",
     seeded_once: "one_seed_gives_one_result",
     draws_from_the_clock: "one_seed_gives_one_result",

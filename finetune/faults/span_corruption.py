@@ -169,6 +169,13 @@ class longest_never_chosen(Plain):  # noqa: N801
         return random.randrange(4, top) if top > 4 else 4
 
 
+class never_beyond_56(Plain):  # noqa: N801
+    """The largest length is that of a block of 64, whatever the block."""
+
+    def length(self, n: int) -> int:
+        return random.randint(4, min(n, self.longest, 56))
+
+
 class more_than_a_quarter(Plain):  # noqa: N801
     """The mean is .282 of the length, as in a public solution."""
 
@@ -212,6 +219,13 @@ class last_character_never_masked(Plain):  # noqa: N801
         return random.randint(0, max(t - m - 1, 0))
 
 
+class last_of_a_long_text_never_masked(Plain):  # noqa: N801
+    """The masked stretch of a text of more than eight characters ends before its last one."""
+
+    def start(self, t: int, m: int) -> int:
+        return random.randint(0, max(t - m - (t > 8), 0))
+
+
 class masks_in_the_middle(Plain):  # noqa: N801
     """The stretch always stands in the middle."""
 
@@ -236,7 +250,7 @@ class a_third_mask(Plain):  # noqa: N801
 FAULTY = (
     one_character_short, targets_are_the_inputs, targets_two_ahead, padded_in_front, empty_now_and_then,
     masked_and_suffix_swapped, masked_text_reversed, cut_to_the_whole_block, may_be_cut_to_one,
-    always_as_long_as_possible, longest_never_chosen, more_than_a_quarter, a_fifth, first_character_never_masked,
-    last_character_never_masked, always_a_quarter, seeds_when_it_is_built, masks_in_the_middle,
-    neighbour_document, a_third_mask,
+    always_as_long_as_possible, longest_never_chosen, never_beyond_56, more_than_a_quarter, a_fifth,
+    first_character_never_masked, last_character_never_masked, last_of_a_long_text_never_masked, always_a_quarter,
+    seeds_when_it_is_built, masks_in_the_middle, neighbour_document, a_third_mask,
 )  # fmt: skip

@@ -359,6 +359,14 @@ class seed_unused(Loop):  # noqa: N801
         self.generator.manual_seed(0)
 
 
+class last_bits_of_the_seed(Loop):  # noqa: N801
+    """Only the last six bits of the seed count."""
+
+    def seeded(self) -> None:
+        torch.manual_seed(self.config.seed % 64)
+        self.generator.manual_seed(self.config.seed % 64)
+
+
 class left_in_evaluation(Loop):  # noqa: N801
     """model.train() is missing."""
 
@@ -422,6 +430,7 @@ SEEN_BY = {  # one law that must see it
     order_from_the_clock: "one_seed_gives_one_run",
     draws_unseeded: "one_seed_gives_one_run",
     seed_unused: "another_seed_gives_another_run",
+    last_bits_of_the_seed: "another_seed_gives_another_run",
     left_in_evaluation: "the_model_is_in_training_mode",
     evaluation_after_an_epoch: "the_model_is_in_training_mode",
     divided_by_no_token: "a_step_without_targets_stays_finite",

@@ -413,6 +413,33 @@ class total_goes_on(Plain):  # noqa: N801
         return self.total
 
 
+class evaluation_ends_at_padding(Plain):  # noqa: N801
+    """A batch without targets is taken for the end of the data."""
+
+    def evaluate(self, model: Any, loss: Any, batches: Any) -> Any:
+        empty = [number for number, batch in enumerate(batches) if not (batch["y"] != 0).any()]
+        return super().evaluate(model, loss, batches[: empty[0]] if empty else batches)
+
+
+class first_group_alone_is_zeroed(Plain):  # noqa: N801
+    """Of an optimizer's groups only the first is zeroed."""
+
+    def step(self, model: Any, optimizer: Any, loss: Any, batches: Any, clip: float) -> Any:
+        kept = [(p, p.grad) for group in optimizer.param_groups[1:] for p in group["params"]]
+        optimizer.zero_grad = lambda: restore(type(optimizer).zero_grad, optimizer, kept)
+        try:
+            return super().step(model, optimizer, loss, batches, clip)
+        finally:
+            del optimizer.zero_grad
+
+
+def restore(zero_grad: Any, optimizer: Any, kept: Any) -> None:
+    """Zero all gradients, and put some back."""
+    zero_grad(optimizer)
+    for parameter, gradient in kept:
+        parameter.grad = gradient
+
+
 class evaluation_with_a_graph(Plain):  # noqa: N801
     """no_grad is missing."""
 
@@ -459,6 +486,8 @@ SEEN_BY = {  # one law that must see it
     evaluation_freezes: "evaluation_changes_no_number",
     total_goes_on: "evaluation_remembers_nothing",
     evaluation_with_a_graph: "evaluation_keeps_no_graph",
+    evaluation_ends_at_padding: "evaluation_goes_on_behind_padding",
+    first_group_alone_is_zeroed: "each_step_has_its_own_gradient",
 }
 FAULTY = tuple(make_target(kind) for kind in SEEN_BY)
 targets = SimpleNamespace(**{target.__name__: target for target in (*CORRECT, *FAULTY)})

@@ -68,3 +68,16 @@ def margin(trials: float, p: float, share: float, *, slack: float = 0.0) -> floa
         else:
             low = middle
     return high + abs(near - p)
+
+
+FAR = 40_960_000
+"""A multiple of 2^16 and of 10^4: where only the last digits or bits of a seed count, seeds so far apart are one."""
+
+
+def far_seed(seed: int) -> int:
+    """Another seed below 2^31 whose last bits and digits are those of the first.
+
+    >>> far_seed(3)
+    40960003
+    """
+    return seed + FAR if seed + FAR < 2**31 else seed - FAR

@@ -22,6 +22,8 @@ from attention_core.declaration.implementation import ALIASES, CLAIMS, Implement
 
 RANKS = ("left", "refused", "bound", "tested")
 """What can become of a parameter, the least first."""
+CALLED = {"forward": ""}
+"""A module that is called is its `forward`: what one of the two was given, the other was."""
 PARTS: Mapping[str, str] = {"lse_gradient": "the log-sum-exp has no gradient"}
 """What laws may leave untested that is not a parameter (`Law.untested`): why, since no value can be fixed."""
 Fates = dict[tuple[str, str], str]
@@ -78,7 +80,7 @@ def fates_of(response: Response) -> Fates:
     became = {GIVEN: given, FIXED: "bound"}
     built = {**became, NEUTRAL: "bound"}
     return {
-        (label, name): (built if label == CONSTRUCTOR else became).get(how, "left")
+        (CALLED.get(label, label), name): (built if label == CONSTRUCTOR else became).get(how, "left")
         for label, names in response.bound.items() for name, how in names.items()
     }  # fmt: skip
 

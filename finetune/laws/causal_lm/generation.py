@@ -24,6 +24,9 @@ from finetune.laws.causal_lm.model import Held, Model, log_softmax, noise
 
 ALARM = 1e-9
 DRAWS = 2000
+OTHERS, EACH = 6, 60
+"""So many other prompts behind them, and rows of each."""
+FEWEST = 30
 GAP = 1e-3
 """Probabilities at the edge of a support that are closer are not distinguished; such a case says nothing."""
 
@@ -142,26 +145,76 @@ def check_draws(
             raise NotApplicable("the token at the edge is hardly ever drawn")
     p = np.where(p >= ordered[keep - 1], p, 0.0)
     p /= p.sum()
-    prompts = np.repeat(ids, DRAWS, axis=0)
+    others = np.concatenate([subject.ids(case, f"other {number}") for number in range(OTHERS)])
+    prompts = np.concatenate([np.repeat(ids, DRAWS, axis=0), np.repeat(others, EACH, axis=0)])
     got = subject.generate(case, held, prompts, 1, seed=case.seed, do_sample=True, **given)
-    compare(held, got, p, ", ".join(f"{k}={v:.4g}" for k, v in given.items()) or "temperature=1")
+    options = ", ".join(f"{k}={v:.4g}" for k, v in given.items()) or "temperature=1"
+    drawn = drawn_tokens(held, got, len(p))
+    compare(held, got, drawn[:DRAWS], p, f"with {options}")
+    beside = np.exp(log_softmax(subject.logits(case, held, others).values[:, -1]))
+    for number, own in enumerate(beside):
+        start = DRAWS + number * EACH
+        compare_support(held, got, drawn, own, slice(start, start + EACH), top_k, given.get("top_p"))
 
 
-def compare(held: Held, got: Result, p: NDArray, options: str) -> None:
-    """Raise where a token was drawn that may not be, or one too often or too seldom."""
+def drawn_tokens(held: Held, got: Result, vocab: int) -> NDArray:
+    """The last token of each text. Raises: Violation where one is none of the vocabulary."""
     drawn = got.values[:, -1].astype(int)
-    if drawn.min() < 0 or drawn.max() >= len(p):
+    if drawn.min() < 0 or drawn.max() >= vocab:
         raise wrong(held, got, "got a number that is not a token, but should be tokens")
-    share = np.bincount(drawn, minlength=len(p)) / DRAWS
-    L = math.log(2 * len(p) / ALARM)
-    bound = np.where(p > 0, np.sqrt(2 * p * (1 - p) * L / DRAWS) + 2 * L / (3 * DRAWS), 0.0)
+    return np.asarray(drawn)
+
+
+def compare(held: Held, got: Result, drawn: NDArray, p: NDArray, what: str, among: int = 1) -> None:
+    """Raise where a token was drawn that may not be, or one too often or too seldom.
+
+    Args: among: in how many comparisons of one case the alarm is shared.
+    """
+    share, draws = np.bincount(drawn, minlength=len(p)) / len(drawn), len(drawn)
+    L = math.log(2 * len(p) * among / ALARM)
+    bound = np.where(p > 0, np.sqrt(2 * p * (1 - p) * L / draws) + 2 * L / (3 * draws), 0.0)
     off = np.abs(share - p) - bound
     v = int(off.argmax())
     if off[v] > 1e-12:
         raise wrong(
-            held, got, f"with {options}: got token {v} in {share[v]:.4f} of {DRAWS} draws, but should be {p[v]:.4f} "
+            held, got, f"{what}: got token {v} in {share[v]:.4f} of {draws} draws, but should be {p[v]:.4f} "
             f"(allowed error {bound[v]:.2g})",
         )  # fmt: skip
+
+
+def compare_support(
+    held: Held, got: Result, drawn: NDArray, p: NDArray, rows: slice, top_k: int | None, top_p: float | None
+) -> None:
+    """Raise where a text of some rows of the batch goes on with a token that its own probabilities leave out."""
+    order = np.argsort(-p)
+    before = np.cumsum(p[order]) - p[order]
+    keep = top_k if top_k is not None else len(p) if top_p is None else int((before < top_p).sum())
+    edges = [before[keep] - top_p, before[keep - 1] - top_p] if top_p is not None and keep < len(p) else []
+    if keep >= len(p) or min([p[order[keep - 1]] - p[order[keep]], *map(abs, edges)]) < GAP:
+        return  # nothing is left out, or it is a matter of rounding what
+    out = np.flatnonzero(~np.isin(drawn[rows], order[:keep]))
+    if len(out):
+        b = rows.start + int(out[0])
+        message = f"got token {drawn[b]} at [{b}], but should be one of {sorted(order[:keep].tolist())}"
+        options = f"top_k={top_k}" if top_k is not None else f"top_p={top_p:.4g}"
+        raise wrong(held, got, f"with {options}, a text behind {DRAWS} others: {message}")
+
+
+def drawn_texts_go_on_from_what_was_drawn(subject: Model, case: ParameterCase) -> None:
+    """The second drawn token has the probabilities that the model gives it after the first, whichever that was.
+
+    Formula: |count_uv / N_u - p_v(x u)| <= Bernstein's bound for each first token u that came 30 times or more
+    Source: a text that ends, or stops changing, at a token that nobody named the end
+    Fault: token_zero_ends_the_text
+    """
+    held, ids, vocab = subject.new_model(case), subject.ids(case), case["vocab"]
+    got = subject.generate(case, held, np.repeat(ids, DRAWS, axis=0), 2, seed=case.seed, do_sample=True)
+    second, first = drawn_tokens(held, got, vocab), got.values[:, -2].astype(int)
+    texts = np.concatenate([np.repeat(ids, vocab, axis=0), np.arange(vocab)[:, None]], 1)
+    p = np.exp(log_softmax(subject.logits(case, held, texts).values[:, -1]))
+    for u in range(vocab):
+        if (first == u).sum() >= FEWEST:
+            compare(held, got, second[first == u], p[u], f"after a drawn token {u}", among=vocab)
 
 
 def one_seed_gives_one_text(subject: Model, case: ParameterCase) -> None:

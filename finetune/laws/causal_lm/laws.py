@@ -29,6 +29,7 @@ from attention_core.conformance.subjects.parameter_case import ParameterCase, Si
 from attention_core.conformance.worker.exchange import NDArray
 from finetune.laws.causal_lm.generation import (
     beyond_the_block_the_last_block_counts,
+    drawn_texts_go_on_from_what_was_drawn,
     greedy_takes_the_likeliest,
     one_seed_gives_one_text,
     sampling_follows_the_softmax,
@@ -401,7 +402,10 @@ LAWS = (
     Law(beyond_the_block_the_last_block_counts, **ROW),
     *(
         Law(check, **{**ROW, "space": DRAWS, "large": 4})
-        for check in (sampling_follows_the_softmax, sampling_stays_in_the_top_k, sampling_stays_in_the_nucleus)
+        for check in (
+            sampling_follows_the_softmax, sampling_stays_in_the_top_k, sampling_stays_in_the_nucleus,
+            drawn_texts_go_on_from_what_was_drawn,
+        )
     ),
     Law(one_seed_gives_one_text, **{**ROW, "large": 4}),
     Law(

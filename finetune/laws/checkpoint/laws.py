@@ -263,6 +263,29 @@ def loading_replaces_everything(subject: Interrupted, case: ParameterCase) -> No
         require_bits(subject.weights(other), end, what, [*run.calls, *other.calls])
 
 
+def a_run_goes_back_to_before_its_first_step(subject: Interrupted, case: ParameterCase) -> None:
+    """An object that has trained on its own and loads a checkpoint from before the first step begins as a new run does.
+
+    Formula: new, save(); new, train(c), load(), train(b) = new, train(b)
+    Source: moments that are restored only where the file has some
+    Fault: no_moments_are_no_news
+    """
+    with subject.places() as (place,):
+        run = subject.build(case, place)
+        request, response = subject.raw(run, "save")
+        if not came_back(response):
+            raise NotApplicable("it saves nothing before the first step")
+        run.calls.append(Result(np.zeros(0), request))
+        subject.do(run, "train", case["b"])
+        end = subject.weights(run).values
+        other = subject.build(case, place)
+        subject.do(other, "train", case["c"])
+        subject.do(other, "load", before=run.calls)
+        subject.do(other, "train", case["b"])
+        what = f"{case['b']} steps after load() of a run without a step into one of {case['c']} steps"
+        require_bits(subject.weights(other), end, what, [*run.calls, *other.calls])
+
+
 def the_path_tells_nothing(subject: Interrupted, case: ParameterCase) -> None:
     """A checkpoint under another name, with other numbers in it, goes on as before.
 
@@ -307,7 +330,8 @@ LAWS = (
         Law(check, **ROW)
         for check in (
             resuming_gives_the_same_bits, several_interruptions_change_nothing, saving_changes_nothing,
-            loading_gives_the_saved_weights, loading_replaces_everything, the_path_tells_nothing,
+            loading_gives_the_saved_weights, loading_replaces_everything, a_run_goes_back_to_before_its_first_step,
+            the_path_tells_nothing,
         )
     ),
     *(

@@ -184,16 +184,19 @@ def the_pooling_is_the_stated_one(subject: Classified, case: ParameterCase) -> N
 def a_text_said_twice_has_the_same_mean(subject: Classified, case: ParameterCase) -> None:
     """Without positions a text written twice has the logits of the text, where the mean over its tokens is pooled.
 
-    Formula: z(x x) = z(x) for pool=mean without positions: attention over doubled keys, and the mean, are as before
+    Formula: z(x x) = z(x) for pool=mean without positions: attention over doubled keys, and the mean, are as before;
+        for texts of several tokens and of one
     Source: Reimers and Gurevych (2019), section 3; a sum grows with the text
     Fault: sum_in_place_of_the_mean
     """
     held, ids = without_positions(subject, case), text_of(subject, case)
     if swap_tokens(subject, case, held, ids, 1, 2)[0]:
         raise NotApplicable("without its tables of positions it still tells places apart")
-    once, twice = (subject.score(case, held, whole(each)) for each in (ids, np.tile(ids, 2)))
-    with held.report_calls():
-        require_same(twice, once, noise(once, twice), "logits of a text written twice, without positions")
+    for text in (ids, ids[:1]):
+        once, twice = (subject.score(case, held, whole(each)) for each in (text, np.tile(text, 2)))
+        with held.report_calls():
+            what = f"logits of a text of {len(text)} written twice, without positions"
+            require_same(twice, once, noise(once, twice), what)
 
 
 DRAWS = 8

@@ -15,7 +15,7 @@ from attention_core.conformance.subjects.evidence import Evidence, NotApplicable
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, require_same_later
 from attention_core.conformance.worker.exchange import NDArray
-from finetune.laws.chance import unlikely
+from finetune.laws.chance import far_seed, unlikely
 from finetune.laws.masked_lm.chance import (
     draw,
     eighty_ten_ten,
@@ -28,6 +28,7 @@ from finetune.laws.masked_lm.chance import (
     random_words_come_from_all_of_a_large_vocabulary,
     refuse,
     rounding,
+    short_texts_have_their_share,
     within,
 )
 from finetune.laws.masked_lm.masking import PAD, SPECIAL, Batch, Hidden, Masking
@@ -94,7 +95,8 @@ def seeds_choose_independently(subject: Masking, case: ParameterCase) -> None:
     """Another seed chooses anew: what was chosen under the seed before tells nothing.
 
     Formula: P(both) = rate^2 at (b, i) under one of the seeds s, s + 1 and at (b, i), (b, i + 1) or (b + 1, i) under
-        the other, 120000 pairs: .019 or .026 in place of .0225 is missed half of the time
+        the other, 120000 pairs: .019 or .026 in place of .0225 is missed half of the time; at (b, i) under s and under
+        a seed that differs by a multiple of 2^16 and of 10^4
     Source: Liu et al. (2019), section 4.1 (static masking shows the same tokens in every epoch); keys made by adding
     Fault: seed_plus_place
     """
@@ -106,6 +108,9 @@ def seeds_choose_independently(subject: Masking, case: ParameterCase) -> None:
         able, what = pair_deviations(loose[one], loose[two]), f"seeds {case.seed} and one more, {noun}"
         for first, second in ((got, other), (other, got))[: 1 + rows + places]:
             both(got, first.prediction_mask[one], second.prediction_mask[two], able, subject.rate, what)
+    far = draw(subject, case, seed=far_seed(case.seed) - case.seed)
+    what = f"seeds {case.seed} and {far_seed(case.seed)}, same place"
+    both(got, got.prediction_mask, far.prediction_mask, loose, subject.rate, what)
 
 
 def fates_are_independent(subject: Masking, case: ParameterCase) -> None:
@@ -289,6 +294,11 @@ def whole(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
     return {"B": 400, "n": 320, "vocab": int(rng.integers(12, 21))}
 
 
+def short_texts(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """A large batch of texts of a few words."""
+    return {"B": 400, "n": int(rng.integers(5, 8)), "vocab": int(rng.integers(12, 21))}
+
+
 def many_words(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
     """A large batch of a large vocabulary."""
     return {"B": 400, "n": 320, "vocab": 30522}
@@ -299,6 +309,7 @@ ANY = Sizes({"B": (1, 9), "n": (1, 40), "vocab": (SMALLEST, 60000)})
 FEW_WORDS = Sizes({"B": (6, 40), "n": (20, 60), "vocab": (SMALLEST, 12)})
 RANGES = {"B": (2, 400), "n": (2, 320), "vocab": (SMALLEST, 30522)}
 LARGE, MANY_WORDS = Sizes(RANGES, adjust=whole), Sizes(RANGES, adjust=many_words)
+SHORT = Sizes(RANGES, adjust=short_texts)
 PADDED = Sizes(RANGES, {"padded": (True,)}, adjust=whole)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "masked_lm", "large": 8, "small": 0, "space": ANY}
 LAWS = (
@@ -314,6 +325,7 @@ LAWS = (
     law_of(CONTRACT, ANY),
     Law(the_attention_mask_is_that_of_the_text, **{**ROW, "space": FEW_WORDS, "large": 4}),
     Law(fifteen_percent_are_chosen, **{**ROW, "space": PADDED, "large": 1}),
+    Law(short_texts_have_their_share, **{**ROW, "space": SHORT, "large": 1}),
     *(
         Law(check, **{**ROW, "space": LARGE, "large": 1})
         for check in (

@@ -225,6 +225,24 @@ def merging_changes_no_output(subject: Adapting, case: ParameterCase) -> None:
         close(subject.out(run, texts), first, "merged", earlier=True)
 
 
+def merging_again_holds_what_was_trained_since(subject: Adapting, case: ParameterCase) -> None:
+    """Merged, unmerged, trained on and merged again, an adapter gives the outputs of what it has learnt last.
+
+    Formula: merge(), unmerge(), theta := theta', merge(): f'(x) as with theta' before it
+    Source: a sum that is kept from the first merge, to save the product
+    Fault: first_sum_kept
+    """
+    run = subject.draw_trained_model(case)
+    texts = subject.texts(case, run, "right")
+    subject.do(run, "merge")
+    subject.do(run, "unmerge")
+    subject.do(run, "draw", case.seed % 1000 + 2)
+    first = subject.out(run, texts)
+    subject.do(run, "merge")
+    with after(run.calls):
+        close(subject.out(run, texts), first, "merged again", earlier=True)
+
+
 def merging_changes_the_weights(subject: Adapting, case: ParameterCase) -> None:
     """Merging puts the adapter into weights that are frozen: else a merged model that is exported is the plain one.
 
@@ -305,8 +323,12 @@ def disabling_gives_the_plain_outputs(subject: Adapting, case: ParameterCase) ->
     """
     run = subject.draw_trained_model(case)
     texts = subject.texts(case, run, "right")
+    given = [texts.ids, texts.mask]
+    if subject.facts(run).segments > 1:
+        given.append(case.rng("segments").integers(0, 2, texts.ids.shape))
     with after(run.calls):
-        close(subject.out(run, texts, "off"), subject.out(run, texts, "before"), "disabled", bits=True)
+        off, before = (subject.array(run, method, *given) for method in ("off", "before"))
+        close(off, before, "disabled", bits=True)
 
 
 def enabling_again_gives_the_adapter_back(subject: Adapting, case: ParameterCase) -> None:
@@ -443,6 +465,7 @@ LAWS = (
             the_outputs_are_those_of_the_formula, evaluation_repeats_the_outputs, modes_change_no_output,
             padding_on_the_right_changes_nothing, padding_on_the_left_changes_nothing,
             merging_changes_no_output, merging_changes_the_weights, merging_twice_is_once,
+            merging_again_holds_what_was_trained_since,
         )
     ),
     *(Law(check, **{**ROW, "space": COARSE}) for check in (unmerging_restores_the_weights, unmerging_twice_is_once)),

@@ -23,6 +23,7 @@ LONG_ENOUGH = 32
 """Of a shorter document a quarter leaves little to choose from."""
 PAIRS = 193
 """log(1e12) / KL(1/2 || 1/4), rounded up."""
+EIGHTHS = 8
 SHARE = 3
 """A length or a place counts as possible with a third of the probability that it has where all are equally likely."""
 
@@ -153,6 +154,25 @@ def every_length_is_possible(subject: Grader, case: ParameterCase) -> None:
         raise Violation(message, Evidence((Shown(items[0].x.request),), kind="crash"))
 
 
+def long_blocks_are_used_to_their_end(subject: Grader, case: ParameterCase) -> None:
+    """In a long block documents of every eighth of the lengths from 4 to 7/8 of the block come about.
+
+    Formula: as every_length_is_possible for k = 8 stretches of lengths
+    Source: a largest length that is a number of its own, right for the block that it was written for
+    Fault: never_beyond_56
+    """
+    edges = np.linspace(SHORTEST, longest(case) + 1, EIGHTHS + 1)
+    items = subject.items(case, math.ceil(SHARE * EIGHTHS * math.log(EIGHTHS / ALARM)))
+    lengths = [subject.parts(item).length for item in items]
+    counts, _ = np.histogram(lengths, edges)
+    if not counts.all():
+        first, last = math.ceil(edges[counts.argmin()]), math.ceil(edges[counts.argmin() + 1]) - 1
+        message = (
+            f"lengths of {len(items)} items: {first} to {last} never occur, but {SHORTEST} to {longest(case)} should"
+        )
+        raise Violation(message, Evidence((Shown(items[0].x.request),), kind="crash"))
+
+
 def a_quarter_is_masked(subject: Grader, case: ParameterCase) -> None:
     """A quarter of the cut document is masked on average.
 
@@ -203,25 +223,29 @@ def the_masked_length_varies(subject: Grader, case: ParameterCase) -> None:
 
 
 def every_place_is_masked_at_times(subject: Grader, case: ParameterCase) -> None:
-    """Every place of the cut document may be masked, its first and its last character among them.
+    """Every place of the cut document may be masked, its first and its last character among them, short or long.
 
-    Formula: N = 3 k ln(k / 1e-9) items for k places, and first and last: see every_length_is_possible
+    Formula: N = 6 k ln(k / 1e-9) items for k places, and first and last of the shorter and of the longer half of the
+        cut documents: see every_length_is_possible
     Source: the assignment's skeleton, step 2: [prefix] and [suffix] may be empty
     Fault: first_character_never_masked
     """
     top = longest(case)
-    count = math.ceil(SHARE * top * math.log((top + 2) / ALARM))
+    count = math.ceil(2 * SHARE * top * math.log((top + 4) / ALARM))
     items = subject.items(case, count)
     seen: set[int] = set()
-    first = last = False
+    ends: set[str] = set()
     for item in items:
         parts = subject.parts(item)
-        start = len(parts.prefix)
+        start, size = len(parts.prefix), "longer" if 2 * parts.length > SHORTEST + top else "shorter"
         seen |= set(range(start, start + len(parts.masked)))
-        first, last = first or start == 0, last or not parts.suffix
-    missing = [place for place in range(top - 1) if place not in seen]
-    message = f"place {missing[0]}" if missing else "the first character" if not first else "the last character"
-    if missing or not (first and last):
+        ends |= ({f"the first character of a {size} text"} if start == 0 else set()) | (
+            {f"the last character of a {size} text"} if not parts.suffix else set()
+        )
+    wanted = {f"the {end} character of a {size} text" for end in ("first", "last") for size in ("shorter", "longer")}
+    missing = [f"place {place}" for place in range(top - 1) if place not in seen] + sorted(wanted - ends)
+    if missing:
+        message = missing[0]
         raise Violation(
             f"masked places among {count} items: got {message} never, but every place should be masked at times",
             Evidence((Shown(items[0].x.request),), kind="crash"),
@@ -243,6 +267,7 @@ LAWS = (
     Law(every_length_is_possible, **{**ROW, "space": TINY, "large": 1}),
     Law(every_place_is_masked_at_times, **{**ROW, "space": TINY, "large": 1}),
     law_of(CONTRACT, ANY),
+    Law(long_blocks_are_used_to_their_end, **{**ROW, "space": WIDE, "large": 1}),
     Law(the_masked_length_varies, **{**ROW, "space": WIDE, "large": 1}),
     Law(a_quarter_is_masked, **{**ROW, "space": WIDE, "large": 1}),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from attention_core.conformance.laws.process_state import law_of
 from attention_core.conformance.subjects.evidence import Evidence, Refused, Shown, Violation
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes
+from finetune.laws.chance import far_seed
 from finetune.laws.trainer.drawn_runs import Run, Seen, Training
 from finetune.laws.trainer.probe_layout import FROZEN, name_of, where
 
@@ -82,16 +83,20 @@ def one_seed_gives_one_run(subject: Training, case: ParameterCase) -> None:
 def another_seed_gives_another_run(subject: Training, case: ParameterCase) -> None:
     """Another seed gives another order and other draws inside the model.
 
-    Formula: order(seed) != order(seed + 1), with probability above 1 - 2e-11 for N >= 14
+    Formula: order(seed) != order(seed + 1), order(seed) != order(seed + 40960000), each with probability above
+        1 - 2e-11 for N >= 14
     Source: an interval over seeds is none where the seed is not used
     Fault: seed_unused
     """
     run = subject.run(case, batch_size=1)
-    one, two = subject.train(run), subject.train(run.with_(seed=run.config["seed"] + 1))
-    evidence = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
-    for what, first, second in (("order", one.order, two.order), ("draws", one.draws, two.draws)):
-        if np.array_equal(first, second):
-            raise Violation(f"the {what} of a run with another seed: got the same, but should be others", evidence)
+    one, own = subject.train(run), run.config["seed"]
+    for seed in (own + 1, far_seed(own)):
+        two = subject.train(run.with_(seed=seed))
+        evidence = Evidence((Shown(two.history.request),), kind="crash", before=(Shown(one.history.request),))
+        for what, first, second in (("order", one.order, two.order), ("draws", one.draws, two.draws)):
+            if np.array_equal(first, second):
+                message = f"the {what} of a run with seed {seed} after one with seed {own}"
+                raise Violation(f"{message}: got the same, but should be others", evidence)
 
 
 def the_model_is_in_training_mode(subject: Training, case: ParameterCase) -> None:

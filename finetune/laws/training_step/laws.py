@@ -41,6 +41,22 @@ def evaluation_is_the_mean_over_all_targets(subject: Steps, case: ParameterCase)
     require_close(found.number(0), np.array([want]), bound, "the mean loss over all targets")
 
 
+def evaluation_goes_on_behind_padding(subject: Steps, case: ParameterCase) -> None:
+    """A batch of padding alone adds nothing to an evaluation, and what comes behind it counts.
+
+    Formula: returned = sum_i l_i / sum_i tokens_i where l_i = tokens_i = 0 in the first batch
+    Source: a loop that takes a batch without targets for the end of the data
+    Fault: evaluation_ends_at_padding
+    """
+    run, batches = subject.run(case), split(case, range(case["N"]), case.options["parts"], "dev")
+    tokens, gradients = run.tokens.copy(), run.gradients.copy()
+    tokens[batches[0]], gradients[batches[0]] = 0, 0.0
+    run = replace(run, tokens=tokens, gradients=gradients)
+    found = subject.run_events(run, [("evaluate", batches)])
+    want, bound = subject.mean(run, run.start, batches)
+    require_close(found.number(0), np.array([want]), bound, "the mean loss behind a batch of padding")
+
+
 def evaluation_turns_dropout_off(subject: Steps, case: ParameterCase) -> None:
     """An evaluation puts the whole model into evaluation mode, dropout in its depth too.
 
@@ -303,7 +319,8 @@ LAWS = (
             batches_without_targets_add_nothing, all_gradients_are_clipped_together, what_asks_for_no_gradient_stays,
             the_optimiser_is_stepped_once, every_batch_counts_once, batches_are_left_as_they_were,
             a_step_is_in_training_mode, each_step_draws_anew, the_loss_that_is_told_is_the_mean,
-            the_loss_that_is_told_holds_no_graph, evaluation_is_the_mean_over_all_targets, evaluation_turns_dropout_off,
+            the_loss_that_is_told_holds_no_graph, evaluation_is_the_mean_over_all_targets,
+            evaluation_goes_on_behind_padding, evaluation_turns_dropout_off,
             evaluation_changes_no_number, evaluation_remembers_nothing, evaluation_keeps_no_graph,
         )
     ),

@@ -62,7 +62,9 @@ def make_target(step: Step, evaluate: Evaluate | None = None) -> Callable[..., t
     ) -> tuple[Tensor, ...]:  # fmt: skip
         probe = Probe(gradients, start)
         probe.train(training)
-        optimizer = torch.optim.SGD(probe.parameters(), lr=learning_rate, momentum=MOMENTUM)
+        own = list(probe.parameters())  # in two groups, as optimizers have that decay some parameters alone
+        groups = [{"params": own[: len(own) // 2]}, {"params": own[len(own) // 2 :]}]
+        optimizer = torch.optim.SGD(groups, lr=learning_rate, momentum=MOMENTUM)
         loss, steps, examples = Watched(probe), list[int](), Examples(tokens)
         optimizer.register_step_post_hook(lambda *_: steps.append(loss.event))
         rows, facts = [probe.flat().detach().clone()], list[Tensor]()

@@ -17,8 +17,16 @@ from attention_core.conformance.contracts import contracts
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.laws.features import draw_features
 from attention_core.conformance.report.results import Report
-from attention_core.conformance.report.untested import PARTS, RecordingRunner, silent_parameters, what_to_do
+from attention_core.conformance.report.untested import (
+    PARTS,
+    RecordingRunner,
+    fates_of,
+    join,
+    silent_parameters,
+    what_to_do,
+)
 from attention_core.conformance.worker.bound_parameters import named_parameters
+from attention_core.conformance.worker.exchange import Response
 from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import TargetError
 from attention_core.kernels.dot_product import dot_product_attention
@@ -400,3 +408,11 @@ def test_what_a_graded_trainer_leaves_alone_is_named() -> None:
     with Session(Implementation(make_target(train), name="train", contract="trainer"), effort="quick") as session:
         results = [session.run(law) for law in session.laws[:1]]
         assert "ema" in session.list_untested_parameters(results)
+
+
+def test_what_forward_is_given_a_call_of_the_module_is_given_too() -> None:
+    given, left = ({"forward": {"segments": "given"}}, {"": {"segments": "left"}})
+    fates: Any = {}
+    for bound in (given, left):
+        join(fates, fates_of(Response("ok", bound=bound)))
+    assert silent_parameters(fates, Implementation(None)) == []

@@ -29,7 +29,7 @@ SILENT = {  # laws that have nothing to say, since a method is not there or noth
         "dropout_comes_back_after_evaluation", "perplexity_is_the_exponential_of_the_loss",
         "steps_with_a_cache_are_the_full_pass", "a_reset_forgets", "greedy_takes_the_likeliest",
         "beyond_the_block_the_last_block_counts", "sampling_follows_the_softmax", "sampling_stays_in_the_top_k",
-        "sampling_stays_in_the_nucleus", "one_seed_gives_one_text",
+        "sampling_stays_in_the_nucleus", "one_seed_gives_one_text", "drawn_texts_go_on_from_what_was_drawn",
     },
 }  # fmt: skip
 

@@ -29,6 +29,7 @@ from finetune.laws.peft.laws import CONTRACT
 
 MERGING = {
     "merging_changes_no_output", "merging_changes_the_weights", "merging_twice_is_once",
+    "merging_again_holds_what_was_trained_since",
     "unmerging_restores_the_weights", "unmerging_twice_is_once", "disabling_a_merged_adapter_gives_the_plain_outputs",
     "a_merged_adapter_is_saved_as_it_is",
 }  # fmt: skip

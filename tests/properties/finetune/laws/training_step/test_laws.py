@@ -27,6 +27,7 @@ SEEN_BY = {kind.__name__: law for kind, law in faults.SEEN_BY.items()}
 
 TELLING = {
     "the_loss_that_is_told_is_the_mean", "evaluation_is_the_mean_over_all_targets", "evaluation_turns_dropout_off",
+    "evaluation_goes_on_behind_padding",
     "evaluation_changes_no_number", "evaluation_remembers_nothing", "evaluation_keeps_no_graph",
 }  # fmt: skip
 """What has nothing to say where a step returns None and no evaluation is given."""
