@@ -421,8 +421,11 @@ class nucleus_of_the_widest_row(Plain):  # noqa: N801
 class token_zero_ends_the_text(Plain):  # noqa: N801
     """After a token 0 there are only further ones: an end of text that nobody asked for."""
 
-    def generate(self, ids: Tensor, max_new_tokens: int, **options: Any) -> Tensor:
-        text = super().generate(ids, max_new_tokens, **options)
+    def generate(
+        self, ids: Tensor, max_new_tokens: int, do_sample: bool = False, temperature: float = 1.0,
+        top_k: int | None = None, top_p: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        text = super().generate(ids, max_new_tokens, do_sample, temperature, top_k, top_p)
         new = text[:, ids.shape[1] :]
         return torch.cat([ids, new * (new != 0).cumprod(1)], 1)
 
