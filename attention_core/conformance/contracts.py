@@ -27,6 +27,7 @@ from attention_core.conformance.first_look.parameters import CHOICES as CHOICES_
 from attention_core.conformance.first_look.parameters import look_at_parameters
 from attention_core.conformance.first_look.whole_rows import look_at_self_attention
 from attention_core.conformance.laws import (
+    between_calls,
     bias,
     block_mask,
     cache_changes,
@@ -202,7 +203,9 @@ def parameter_contract(family: ModuleType, subject: Callable[..., Any] = Paramet
 
     Its `COMPARISONS` name the laws, beside the central one, that hold an output against a truth.
     """
-    shared = tuple(law for law in (*handing_out.LAWS, *process_state.LAWS) if law.contract == family.CONTRACT)
+    shared = tuple(
+        law for law in (*between_calls.LAWS, *handing_out.LAWS, *process_state.LAWS) if law.contract == family.CONTRACT
+    )
     laws = (*with_comparisons(family.LAWS, *getattr(family, "COMPARISONS", ())), *shared)
     return Contract(
         family.CONTRACT, subject, restrict_parameters, draw_parameters, _no_small,

@@ -169,6 +169,12 @@ def first_map_kept() -> Attend:
     return build(read_map=lambda m, q: read_map(kept.setdefault(tuple(m.shape), m.clone()), q))
 
 
+def map_of_the_tensor_kept() -> Attend:
+    """The map is kept for its place in memory: one that is changed there is not read anew."""
+    kept: dict[Any, Tensor] = {}
+    return build(read_map=lambda m, q: read_map(kept.setdefault((m.data_ptr(), tuple(m.shape)), m.clone()), q))
+
+
 def written_into_the_map() -> Attend:
     """The first block of every row is switched on in the caller's map."""
 
@@ -398,6 +404,7 @@ def score_mod_before_the_scale() -> Attend:
 FAULTY = (
     map_ignored, map_transposed, map_of_the_first_head, map_of_the_first_sequence, map_of_the_next_head,
     map_of_the_key_head, map_one_block_late, map_inverted, map_read_in_order, first_map_kept, written_into_the_map,
+    map_of_the_tensor_kept,
     short_last_block_dropped, padded_keys_weigh, last_block_one_key_short, sides_of_blocks_swapped,
     sixteen_blocks_at_most, last_block_left_out, other_blocks_weigh_little, maximum_not_subtracted,
     dead_rows_are_means, dead_rows_are_nan,

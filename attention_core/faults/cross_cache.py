@@ -123,6 +123,55 @@ class text_slides_with_the_decoder(Cross):  # noqa: N801
         return super().hidden(n_q, self.kept[0].shape[2])[..., self.kept[0].shape[2] - n_kv :]
 
 
+class text_known_by_its_keys(Cross):  # noqa: N801
+    """A text is known by the address and the sum of its keys: values that are written anew are not read."""
+
+    mark: object = None
+
+    def keep(self, key: Tensor, value: Tensor, lengths: Tensor | None) -> None:
+        mark = key.data_ptr(), tuple(key.shape), float(key.sum())
+        if mark != self.mark:
+            super().keep(key, value, lengths)
+        self.mark, self.lengths = mark, lengths
+
+    def __init__(self) -> None:
+        self.kept: list[Tensor] = []
+        self.lengths: Tensor | None = None
+
+    @property
+    def reset(self) -> None:  # type: ignore[override]
+        """A new text shows by itself."""
+        raise AttributeError("reset")
+
+
+class order_of_the_last_text(Cross):  # noqa: N801
+    """The order of rows is kept beside the text, and outlives it."""
+
+    order: Tensor | None = None
+
+    def reorder(self, rows: Tensor) -> None:
+        self.order = rows if self.order is None or len(self.order) <= int(rows.max()) else self.order[rows]
+
+    def keep(self, key: Tensor, value: Tensor, lengths: Tensor | None) -> None:
+        super().keep(key, value, lengths)
+        self.text_lengths = lengths
+
+    def text(self) -> list[Tensor]:
+        fits = self.order is not None and int(self.order.max()) < len(self.kept[0])
+        self.lengths = self.text_lengths[self.order] if fits and self.text_lengths is not None else self.text_lengths
+        return [x[self.order] for x in self.kept] if fits else self.kept
+
+
+class declined_keys_replace_the_text(Cross):  # noqa: N801
+    """Keys are kept before values are looked at: those of a text that is declined stay."""
+
+    def keep(self, key: Tensor, value: Tensor, lengths: Tensor | None) -> None:
+        self.kept = [key.clone(), *self.kept[1:]]
+        if value.shape[2] != key.shape[2]:
+            raise ValueError(f"{key.shape[2]} keys and {value.shape[2]} values")
+        super().keep(key, value, lengths)
+
+
 class first_256_keys_kept(Cross):  # noqa: N801
     """The store has room for 256 keys."""
 
@@ -308,6 +357,7 @@ DIRECT = (
     values_of_the_first_text, lengths_of_the_first_text, lengths_ignored, lengths_of_the_first_step_alone,
     texts_not_reordered, values_not_reordered, lengths_not_reordered, reordered_while_there_are_fewer,
     reordered_from_the_first_order, crop_cuts_the_text, key_heads_in_turn, maximum_not_subtracted,
+    declined_keys_replace_the_text, text_known_by_its_keys, order_of_the_last_text,
 )  # fmt: skip
 """Faults that are the class of objects itself."""
 ROWS = (

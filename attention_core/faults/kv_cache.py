@@ -170,6 +170,41 @@ class smaller_batch_after_reset(Cache):  # noqa: N801
         return key, value
 
 
+class dtype_of_the_first_text(Cache):  # noqa: N801
+    """reset() forgets the tokens, not the dtype of the store: a later text is rounded to that of the first."""
+
+    dtype: torch.dtype | None = None
+
+    def own(self, kept: Tensor) -> Tensor:
+        self.dtype = self.dtype or kept.dtype
+        return kept.to(self.dtype).to(kept.dtype, copy=True)
+
+
+class declined_keys_are_kept(Cache):  # noqa: N801
+    """The keys of a step are appended before its values are looked at: a step that is declined for them stays."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.keys: Tensor | None = None
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        self.keys = key.clone() if self.keys is None else torch.cat([self.keys, key], -2)
+        if value.shape[-2] != key.shape[-2]:
+            raise ValueError(f"{key.shape[-2]} keys and {value.shape[-2]} values")
+        value = torch.cat([self.kept[1], value], -2) if self.kept else value
+        return self.keys[..., : value.shape[-2], :], value
+
+
+class first_page_of_a_declined_step(Cache):  # noqa: N801
+    """There is room for 600 tokens, in pages of 64: a step that does not fit is declined behind its first page."""
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if self.seen + key.shape[-2] > 600:
+            super().__call__(*(x[..., :64, :] for x in (query, key, value)))
+            raise ValueError("the cache is full")
+        return super().__call__(query, key, value)
+
+
 class mask_not_cropped_to_what_is_kept(Cache):  # noqa: N801
     """A mask for all tokens meets the last ones: its first columns are used (fla-org/flash-linear-attention#431)."""
 
@@ -351,6 +386,13 @@ class new_tokens_partly_detached(Cache):  # noqa: N801
         return super().append(torch.cat([key[..., :-1, :].detach(), key[..., -1:, :]], -2), value)
 
 
+class single_value_detached(Cache):  # noqa: N801
+    """A step of one token takes its value from the store, where it lies detached; longer steps pass everything."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return super().append(key, value.detach() if value.shape[-2] == 1 else value)
+
+
 class later_tokens_lowered_by_ten_thousand(Cache):  # noqa: N801
     """Masked scores are lowered by 10,000, as in float16 (google-research/bert)."""
 
@@ -407,6 +449,7 @@ FAULTY = (
     output_of_the_last_step, last_256_tokens_kept, buffers_belong_to_the_class, newest_cache_takes_the_slot,
     callers_arrays_are_kept, decoding_reads_the_first_sequence, long_texts_not_reset,
     newest_token_overwritten_after_twenty_steps, new_tokens_partly_detached, later_tokens_lowered_by_ten_thousand,
+    dtype_of_the_first_text, single_value_detached, declined_keys_are_kept, first_page_of_a_declined_step,
 )  # fmt: skip
 WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,

@@ -401,7 +401,19 @@ def state_in_bfloat16() -> Attend:
     return build("linear", token=rounded)
 
 
+def state_in_a_kept_buffer() -> Attend:
+    """The last state lies in a buffer of its size, which the next call writes over."""
+    buffers: dict[Any, Tensor] = {}
+
+    def buffered(*args: Any) -> Any:
+        out, state = by_tokens(*args)
+        return out, buffers.setdefault((tuple(state.shape), state.dtype), torch.empty_like(state)).copy_(state)
+
+    return build("linear", buffered)
+
+
 FAULTY = (
+    state_in_a_kept_buffer,
     decay_after_adding, decay_ignored, decay_of_the_token_before, decay_of_the_first_feature, decay_as_a_power_of_two,
     own_token_left_out, scaled_twice, given_scale_times_the_usual_one, state_before_the_last_token,
     initial_state_ignored, initial_state_does_not_fade, initial_state_updated_in_place, tail_missing_from_the_state,

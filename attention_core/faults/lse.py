@@ -69,6 +69,16 @@ def lse_of_masked_keys() -> Fault:
     return build_lse(lambda s, raw: torch.logsumexp(raw + torch.where(s == -math.inf, 0.0, s - raw), -1))
 
 
+def masked_keys_count_far_below() -> Fault:
+    """Masked keys count as much as a score of -1000 in the log-sum-exp, which is much where all others lie lower."""
+
+    def lse(s: Tensor, raw: Tensor) -> Tensor:
+        dead = (s == -math.inf).all(-1)
+        return torch.logsumexp(s.masked_fill(s == -math.inf, -1000.0), -1).masked_fill(dead, -math.inf)
+
+    return build_lse(lse)
+
+
 def lse_without_bias() -> Fault:
     """The log-sum-exp is that of the scores before the bias."""
     return build_lse(lambda s, raw: torch.logsumexp(raw.masked_fill(s == -math.inf, -math.inf), -1))

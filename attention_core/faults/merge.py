@@ -308,7 +308,34 @@ def far_parts_are_not_mixed() -> Merge:
     return pair(masses=lambda lses, top: torch.where(top - lses < 16.0, torch.exp(lses - top), 0.0))
 
 
+def gradient_nan_in_rows_without_keys() -> Merge:
+    """Rows without a key are chosen behind the division: the gradient of 0 / 0 comes back as NaN."""
+
+    def merge(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> tuple[Tensor, Tensor]:
+        top = torch.maximum(lse_a, lse_b).detach()
+        dead = top == -torch.inf
+        a, b = (torch.exp(x - torch.where(dead, 0.0, top)) for x in (lse_a, lse_b))
+        total = a + b
+        out = (a[..., None] * out_a + b[..., None] * out_b) / total[..., None]
+        out = torch.where(dead[..., None], 0.0, out).to(out_a.dtype)
+        return out, torch.where(dead, -torch.inf, torch.where(dead, 0.0, top) + torch.where(dead, 1.0, total).log())
+
+    return merge
+
+
+def empty_second_part_gives_the_first() -> Merge:
+    """Where the second part has no key at all, the first one is handed back, with what its empty rows hold."""
+
+    def merge(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> tuple[Tensor, Tensor]:
+        if (lse_b == -torch.inf).all():
+            return out_a.clone(), lse_a.clone()
+        return correct(out_a, lse_a, out_b, lse_b)
+
+    return merge
+
+
 FAULTY = (
+    gradient_nan_in_rows_without_keys, empty_second_part_gives_the_first,
     powers_of_two_of_natural_logs, nan_where_all_are_empty, first_part_where_any_is_infinite, empty_lse_clamped,
     plus_infinity_is_a_mark, empty_part_of_lse_zero, memory_read_in_order, averaged, exponentials_without_a_maximum,
     lse_of_the_larger_part, shares_not_normalised, parts_exchanged, first_part_leads,

@@ -378,6 +378,19 @@ class mask_kept_by_its_shape(MultiHead):  # noqa: N801
         return super().allowed(n, attn_mask, is_causal, need_weights)
 
 
+class mask_kept_by_its_place(MultiHead):  # noqa: N801
+    """A mask is kept for its place in memory: one that is changed there is not read anew."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        if attn_mask is not None:
+            key = attn_mask.data_ptr(), attn_mask.shape
+            kept = self.__dict__.setdefault("places", {})
+            if kept.get("key") != key:
+                kept |= {"key": key, "mask": attn_mask, "copy": attn_mask.clone()}  # alive: its place stays its own
+            attn_mask = kept["copy"]
+        return super().allowed(n, attn_mask, is_causal, need_weights)
+
+
 class context_kept_by_its_shape(Crossing):  # noqa: N801
     """In evaluation the keys and values of a context serve every later one of its shape."""
 
@@ -462,7 +475,7 @@ FAULTY = (
     bias_scaled_with_the_scores, mask_kept_for_later_calls, scores_clamped_at_thirty,
     dropped_in_every_mode, values_read_from_the_key,
     context_for_keys_alone, values_of_the_input_where_lengths_agree, context_kept_by_its_shape,
-    mask_kept_by_its_shape,
+    mask_kept_by_its_shape, mask_kept_by_its_place,
     mask_repeated_by_heads, dead_rows_zeroed_behind_the_projection,
     scaled_by_model_size, unscaled, softmax_over_queries, softmax_over_heads, causal_flag_dropped, causal_needs_a_mask,
     causal_lost_on_the_weights_path, mask_lost_on_the_weights_path, mask_polarity_reversed, mask_after_softmax,

@@ -337,7 +337,18 @@ def pages_taken_as_contiguous() -> Attention:
     return attention
 
 
+def written_table_not_seen() -> Attention:
+    """The rows of the table are read once for a tensor of the same place and lengths."""
+    kept: dict[Any, Tensor] = {}
+
+    def read(table: Tensor) -> Tensor:
+        return kept.setdefault((table.data_ptr(), tuple(table.shape)), table.clone())
+
+    return build(rows=read)
+
+
 FAULTY = (
+    written_table_not_seen,
     pages_in_the_order_of_their_numbers, pages_one_behind_the_other, last_page_read_whole,
     last_page_read_whole_and_weighed_by_zero, last_page_left_out, length_from_the_table, page_belongs_to_its_last_text,
     empty_text_reads_its_first_page, nan_of_a_text_without_keys, paged_heads_shared_in_turn,

@@ -43,6 +43,12 @@ def rows_counted_in_memory(x: Tensor, positions: Tensor) -> Tensor:
     return correct(x, own.gather(-1, token.expand(own.shape)))
 
 
+def single_token_in_place(x: Tensor, positions: Tensor) -> Tensor:
+    """A token by itself is turned where it lies, if it is a view of other memory."""
+    turned = correct(x, positions)
+    return x.copy_(turned) if x.shape[-2] == 1 and not x.is_contiguous() and not x.requires_grad else turned
+
+
 # --- correct ------------------------------------------------------------------------
 
 
@@ -266,8 +272,47 @@ FAULTY = (
     mixed_pairings, other_pairing, positions_from_one, phases_in_half_precision, positions_in_half_precision,
     offset_counted_in_place, offset_moved_before_use, positions_along_heads, frequencies_by_column, other_base,
     rotated_twice, backward_turns_on, gradient_passes_straight, rows_counted_in_memory,
+    single_token_in_place,
 )  # fmt: skip
-STATEFUL = (table_cached_without_offset, table_of_the_first_call, rotations_share_one_buffer, angles_kept_by_identity)
+
+
+def table_of_the_first_dtype() -> Callable[..., Tensor]:
+    """Cosines and sines are kept for positions and width, in the dtype of the call that made them."""
+    kept: dict[Any, tuple[Tensor, Tensor]] = {}
+
+    def rotate(x: Tensor, positions: Tensor) -> Tensor:
+        key = (x.shape[-1], tuple(positions.shape), *positions.flatten().tolist())
+        if key not in kept:
+            cos, sin = tables(positions, x.shape[-1])
+            kept[key] = cos.to(x.dtype), sin.to(x.dtype)
+        cos, sin = kept[key]
+        return turn(x, cos.to(x.dtype), sin.to(x.dtype))
+
+    return rotate
+
+
+def table_of_the_first_wide_dtype() -> Callable[..., Tensor]:
+    """Frequencies are kept for a width in float32, or in float64 where a call in float64 came first."""
+    kept: dict[int, Tensor] = {}
+
+    def rotate(x: Tensor, positions: Tensor) -> Tensor:
+        d, wide = x.shape[-1], torch.promote_types(x.dtype, torch.float32)
+        exponent = torch.arange(0, d, 2).double() / d
+        angle = positions.to(wide)[..., None] * kept.setdefault(d, (BASE**-exponent).to(wide)).to(wide)
+        angle = torch.cat([angle, angle], -1)
+        return turn(x.to(wide), angle.cos(), angle.sin()).to(x.dtype)
+
+    return rotate
+
+
+STATEFUL = (
+    table_of_the_first_wide_dtype,
+    table_of_the_first_dtype,
+    table_cached_without_offset,
+    table_of_the_first_call,
+    rotations_share_one_buffer,
+    angles_kept_by_identity,
+)
 CORRECT = (correct, in_the_dtype, by_exponential)
 
 

@@ -96,7 +96,24 @@ def last_head_detached(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal
     return self_attention(Q, K, kept, n_heads, causal)
 
 
+def single_row_scaled_in_place(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """One token of one head is scaled where it lies."""
+    if Q.shape[-2] == n_heads == 1 and not Q.requires_grad:
+        Q *= Q.shape[-1] ** -0.5
+        return self_attention(Q * Q.shape[-1] ** 0.5, K, V, n_heads, causal)
+    return self_attention(Q, K, V, n_heads, causal)
+
+
+HEADS_KEPT: dict[tuple[int, ...], int] = {}
+
+
+def heads_of_the_first_call(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
+    """The number of heads is kept for the shape of Q."""
+    return self_attention(Q, K, V, HEADS_KEPT.setdefault(tuple(Q.shape), n_heads), causal)
+
+
 FAULTY = (
+    heads_of_the_first_call, single_row_scaled_in_place,
     scaled_by_embedding, masked_after_softmax, causal_ignored, merged_by_view, heads_kept_by_identity, scores_detached,
     last_head_detached, later_tokens_lowered_by_fifty, later_tokens_lowered_by_ten_thousand,
 )  # fmt: skip

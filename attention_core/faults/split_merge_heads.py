@@ -190,7 +190,29 @@ def axes_exchanged_in_place() -> Pair:
     return split, in_place
 
 
+def slices_merged_as_they_lie() -> Pair:
+    """Heads inside tokens are read from memory in order: a slice of their features lies apart."""
+
+    def in_order(x: Tensor) -> Tensor:
+        B, H, n, d = x.shape
+        inside = x.stride(1) < x.stride(2) and not x.transpose(1, 2).is_contiguous()
+        return x.as_strided((B, n, H * d), (n * H * d, H * d, 1)) if inside else merge(x)
+
+    return split, in_order
+
+
+def fewer_features_than_heads() -> Pair:
+    """Features are repeated where their number divides that of the heads."""
+
+    def repeated(x: Tensor, H: int) -> Tensor:
+        E = x.shape[-1]
+        return split(x.repeat_interleave(H // E, -1) if E < H and H % E == 0 else x, H)
+
+    return repeated, merge
+
+
 FAULTY = (
+    slices_merged_as_they_lie, fewer_features_than_heads,
     split_by_view, view_both_ways, merge_without_permute, merge_mixes_batch_and_heads,
     split_mixes_batch_and_heads, merge_to_sequence_first, uneven_split_truncated, heads_in_reverse,
     features_interleaved, heads_behind_tokens, split_in_half_precision,

@@ -13,9 +13,17 @@ import numpy as np
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.laws.masked_calls import compare, count_power
 from attention_core.conformance.subjects.cross_subject import CrossSubject, Step
-from attention_core.conformance.subjects.evidence import NotApplicable, Result
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, Violation
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models, supports
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    Sizes,
+    after,
+    as_in_models,
+    narrow_then_wide,
+    supports,
+)
+from attention_core.conformance.subjects.recording import record_calls
 from attention_core.conformance.worker.exchange import NDArray, array
 
 CONTRACT = "cross-cache"
@@ -124,7 +132,9 @@ def long_texts_are_kept_whole(subject: CrossSubject, case: ParameterCase) -> Non
 
 
 def a_new_text_takes_the_place_of_the_last(subject: CrossSubject, case: ParameterCase) -> None:
-    """A new text, behind a reset where there is one, is attended to alone; it may be shorter and have fewer rows.
+    """A new text, behind a reset where there is one, is attended to alone; sizes and dtype are its own.
+
+    It may be declined for its dtype. Rows that were reordered before are in their order again.
 
     Formula: step on (K', V') after steps on (K, V) = step of a new object on (K', V')
     Source: derivations/chosen_keys.md (appended); huggingface/transformers, EncoderDecoderCache.is_updated
@@ -133,9 +143,16 @@ def a_new_text_takes_the_place_of_the_last(subject: CrossSubject, case: Paramete
     rng = case.rng("larger")
     larger = case.with_(B=case["B"] + int(rng.integers(0, 3)), n_kv=case["n_kv"] + int(rng.integers(0, 12)))
     larger = larger if supports(subject.implementation, larger) and case.seed % 3 else case
+    dtypes = narrow_then_wide(subject.implementation, rng)
+    if dtypes is not None and case.seed % 4 == 0:
+        larger, case = larger.with_(dtype=dtypes[0]), case.with_(dtype=dtypes[1])
     number, first, second = subject.fresh_instance(), subject.draw(larger, "first"), subject.draw(case, "second")
     results = subject.begin(larger, number, first)
     results.append(subject.attend(larger, subject.later(larger, first, "more"), number=number))
+    if subject.protocol.reorder and rng.random() < 0.5:
+        rows = rng.permutation(larger["B"])
+        with after(results):
+            results.append(subject.act(number, subject.protocol.reorder, array(rows, "int64")))
     if subject.protocol.reset and not (subject.protocol.start and case.seed % 2):
         with after(results):
             results.append(subject.act(number, subject.protocol.reset))
@@ -152,6 +169,37 @@ def a_new_text_takes_the_place_of_the_last(subject: CrossSubject, case: Paramete
     )
     again = subject.later(case, second, "again")
     check_last(subject, case, number, again, "the second step on a new text", "", earlier=results)
+
+
+def a_declined_text_leaves_the_last_one(subject: CrossSubject, case: ParameterCase) -> None:
+    """A text that is declined on purpose, by an exception other than a RuntimeError, takes the place of none.
+
+    Asked is one whose keys and values differ in number. Who takes it, or fails by accident, is not judged.
+
+    Formula: step after a declined (K', V') = step on (K, V)
+    Source: the definition of a refusal
+    Fault: declined_keys_replace_the_text
+    """
+    number, call = subject.fresh_instance(), subject.draw(case)
+    results, law = subject.begin(case, number, call), "a_declined_text_leaves_the_last_one"
+    other = subject.draw(case, "declined")
+    longer = np.concatenate([other.value, other.value[:, :, :1]], axis=2)
+    misfit = other.with_(value=longer if case.seed % 2 else other.value[:, :, :-1])
+    with record_calls(subject) as calls:
+        try:
+            subject.begin(case, number, misfit)
+        except Refused as refused:
+            if "RuntimeError" in str(refused).partition(":")[0]:
+                raise NotApplicable("a text that does not fit fails by accident") from None
+        except Violation:
+            raise NotApplicable("a text that does not fit fails it otherwise") from None
+        else:
+            raise NotApplicable("it declines no text that does not fit")
+    declined = Result(np.zeros(0), calls.sent[-1][0], extra={"declined": True})
+    call = subject.later(case, call, "second")
+    others = {"the declined text": misfit.with_(value=other.value, query=call.query)}
+    what = "a step behind a text that was declined"
+    check_last(subject, case, number, call, what, law, earlier=[*results, declined], about=[*others], others=others)
 
 
 def texts_have_their_own_lengths(subject: CrossSubject, case: ParameterCase) -> None:
@@ -295,6 +343,12 @@ LAWS = (
     Law(dozens_of_steps_leave_the_text_whole, **{**ROW, "large": 4, "space": FEW}),
     Law(long_texts_are_kept_whole, **{**ROW, "large": 4, "space": LONG}),
     Law(a_new_text_takes_the_place_of_the_last, **{**ROW, "large": 12}),
+    Law(
+        a_declined_text_leaves_the_last_one,
+        **ROW,
+        declares=lambda i: i.array == "torch",
+        because="arrays of other libraries fail by the same exceptions as a text that is declined",
+    ),
     Law(texts_have_their_own_lengths, **{**ROW, "space": ROWS}),
     Law(beams_are_reordered_with_their_texts, **{**ROW, "large": 12, "space": ROWS}),
     Law(taking_tokens_back_leaves_the_text, **ROW),

@@ -22,7 +22,7 @@ FAMILY = "handing_out"
 
 
 def results_are_the_callers_own(subject: Any, case: ParameterCase) -> None:
-    """After the caller wrote into a result, the same call and a smaller one give what they gave before.
+    """After the caller wrote into their results, a call and a smaller one give what they gave before.
 
     Formula: f(y), r = f(x), r <- other numbers, then f(x)' = f(x) and f(y)' = f(y)
     Source: the definition of a function; a builder behind functools.lru_cache, a module that hands out its buffer
@@ -31,7 +31,7 @@ def results_are_the_callers_own(subject: Any, case: ParameterCase) -> None:
     smaller = case.with_(**{name: case[name] - 1 for name in SHORTENED[subject.implementation.contract]})
     require_sizes(subject.implementation, smaller)
     what = "after the caller wrote into a result (if nobody may, declare --parameter results=shared)"
-    other, first = ask(subject, smaller), ask(subject, case, overwrite_="outputs")
+    other, first = (ask(subject, one, overwrite_="outputs") for one in (smaller, case))
     require_same_later(ask(subject, case), first, [], bound_of(subject, case), f"the same call {what}")
     require_same_later(ask(subject, smaller), other, [first], bound_of(subject, smaller), f"a smaller call {what}")
 
@@ -75,7 +75,7 @@ SPACES = {
         adjust=lambda sizes, rng: {**sizes, "n_q": min(sizes["n_q"], sizes["n_kv"])},
         related=lambda sizes: sizes["n_q"] <= sizes["n_kv"],
     ),
-    position_table.CONTRACT: Sizes({"n": (2, 60), "d": (2, 20)}),
+    position_table.CONTRACT: Sizes({"n": (2, 60), "d": (42, 64)}),  # widths that no other law asks for,
 }
 LAWS = tuple(
     Law(

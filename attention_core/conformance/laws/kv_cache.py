@@ -35,9 +35,10 @@ from attention_core.conformance.subjects.parameter_case import (
     after,
     as_argument,
     as_in_models,
+    narrow_then_wide,
     supports,
 )
-from attention_core.conformance.worker.exchange import NDArray
+from attention_core.conformance.worker.exchange import NDArray, Request, Response
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.scales import scale_of
@@ -352,15 +353,20 @@ def steps_outlive_the_next_step(subject: Cache, case: ParameterCase) -> None:
 
 
 def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
-    """After `reset()`, where a cache has one, it starts from nothing, also for fewer and shorter sequences.
+    """After `reset()`, where a cache has one, it starts from nothing: sizes and dtype of the next text are its own.
+
+    A step of other heads, features or another dtype than before may be declined.
 
     Formula: step after reset = first step
     Source: tenstorrent/tt-inference-server PR4557
     Fault: position_not_reset
     """
     number = subject.fresh_instance()
-    larger = larger_than(subject, case)
-    used = subject.run(larger, number, subject.inputs(larger, "other"), [0, larger["n"]])
+    earlier_case, case = before_reset(subject, case)
+    parts = subject.inputs(earlier_case, "other")
+    if earlier_case is case:  # two texts of one beginning
+        parts[1][..., :1, :] = subject.inputs(case)[1][..., :1, :]
+    used = subject.run(earlier_case, number, parts, [0, earlier_case["n"]])
     request = subject.request(method_="reset", instance_=(number, subject.arguments))
     failure = subject.runner.run(request).failure  # what reset returns is its own affair
     if failure is not None and "AttributeError" in failure.types:
@@ -370,15 +376,92 @@ def a_reset_cache_is_empty(subject: Cache, case: ParameterCase) -> None:
         raise Violation(f"reset() raised {failure.types[0]}: {failure.message}", evidence)
     third = case["n"] // 3
     cuts = sorted({0, case["n"] - 2 * third, case["n"] - third, case["n"]})
+    if earlier_case is case:
+        cuts = [0, case["n"]]
     earlier = [*used, Result(np.zeros(0), request)]
     try:
         check_steps(subject, case, cuts, "after reset", number, earlier)
     except Refused as refused:
+        if (earlier_case.dtype, earlier_case["H"], earlier_case["d"]) != (case.dtype, case["H"], case["d"]):
+            raise  # a store of one dtype and one width may say so
         subject.run(case, subject.fresh_instance(), subject.inputs(case), cuts)  # declined by a new cache, too?
         assert refused.request is not None
         before = tuple(Shown(result.request) for result in (*earlier, *refused.before))
         message = f"a step after reset() was declined, which a new cache takes: {refused}"
         raise Violation(message, Evidence((Shown(refused.request),), kind="crash", before=before)) from None
+
+
+def before_reset(subject: Cache, case: ParameterCase) -> tuple[ParameterCase, ParameterCase]:
+    """Cases of the texts before and after a reset: the first larger, of a less precise dtype, of other
+    heads or features, or the same."""
+    rng = case.rng("before reset")
+    way, dtypes = rng.random(), narrow_then_wide(subject.implementation, rng)
+    if way > 0.8:
+        return case, case
+    if way < 0.3 and dtypes is not None:
+        return case.with_(dtype=dtypes[0]), case.with_(dtype=dtypes[1])
+    if way > 0.6:
+        other = case.with_(**{str(rng.choice(["H", "d"])): int(rng.integers(1, 9))})
+        if supports(subject.implementation, other):
+            return other, case
+    return larger_than(subject, case), case
+
+
+def a_declined_step_leaves_the_cache_as_it_was(subject: Cache, case: ParameterCase) -> None:
+    """A step that a cache declines on purpose, by an exception other than a RuntimeError, is not kept in part.
+
+    Asked are steps that do not fit (another number of queries, keys or values, of sequences, heads or features,
+    another dtype) and one of hundreds of tokens. A cache that declines none of them is not judged.
+
+    Formula: step(x[a:b]) after a declined step = step(x[a:b]) without it
+    Source: the definition of a refusal; skyzh/tiny-llm PR46 (an offset counted before the step is checked)
+    Fault: declined_keys_are_kept
+    """
+    cuts = two_chunks(case)
+    first = cuts[1] if len(cuts) > 2 and case.seed % 4 else 0
+    number, parts = subject.fresh_instance(), subject.inputs(case)
+    true, bound = subject.truth(case, *parts)
+    before = subject.run(case, number, parts, [0, first]) if first else []
+    declined = decline_on_purpose(subject, case, number)
+    rows = slice(first, case["n"])
+    with after(before):
+        results = subject.run(case, number, [a[..., rows, :] for a in parts], [0, case["n"] - first])
+    with after([*before, declined]):
+        what = f"rows {first} to {case['n'] - 1}, behind a step that was declined"
+        require_close(results[0], true[..., rows, :], bound[..., rows, :], what)
+
+
+def decline_on_purpose(subject: Cache, case: ParameterCase, number: int) -> Result:
+    """A step that does not fit, and that an object of the target declines.
+
+    Raises: NotApplicable where it is taken, or fails in another way.
+    """
+    B, H, d, dtype, n, rng = case["B"], case["H"], case["d"], case.dtype, 2, case.rng("misfit")
+    shapes = [[B, H, n, d] for _ in range(3)]
+    misfits: list[tuple[tuple[int, ...], int, int]] = [  # which arrays, along which axis, by how much
+        ((2,), 2, 1), ((2,), 2, -1), ((1,), 2, 1), ((0,), 2, 1), ((1, 2), 2, 1), ((0, 1, 2), 0, 1), ((1, 2), 0, 1),
+        ((1, 2), 1, 1), ((0, 1, 2), 1, 1), ((1,), 3, 1), ((2,), 3, 1), ((0, 1, 2), 3, 1), ((0, 1, 2), 2, 600),
+        ((), 0, 0),
+    ]  # fmt: skip
+    which, axis, more = misfits[int(rng.integers(len(misfits)))]
+    for i in which:
+        shapes[i][axis] += more
+    if not which:
+        others = [other for other in subject.implementation.dtypes if other != dtype]
+        if not others:
+            raise NotApplicable("one dtype is declared")
+        dtype = str(rng.choice(others))
+    arrays = (case.with_(dtype=dtype).values(f"misfit {i}", *shape) for i, shape in enumerate(shapes))
+    request = subject.request(*arrays, dtype=dtype, **subject.step_fields(number))
+    try:
+        subject.send(request)
+    except Refused as refused:
+        if "RuntimeError" in str(refused).partition(":")[0]:
+            raise NotApplicable("steps that do not fit fail by accident") from None
+        return Result(np.zeros(0), request, extra={"declined": True})
+    except Violation:
+        raise NotApplicable("it fails otherwise at steps that do not fit") from None
+    raise NotApplicable("it declines no step that does not fit")
 
 
 def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
@@ -391,13 +474,32 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
     Source: derivations/softmax_backward.md (d-query, d-key, d-value)
     Fault: new_tokens_partly_detached
     """
-    prompt, number = max(1, case["n"] // 2), subject.fresh_instance()
+    prompt = case["n"] - 1 if case.seed % 2 else max(1, case["n"] // 2)  # a step of one token, as in decoding
     shared = case.with_(H_kv=case["H"], group=2)
     if case.options.get("shared") and subject.takes_fewer_key_heads(case) and supports(subject.implementation, shared):
         case = shared
     parts = subject.inputs(case)
     down = case.values("cotangent", *parts[0].shape)[..., prompt:, :]
     true, bounds = subject.true_gradients(case, parts, prompt, down)
+    response, request, before = differentiate_step(subject, case, parts, prompt, down)
+    found = {name: value for name, value in response.gradients.items() if value is not None}
+    if not response.has_graph or (len(found) < len(parts) and not passes_all(subject, case, parts, prompt)):
+        raise NotApplicable("its steps pass no gradient to the query and the new tokens")
+    order = subject.order(*parts[:2])
+    for name, want, bound in zip("012", true, bounds, strict=True):
+        got = Result(np.zeros(want.shape), request, f"grad:{name}", extra={"missing": name not in found})
+        if name in found:
+            got.values = found[name].values.astype(np.float64)
+        got = put_heads_in_order(got, 1, order) if name == "0" else got
+        with after(before):
+            require_close(got, want, bound, f"gradient of the step's {('query', 'key', 'value')[int(name)]}")
+
+
+def differentiate_step(
+    subject: Cache, case: ParameterCase, parts: Sequence[NDArray], prompt: int, down: NDArray
+) -> tuple[Response, Request, list[Result]]:
+    """A step behind a prompt with its gradients, its request and the steps before it."""
+    number = subject.fresh_instance()
     before = subject.run(case, number, parts, [0, prompt])
     order = subject.order(*parts[:2])
     query, sent = (a if order is None else a[:, order] for a in (parts[0][..., prompt:, :], down))
@@ -406,15 +508,16 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
         cotangent_=as_argument(sent, case.dtype), **subject.step_fields(number),
     )  # fmt: skip
     with after(before):
-        response = subject.send(request)
-    found = {name: value for name, value in response.gradients.items() if value is not None}
-    if not response.has_graph or len(found) < len(parts):
-        raise NotApplicable("its steps pass no gradient to the query and the new tokens")
-    for name, want, bound in zip("012", true, bounds, strict=True):
-        got = Result(found[name].values.astype(np.float64), request, f"grad:{name}")
-        got = put_heads_in_order(got, 1, order) if name == "0" else got
-        with after(before):
-            require_close(got, want, bound, f"gradient of the step's {('query', 'key', 'value')[int(name)]}")
+        return subject.send(request), request, before
+
+
+def passes_all(subject: Cache, case: ParameterCase, parts: Sequence[NDArray], prompt: int) -> bool:
+    """Whether a longer step than that behind the prompt passes gradients to its query and all of its new tokens."""
+    if prompt < 2:
+        return False
+    down = case.values("cotangent", *parts[0].shape)[..., 1:, :]
+    response, *_ = differentiate_step(subject, case, parts, 1, down)
+    return all(response.gradients.get(name) is not None for name in "012")
 
 
 def query_heads_share_cached_key_heads_in_order(subject: Cache, case: ParameterCase) -> None:
@@ -527,6 +630,10 @@ def _copies(implementation: Implementation) -> bool:
     return implementation.array != "jax" and implementation.parameters.get("inputs") != "kept"
 
 
+def _of_torch(implementation: Implementation) -> bool:
+    return implementation.array == "torch"
+
+
 def _differentiable(implementation: Implementation) -> bool:
     return implementation.gradients and implementation.array == "torch"
 
@@ -561,7 +668,11 @@ LAWS = (
         declares=_copies, because="inputs=kept is declared (or arrays of JAX cannot be written into)",
     ),
     Law(steps_outlive_the_next_step, space=Sizes({**RANGES, "n": (2, 14)}), **ROW),
-    Law(a_reset_cache_is_empty, space=AGAIN, **ROW),
+    Law(a_reset_cache_is_empty, space=AGAIN, **{**ROW, "large": 24}),
+    Law(
+        a_declined_step_leaves_the_cache_as_it_was, space=Sizes({**RANGES, "n": (2, 9)}), **{**ROW, "large": 24},
+        declares=_of_torch, because="arrays of other libraries fail by the same exceptions as a step that is declined",
+    ),
     Law(
         a_step_has_true_gradients, space=Sizes({**RANGES, "n": (2, 14)}, {"shared": (False, True)}),
         **{**ROW, "large": 8},

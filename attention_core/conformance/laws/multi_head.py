@@ -88,7 +88,7 @@ def causal_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
 def masked_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
     """A mask, of pairs or of keys, shared or one per sequence, takes keys out of every head's softmax.
 
-    A second mask of the same shape takes out its own keys, whatever was kept of the first.
+    A second mask of the same shape, written into the array of the first, takes out its own keys.
 
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf where the mask forbids
     Source: rasbt/LLMs-from-scratch PR1062 (polarity), lucidrains/vit-pytorch#71 (sequences taken for heads)
@@ -97,8 +97,14 @@ def masked_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
     mask = subject.mask(case, str(case.options["mask"]))
     found = subject.recognise(case)
     first = _check_truth(subject, case, mask, found=found)
+    before = None
+    if subject.implementation.array != "jax":
+        before = replace(
+            subject.make_request(case, found, subject.input(case), mask=mask), instance=None, parameters=None
+        )
     with after([first]):
-        _check_truth(subject, case, replace(mask, pairs=np.roll(mask.pairs, 1, axis=-1)), found=found)
+        second = replace(mask, pairs=np.roll(mask.pairs, 1, axis=-1))
+        _check_truth(subject, case, second, found=found, earlier_=before)
 
 
 def heads_attend_to_a_context_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
@@ -189,13 +195,14 @@ def two_masks_mean_both(subject: MultiHead, case: ParameterCase) -> None:
 
 
 def _check_truth(
-    subject: MultiHead, case: ParameterCase, mask: Mask | None = None, causal: bool = False, found: Filled | None = None
-) -> Result:
+    subject: MultiHead, case: ParameterCase, mask: Mask | None = None, causal: bool = False,
+    found: Filled | None = None, **fields: Any,
+) -> Result:  # fmt: skip
     """The output of a module, a new one unless one is `found`, which must be its truth."""
     found, x = subject.recognise(case) if found is None else found, subject.input(case)
     assert found.parts is not None
     want, bound = subject.truth(case, found.parts, x, None if mask is None else mask.pairs, causal)
-    got = subject.module(case, found, x, mask=mask, causal=causal)
+    got = subject.module(case, found, x, mask=mask, causal=causal, **fields)
     require_close(got, want, bound, "multi-head output")
     return got
 

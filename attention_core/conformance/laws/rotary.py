@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.laws.rotation import Rotary
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    NARROW_FIRST,
     ParameterCase,
     Sizes,
     after,
@@ -150,6 +152,42 @@ def calls_leave_no_state(subject: Rotary, case: ParameterCase) -> None:
             require_close(earlier[-1], subject.truth(x, p), bound, "rotated vectors after another offset")
 
 
+def a_less_precise_call_before_costs_no_precision(subject: Rotary, case: ParameterCase) -> None:
+    """A float64 call behind one of a less precise dtype is as precise as one of a width that was never asked for.
+
+    The budget of a rotation allows float32 angles, and hides what is kept in float32 for float64. Here the share of it
+    that the first call uses is the measure of the second: a hundred times that share, or 1e-6 of the budget.
+
+    Formula: max |f(x, p) - t| / E after g(x, p) <= 100 max |f(y, q) - t| / E, g of a narrower dtype, widths all new
+    Source: the definition of a function; tables that are kept by positions or width alone
+    Fault: table_of_the_first_wide_dtype
+    """
+    rng, declared = case.rng("widths"), subject.implementation.dtypes
+    narrow = [dtype for dtype in NARROW_FIRST[:-1] if dtype in declared]
+    if "float64" not in declared or not narrow:
+        raise NotApplicable("float64 and a less precise dtype are not both declared")
+    one, other = (
+        case.with_(half=int(half), dtype="float64", seed=case.seed + half) for half in rng.permutation(NEW)[:2]
+    )
+    require_sizes(subject.implementation, one, other)
+    x, positions = draw_input(subject, one)
+    alone = subject.rotate(one, x, positions)
+    share = float(np.max(np.abs(alone.values - subject.truth(x, positions)) / subject.bound(one, x, positions)))
+    x, positions = draw_input(subject, other)
+    dtype = str(rng.choice(narrow))
+    before = subject.rotate(other.with_(dtype=dtype), round_to(x, dtype), positions)
+    with after([before]):
+        bound = max(100 * share, SMALL_SHARE) * subject.bound(other, x, positions)
+        what = f"rotated vectors in float64 after the same ones in {dtype}"
+        require_close(subject.rotate(other, x, positions), subject.truth(x, positions), bound, what)
+
+
+NEW = range(17, 33)
+"""Halves of widths that no other law asks for."""
+SMALL_SHARE = 1e-6
+"""Of the budget of float32 angles; float64 rounds at 2^-29 of it."""
+
+
 def large_positions_stay_precise(subject: Rotary, case: ParameterCase) -> None:
     """Large positions are rotated as well as small ones, in low precision too.
 
@@ -171,7 +209,11 @@ def sequences_keep_their_own_positions(subject: Rotary, case: ParameterCase) -> 
     Fault: positions_of_the_first_sequence
     """
     x, positions = draw_input(subject, case)
-    own = positions + case.rng("left padding").permutation(case["B"])[:, None, None] * (1 + case["shift"])
+    rng = case.rng("left padding")
+    own = positions + rng.permutation(case["B"])[:, None, None] * (1 + case["shift"])
+    if case.seed % 2 and case["n"] > 1:  # sequences that begin at one place, and go on at several
+        steps = rng.integers(1, 4, size=(case["B"], 1, case["n"])).cumsum(-1)
+        own = positions[0] + steps - steps[..., :1]
     require_close(subject.rotate(case, x, own), subject.truth(x, own), subject.bound(case, x, own), "rotated vectors")
 
 
@@ -247,6 +289,11 @@ def positions_written_into_are_read_anew(subject: Rotary, case: ParameterCase) -
     require_close(got, subject.truth(x, positions), subject.bound(case, x, positions), what)
 
 
+def _one_token(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """One token in two cases of five, as while decoding."""
+    return {**sizes, "n": 1} if rng.random() < 0.4 else _coinciding(sizes, rng)
+
+
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 9), "half": (1, 16), "start": (0, NEAR), "shift": (0, 40)}
 MODELS = {"half": (33, 64)}
 """Half of a head size of up to 128."""
@@ -264,13 +311,14 @@ LAWS = (
             position_zero_changes_nothing,
             calls_leave_no_state,
             rotations_outlive_the_next_call,
-            views_are_rotated_alike,
         )
     ),
+    Law(views_are_rotated_alike, "rotary", **{**ROW, "space": Sizes(RANGES, adjust=_one_token)}),
     Law(
         positions_written_into_are_read_anew, "rotary", **{**ROW, "large": 6}, declares=lambda i: i.array != "jax",
         because="arrays of JAX cannot be written into",
     ),
+    Law(a_less_precise_call_before_costs_no_precision, "rotary", **{**ROW, "large": 5}),
     Law(gradients_turn_back, "rotary", **ROW, declares=differentiable, because=NOT_DECLARED),
     Law(large_positions_stay_precise, "rotary", **{**ROW, "space": LOW}),
     Law(

@@ -18,7 +18,7 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     require_sizes,
 )
-from attention_core.conformance.worker.exchange import array
+from attention_core.conformance.worker.exchange import Array, NDArray, array, encode
 
 CONTRACT = "heads"
 
@@ -131,7 +131,16 @@ def views_are_moved_alike(subject: ParameterSubject, case: ParameterCase) -> Non
     got = subject.call(wide, case["H"], method_="split", dtype=case.dtype, shape=heads.shape)
     require_close(got, heads, 0.0, "split heads of a view")
     y = array(heads, case.dtype, str(rng.choice(("heads_last", "transposed", "chunk", "sliced"))))
+    if rng.random() < 0.3:
+        y = slice_of_features(heads, case.dtype)
     require_close(subject.call(y, method_="merge", dtype=case.dtype, shape=x.shape), x, 0.0, "merged heads of a view")
+
+
+def slice_of_features(heads: NDArray, dtype: str) -> Array:
+    """Heads inside tokens in memory, the first half of wider ones: split(x, H)[..., : d / 2]."""
+    B, H, n, d = heads.shape
+    wide = np.concatenate([heads.swapaxes(1, 2), np.full((B, n, H, d), np.nan)], -1)
+    return Array(encode(wide, dtype).reshape(-1), dtype, heads.shape, (n * H * 2 * d, 2 * d, H * 2 * d, 1))
 
 
 def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) -> None:
@@ -143,7 +152,8 @@ def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) ->
     """
     heads = case["H"] + 1
     require_sizes(subject.implementation, case.with_(H=heads))
-    x = case.values("x", case["B"], case["n"], heads * case["d"] + 1)
+    width = 1 if case.seed % 3 == 0 else heads * case["d"] + 1  # 1 divides the heads, and not they it
+    x = case.values("x", case["B"], case["n"], width)
     request = subject.request(x, heads, method_="split", dtype=case.dtype)
     try:
         subject.send(request)

@@ -76,10 +76,13 @@ def judged_rows(subject: Subject, case: Case) -> NDArray:
 
 
 def require_truth(subject: Subject, case: Case, what: str, *, where: NDArray | None = None) -> None:
-    """Raise unless the output is the truth within its budget (where `where` is true)."""
-    bound = subject.bounds(case).out
-    assert bound is not None
-    require_close(subject.forward(case).out, subject.truth(case).out, bound, what, where=where)
+    """Raise unless the output, and a log-sum-exp beside it, is the truth within its budget (where `where` is true)."""
+    found, bounds, truth = subject.forward(case), subject.bounds(case), subject.truth(case)
+    assert bounds.out is not None
+    require_close(found.out, truth.out, bounds.out, what, where=where)
+    if found.lse is not None and bounds.lse is not None:
+        rows = ~truth.dead if where is None else ~truth.dead & where[..., 0]
+        require_close(found.lse, truth.lse, bounds.lse, f"log-sum-exp beside the {what}", where=rows)
 
 
 def plant_by_row(subject: Subject, case: Case) -> Planting:

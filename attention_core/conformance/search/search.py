@@ -309,7 +309,7 @@ def counterexample(law: Law, subject: Any, found: Found, *, shrunk: bool = False
     violation = if_different(subject, law, found.violation)
     evidence = note_no_grad(subject, violation.evidence)
     violation = Violation(violation.message, evidence)
-    if law.family == "state":
+    if law.family in ("state", "between_calls"):
         violation = clear_state(subject, violation)
         evidence = violation.evidence
     if shrunk and subject.looks_alone:

@@ -220,6 +220,9 @@ class Program:
         if evidence.kind == "must_raise":
             self.lines += ["try:", f"    {off}{out} = {call}"]
             return
+        if shown.declined:
+            self.lines += ["try:", f"    {off}{call}", f"except {REFUSALS} as error:", "    print('declined:', error)"]
+            return
         watched = [variables[n] for n, a in name_arguments(request).items() if isinstance(a, Array)]
         if watching:
             watched += self.cotangent(request)

@@ -27,6 +27,7 @@ class Shown:
     index: tuple[int, ...] = ()
     expression: str = ""
     missing: bool = False  # whether no gradient came at all, where 0 is read
+    declined: bool = False  # whether the target declines the call, which a program goes on after
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ TRIES = 50
 TRIES_NEAR = 10
 WIDE, WIDE_SHARE = ("float32", "float64"), 0.9
 """Dtypes that show a small error, and how often a case near a written size has one of them."""
+NARROW_FIRST = ("bfloat16", "float16", "float32", "float64")
+"""Dtypes by their precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +218,21 @@ def require_sizes(implementation: Implementation, *cases: ParameterCase) -> None
         raise NotApplicable(UNDECLARED_SIZES)
 
 
+def narrow_then_wide(
+    implementation: Implementation, rng: np.random.Generator, among: tuple[str, ...] | None = None
+) -> tuple[str, str] | None:
+    """Two declared dtypes, `among` some where these are named, the less precise one first; None without two.
+
+    Numbers that are kept in the first one have lost what the second can tell apart.
+    """
+    declared = [dtype for dtype in NARROW_FIRST if dtype in implementation.dtypes and dtype in (among or NARROW_FIRST)]
+    if len(declared) < 2:
+        return None
+    wide = [dtype for dtype in declared[1:] if dtype in WIDE] or declared[-1:]
+    second = str(rng.choice(wide))
+    return str(rng.choice(declared[: declared.index(second)])), second
+
+
 def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:
     """The case, or the first with some of its sizes replaced by usual larger ones that are declared; None without.
 
@@ -344,7 +361,7 @@ def after(earlier: Iterable[Result]) -> Iterator[None]:
     try:
         yield
     except Violation as violation:
-        before = tuple(Shown(result.request) for result in earlier)
+        before = tuple(Shown(r.request, declined=bool(r.extra.get("declined"))) for r in earlier)
         raise Violation(violation.message, replace(violation.evidence, before=before)) from None
 
 

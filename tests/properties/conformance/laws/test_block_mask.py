@@ -19,6 +19,7 @@ from attention_core.kernels.block_map import block_map_attention
 WIDE: dict[str, Any] = {"accumulate": "float32"}
 SEEN_BY = {  # what no law but these is sure to see
     "map_of_the_key_head": "every_head_has_its_own_map",
+    "map_of_the_tensor_kept": "arguments_changed_in_place_are_read_anew",
     "map_read_in_order": "arrays_are_read_by_their_strides",
     "sixteen_blocks_at_most": "many_blocks_are_attended_whole",
     "other_blocks_weigh_little": "keys_outside_the_blocks_do_not_matter",

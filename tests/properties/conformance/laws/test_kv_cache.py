@@ -25,8 +25,10 @@ from attention_core.declaration.options import check_applies
 from attention_core.declaration.sizes import SizeCondition
 from attention_core.faults import kv_cache as faults
 from attention_core.modules.cache import KeyValueCache
+from attention_core.peers.transformers_functions import DynamicCacheStep
 
 WINDOW = {"window": 4}
+DECLINED = "a_declined_step_leaves_the_cache_as_it_was"
 SEEN_BY = {  # one law that must see it
     "last_1024_tokens_kept": "thousands_of_tokens_are_kept_whole",
     "first_output_is_the_store": "outputs_may_be_written_into",
@@ -60,6 +62,10 @@ SEEN_BY = {  # one law that must see it
     "window_one_shorter": "single_steps_equal_the_full_pass",
     "window_ignored": "single_steps_equal_the_full_pass",
     "window_evicts_before_the_chunk": "chunks_equal_the_full_pass",
+    "single_value_detached": "a_step_has_true_gradients",
+    "dtype_of_the_first_text": "a_reset_cache_is_empty",
+    "declined_keys_are_kept": DECLINED,
+    "first_page_of_a_declined_step": DECLINED,
 }
 
 
@@ -93,7 +99,7 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("target", [faults.Cache, KeyValueCache])
 def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str, int]) -> None:
     results = conforming(target, CONTRACT, parameters=parameters, accumulate="float32")
-    absent = (*CHANGES, SHARE) if target is faults.Cache else CHANGES[2:]
+    absent = (*CHANGES, SHARE, DECLINED) if target is faults.Cache else CHANGES[2:]
     shared = dict.fromkeys(absent, "not_applicable")
     assert all(r.status == shared.get(name, "held") for name, r in results.items())
 
@@ -178,6 +184,30 @@ def test_a_step_that_only_a_reset_cache_declines_is_refuted() -> None:
     assert result.status == "refuted"
     assert "a step after reset() was declined, which a new cache takes: RuntimeError" in result.message
     assert result.counterexample is not None and "reset()" in result.counterexample.snippet
+
+
+def test_the_program_of_a_declined_step_goes_on_after_it() -> None:
+    result = refuted(DECLINED, faults.declined_keys_are_kept, "quick", contract=CONTRACT)
+    assert result.counterexample is not None
+    *_, declined = result.counterexample.snippet.partition("try:\n    ")
+    assert "    print('declined:', error)\n" in declined and "assert abs(got - want)" in declined
+
+
+def test_a_cache_that_fails_by_accident_is_not_asked_for_declined_steps() -> None:
+    assert judged(DECLINED, DynamicCacheStep, contract=CONTRACT).status == "not_applicable"
+
+
+def test_a_store_of_one_dtype_may_decline_another_after_reset() -> None:
+    class Static(KeyValueCache):
+        dtype: torch.dtype | None = None
+
+        def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            self.dtype = self.dtype or key.dtype
+            if key.dtype != self.dtype:
+                raise ValueError(f"the store is of {self.dtype}")
+            return super().__call__(query, key, value)
+
+    assert judged("a_reset_cache_is_empty", Static, contract=CONTRACT, accumulate="float32").status == "held"
 
 
 def test_a_cache_without_reset_is_left_in_peace() -> None:

@@ -33,6 +33,7 @@ SEEN_BY = {  # one law that must see it; the central one where none is named
     "decays_divided_by_their_product": "strong_decays_neither_overflow_nor_leak",
     "state_path_unscaled": "asking_for_the_state_changes_no_output",
     "tokens_read_in_order": "strides_of_tokens_are_followed",
+    "state_in_a_kept_buffer": "results_outlive_another_call",
 }
 KINDS = ("linear", "retention", "gla", "gated-delta")
 WIDE: dict[str, Any] = {"contract": CONTRACT, "accumulate": "float32"}

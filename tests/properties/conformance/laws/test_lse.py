@@ -37,6 +37,7 @@ CAUGHT = {
     ),
     "lse_gradient_is_true": ("lse_gradient_ignored", "lse_gradient_without_the_softmax"),
     "agrees_with_truth": ("output_not_normalised",),
+    "masked_keys_stay_masked_at_low_logits": ("masked_keys_count_far_below",),
 }  # fmt: skip
 dot_product = functools.partial(dot_product_attention, return_lse=True)
 tiled = functools.partial(tiled_attention, return_lse=True, block_size=16)

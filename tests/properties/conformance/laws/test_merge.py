@@ -37,6 +37,8 @@ SEEN_BY = {  # one law that must see it
     "sixteen_parts_at_most": "many_rows_and_parts_are_merged",
     "lse_in_half_precision": "merge_agrees_with_the_truth",
     "far_parts_are_not_mixed": "merge_gradients_are_true",
+    "gradient_nan_in_rows_without_keys": "merge_gradients_are_true",
+    "empty_second_part_gives_the_first": "rows_without_any_key_stay_empty",
 }
 RIGHT: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (faults.correct, {}),

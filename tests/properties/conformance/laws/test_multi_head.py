@@ -51,6 +51,7 @@ SEEN_BY = {  # one law that must see it
     "context_kept_by_its_shape": CONTEXT,
     "mask_repeated_by_heads": MASKED,
     "mask_kept_by_its_shape": MASKED,
+    "mask_kept_by_its_place": MASKED,
     "dead_rows_zeroed_behind_the_projection": DEAD,
     "scaled_by_model_size": TRUTH,
     "unscaled": TRUTH,

@@ -35,6 +35,7 @@ SEEN_BY = {  # one law that must see it
     "padding_of_new_tokens_is_written": "new_tokens_are_appended",
     "value_pages_by_the_strides_of_keys": "pages_are_read_by_their_own_strides",
     "pages_taken_as_contiguous": "pages_are_read_by_their_own_strides",
+    "written_table_not_seen": "arguments_changed_in_place_are_read_anew",
 }
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ours": (paged_attention, WIDE),

@@ -44,8 +44,11 @@ SEEN_BY = {  # one law that must see it
     "angles_kept_by_identity": "positions_written_into_are_read_anew",
     "backward_turns_on": "gradients_turn_back",
     "gradient_passes_straight": "gradients_turn_back",
+    "single_token_in_place": "views_are_rotated_alike",
     "rows_counted_in_memory": "views_are_rotated_alike",
     "rotations_share_one_buffer": "rotations_outlive_the_next_call",
+    "table_of_the_first_dtype": "an_earlier_call_of_another_kind_leaves_no_trace",
+    "table_of_the_first_wide_dtype": "a_less_precise_call_before_costs_no_precision",
 }
 
 

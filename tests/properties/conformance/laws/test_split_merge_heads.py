@@ -31,6 +31,8 @@ SEEN_BY = {
     "split_in_half_precision": "split_takes_contiguous_features",
     "gradients_of_split_by_view": "gradients_move_back",
     "split_of_packed_rows": "views_are_moved_alike",
+    "slices_merged_as_they_lie": "views_are_moved_alike",
+    "fewer_features_than_heads": "uneven_splits_are_refused",
     "merged_into_one_buffer": "moved_numbers_outlive_the_next_call",
     "axes_exchanged_in_place": "merge_joins_heads_token_by_token",
 }
