@@ -46,8 +46,10 @@ SEEN: Mapping[str, Sequence[str]] = {
         "and fewer epochs.", "",
         "It was not run to its end: on one core of a processor a step takes 5.1 s of computing for the dot-product",
         "model and 4.3 s for the synthesizer, so that the 14,950 steps of 650 epochs are 21 and 18 hours (5.2 and 4.5",
-        "with products in bfloat16 and batches in four parts of like widths, as the recipes below have them), from",
-        "the first step on, since nothing was left of the runs on the GPU. A recorded training now keeps what it has",
+        "with products in bfloat16 and batches in four parts of like widths, as the recipes below have them; 4.6 for",
+        "the first with eight parts and the kernel `torch:math`: half of that are products of matrices, and a fifth",
+        "the random numbers of dropout, so that three hours would need another recipe). It would begin with the first",
+        "step, since nothing was left of the runs on the GPU. A recorded training now keeps what it has",
         "reached, and the next call goes on from there; that was tried on a processor, not on a GPU.",
     )
 }  # fmt: skip

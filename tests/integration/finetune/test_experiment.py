@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from click.testing import CliRunner, Result
 from finetune.cli.main import app
 from finetune.experiments.table import EXPERIMENTS
 
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 TEXT = "the quick brown fox jumps over the lazy dog; " * 300
 
 
@@ -32,6 +34,17 @@ def experiment(*words: str) -> Result:
 def test_the_list_names_every_experiment() -> None:
     found = experiment()
     assert found.exit_code == 0 and all(name in found.stdout for name in EXPERIMENTS)
+
+
+def test_the_page_has_the_minutes_of_all_experiments_as_they_were_measured() -> None:
+    minutes = {}
+    for name in EXPERIMENTS:
+        results = json.loads((DOCS / "experiments" / f"{name}.json").read_text(encoding="utf-8"))["results"]
+        minutes[name] = sum(run["seconds"] for runs in results.values() for run in runs) / 60
+    page = (DOCS / "finetune.md").read_text(encoding="utf-8")
+    words = f"are {sum(minutes.values()):.0f} minutes of one core (`tox run -e experiments`), the longest of them "
+    assert words + f"{max(minutes.values()):.1f}." in page
+    assert max(minutes.values()) < 10 and sum(minutes.values()) < 180, "what a reader has time for"
 
 
 @pytest.mark.usefixtures("folder")
