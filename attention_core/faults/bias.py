@@ -116,9 +116,24 @@ def pieces_of_one_bias() -> Callable[[int, int, int], Tensor]:
     return piece
 
 
+def further_slopes_from_the_end(H: int, n_q: int, n_kv: int) -> Tensor:
+    """Further slopes beside 16 and more are the last ones where they are more than a quarter."""
+    power = 1 << (H.bit_length() - 1)
+    more, extra = slopes(2 * power)[::2], H - power
+    added = more[:extra] if power < 16 or extra <= power // 4 else more[-extra:]
+    return with_slopes(torch.cat([slopes(power), added]), n_q, n_kv)
+
+
+def distances_in_int8_of_few_heads(H: int, n_q: int, n_kv: int) -> Tensor:
+    """Distances wrap beyond 127 where there are fewer than 8 heads."""
+    behind = distances(n_q, n_kv)
+    return -slopes(H)[:, None, None] * (behind.to(torch.int8).float() if H < 8 else behind)
+
+
 FAULTY = (
     slopes_off_by_one, slopes_geometric, extra_slopes_in_sequence, sign_flipped, bias_built_over_query_length,
     aligned_to_the_first_key, bias_by_absolute_position, one_slope_for_all, distance_clipped,
+    further_slopes_from_the_end, distances_in_int8_of_few_heads,
 )  # fmt: skip
 STATEFUL = (pieces_of_one_bias,)
 CORRECT = (correct, by_key_alone, causal_inside)

@@ -401,6 +401,30 @@ def score_mod_before_the_scale() -> Attend:
     return flexible(early=True)
 
 
+def groups_of_three_in_turn() -> Attend:
+    """Query heads of groups of three take the key heads in turn."""
+    right = build()
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, block_mask: Tensor, q_block: int, k_block: int) -> Tensor:
+        if query.shape[1] == 3 * key.shape[1]:
+            key, value = (x.repeat(1, 3, 1, 1) for x in (key, value))
+        out: Tensor = right(query, key, value, block_mask, q_block, k_block)
+        return out
+
+    return attend
+
+
+def maximum_of_blocks_from_zero() -> Attend:
+    """A running maximum begins at 0: a row whose scores all lie far below comes back as 0."""
+
+    def weighed(scores: Tensor, allow: Tensor, v: Tensor) -> Tensor:
+        scores = scores.masked_fill(~allow, -torch.inf)
+        p = (scores - scores.amax(-1, keepdim=True).clamp(min=0.0)).exp()
+        return p / p.sum(-1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny) @ v
+
+    return build(weigh=weighed)
+
+
 FAULTY = (
     map_ignored, map_transposed, map_of_the_first_head, map_of_the_first_sequence, map_of_the_next_head,
     map_of_the_key_head, map_one_block_late, map_inverted, map_read_in_order, first_map_kept, written_into_the_map,
@@ -411,5 +435,6 @@ FAULTY = (
     dead_rows_keep_the_row_before, causality_ignored, causal_by_blocks, given_scale_ignored,
     scale_of_zero_taken_for_none, backward_ignores_the_map, empty_rows_cleaned_behind_the_softmax,
     whole_blocks_of_a_mask_mod, score_mod_before_the_scale,
+    groups_of_three_in_turn, maximum_of_blocks_from_zero,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="block-mask", accumulate="float32") for fault in FAULTY)

@@ -351,6 +351,21 @@ class maximum_not_subtracted(Cross):  # noqa: N801
         return scores.exp() / scores.exp().sum(-1, keepdim=True)
 
 
+class key_heads_of_groups_of_four_in_turn(Cross):  # noqa: N801
+    """Query heads of groups of four and more take the key heads in turn."""
+
+    def share(self, x: Tensor, group: int) -> Tensor:
+        return x.repeat(1, group, 1, 1) if group >= 4 else super().share(x, group)
+
+
+class maximum_from_zero(Cross):  # noqa: N801
+    """A running maximum begins at 0: a row whose scores all lie far below comes back as 0."""
+
+    def weights(self, scores: Tensor) -> Tensor:
+        p = (scores - scores.amax(-1, keepdim=True).clamp(min=0.0)).exp()
+        return p / p.sum(-1, keepdim=True).clamp(min=torch.finfo(p.dtype).tiny)
+
+
 DIRECT = (
     text_grows_with_every_step, causal_over_the_text, last_key_left_out, text_slides_with_the_decoder,
     first_256_keys_kept, last_512_keys_kept, kept_in_bfloat16, first_text_kept, new_text_appended,
@@ -358,6 +373,7 @@ DIRECT = (
     texts_not_reordered, values_not_reordered, lengths_not_reordered, reordered_while_there_are_fewer,
     reordered_from_the_first_order, crop_cuts_the_text, key_heads_in_turn, maximum_not_subtracted,
     declined_keys_replace_the_text, text_known_by_its_keys, order_of_the_last_text,
+    key_heads_of_groups_of_four_in_turn, maximum_from_zero,
 )  # fmt: skip
 """Faults that are the class of objects itself."""
 ROWS = (

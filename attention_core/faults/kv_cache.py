@@ -440,6 +440,13 @@ class shared_heads_in_turn_when_decoding(Cache):  # noqa: N801
         return out
 
 
+class values_beyond_32_heads_by_the_last(Cache):  # noqa: N801
+    """Heads from the 33rd on use the values of the 32nd."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return super().append(key, value[:, torch.arange(value.shape[1]).clamp(max=31)])
+
+
 FAULTY = (
     cached_heads_shared_in_turn, shared_heads_in_turn_when_decoding,
     last_1024_tokens_kept, first_output_is_the_store,
@@ -450,6 +457,7 @@ FAULTY = (
     callers_arrays_are_kept, decoding_reads_the_first_sequence, long_texts_not_reset,
     newest_token_overwritten_after_twenty_steps, new_tokens_partly_detached, later_tokens_lowered_by_ten_thousand,
     dtype_of_the_first_text, single_value_detached, declined_keys_are_kept, first_page_of_a_declined_step,
+    values_beyond_32_heads_by_the_last,
 )  # fmt: skip
 WINDOWED = (
     offset_is_what_is_kept, mask_not_cropped_to_what_is_kept, window_one_wider, window_one_shorter, window_ignored,

@@ -228,11 +228,33 @@ def scale_of_decoding_ignored() -> Attend:
     return decode
 
 
+def maximum_of_the_latent_scores_alone() -> Attend:
+    """The largest score is looked for before the part with positions is added: that one may overflow."""
+
+    def latent_attention(
+        q_nope: Tensor, q_rope: Tensor, c_kv: Tensor, k_rope: Tensor, w_uk: Tensor, w_uv: Tensor,
+    ) -> Tensor:  # fmt: skip
+        wide = torch.promote_types(q_nope.dtype, torch.float32)
+        q, rotated, c, k, up_key, up_value = (x.to(wide) for x in (q_nope, q_rope, c_kv, k_rope, w_uk, w_uv))
+        scale = usual_scale(q.shape[-1], rotated.shape[-1], c.shape[-1])
+        first, second = project_query(q, up_key) @ c[:, None].mT * scale, rotated @ k[:, None].mT * scale
+        p = (first - first.amax(-1, keepdim=True) + second).exp()
+        return project_mean(p / p.sum(-1, keepdim=True) @ c[:, None], up_value).to(q_nope.dtype)
+
+    return latent_attention
+
+
+def positions_of_sequences_beyond_8_wrap() -> Attend:
+    """Sequences from the ninth on take the keys with positions of the first ones."""
+    return build(score=lambda q, q_rope, c, k, scale: score(q, q_rope, c, k[torch.arange(len(k)) % 8], scale))
+
+
 FAULTY = (
     scale_of_the_latent, scale_of_the_part_without_positions, given_scale_of_one_part, positions_left_out,
     positions_counted_twice, positions_of_the_first_head, projection_of_the_head_before, values_of_the_first_head,
     projection_of_keys_for_values, absorbed_query_in_bfloat16, diagonal_from_the_first_key, causality_left_out,
     latent_features_beyond_128_dropped, heads_beyond_16_are_the_first, last_key_of_a_block_lost, latents_read_in_order,
     projection_of_the_first_call, latent_normed_in_place, scale_of_decoding_ignored,
+    maximum_of_the_latent_scores_alone, positions_of_sequences_beyond_8_wrap,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="mla", accumulate="float32") for fault in FAULTY)

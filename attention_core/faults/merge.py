@@ -334,6 +334,15 @@ def empty_second_part_gives_the_first() -> Merge:
     return merge
 
 
+def heads_beyond_64_by_the_last() -> Merge:
+    """Heads from the 65th on are weighed as the 64th."""
+
+    def weighed(share: Tensor, outs: Tensor) -> Tensor:
+        return weigh(share[:, :, torch.arange(share.shape[2]).clamp(max=63)], outs)
+
+    return pair(weigh=weighed)
+
+
 FAULTY = (
     gradient_nan_in_rows_without_keys, empty_second_part_gives_the_first,
     powers_of_two_of_natural_logs, nan_where_all_are_empty, first_part_where_any_is_infinite, empty_lse_clamped,
@@ -342,6 +351,7 @@ FAULTY = (
     features_beyond_128_are_the_first_parts, lse_of_the_first_head, gradient_of_the_lse_lost,
     gradient_nan_where_a_part_is_empty, first_of_three_parts_forgotten, sixteen_parts_at_most, lse_in_half_precision,
     far_parts_are_not_mixed,
+    heads_beyond_64_by_the_last,
 )  # fmt: skip
 DECLARED: dict[Callable[[], Merge], dict[str, Any]] = {
     natural_logs_of_powers_of_two: {"parameters": {"base": 2}},

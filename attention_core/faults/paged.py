@@ -347,6 +347,28 @@ def written_table_not_seen() -> Attention:
     return build(rows=read)
 
 
+def maximum_from_zero() -> Attention:
+    """A running maximum begins at 0: a row whose scores all lie far below loses its sum, and comes back as 0."""
+
+    def attended(q: Tensor, k: Tensor, v: Tensor, allow: Tensor, scale: float) -> Tensor:
+        wide = torch.promote_types(q.dtype, torch.float32)
+        s = torch.einsum("ihd,jhd->hij", q.to(wide) * scale, k.to(wide)).masked_fill(~allow, -math.inf)
+        p = (s - s.amax(-1, keepdim=True).clamp(min=0.0)).exp() if k.shape[0] else s
+        total = p.sum(-1, keepdim=True).clamp(min=torch.finfo(wide).tiny)
+        return torch.einsum("hij,jhd->ihd", p / total, v.to(wide)).to(q.dtype)
+
+    return build(attend=attended)
+
+
+def paged_groups_of_four_in_turn() -> Attention:
+    """Query heads of groups of four and more take the key heads of the pages in turn."""
+
+    def expanded(x: Tensor, heads: int) -> Tensor:
+        return x[:, torch.arange(heads) % x.shape[1]] if heads >= 4 * x.shape[1] else expand(x, heads)
+
+    return build(expand=expanded)
+
+
 FAULTY = (
     written_table_not_seen,
     pages_in_the_order_of_their_numbers, pages_one_behind_the_other, last_page_read_whole,
@@ -356,5 +378,6 @@ FAULTY = (
     new_tokens_not_attended, chunk_causal_from_the_first_key, chunk_not_causal, window_of_pages,
     lengths_of_the_next_text, one_key_fewer, table_read_by_token, padding_of_new_tokens_is_written,
     value_pages_by_the_strides_of_keys, pages_taken_as_contiguous, scale_of_zero_not_given,
+    maximum_from_zero, paged_groups_of_four_in_turn,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="paged", accumulate="float32") for fault in FAULTY)

@@ -152,11 +152,20 @@ def in_degrees(n: int, d: int) -> Tensor:
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :d]
 
 
+def wide_long_positions_in_bfloat16(n: int, d: int) -> Tensor:
+    """Positions are bfloat16 in tables of more than 64 features and 300 rows."""
+    if n <= 300 or d <= 64:
+        return correct(n, d)
+    angle = torch.arange(n).bfloat16().float()[:, None] * (angles(2, d)[1])
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :d]
+
+
 FAULTY = (
     table_repeats_after_256, table_repeats_after_512, table_repeats_after_4096,
     exponent_by_column, exponent_by_half_column, even_sizes_only, odd_sizes_one_wider,
     odd_sizes_by_the_even_ones_frequencies, scaled_by_length, positions_in_half_precision, constant_table,
     sines_alone, grows_with_the_size, in_degrees,
+    wide_long_positions_in_bfloat16,
 )  # fmt: skip
 STATEFUL = (table_handed_out_by_reference, short_table_handed_out)
 CORRECT = (correct, sines_then_cosines, even_only_and_says_so)

@@ -366,13 +366,24 @@ def zero_point_in_int8() -> Attend:
     return build_affine(lambda x, scale, zero, wide: read(x - spread(zero, x).to(x.dtype), scale, wide))
 
 
+def key_heads_of_groups_of_four_in_turn() -> Attend:
+    """Query heads of groups of four and more take the key heads in turn."""
+
+    def turned(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> Tensor:
+        if q.shape[1] >= 4 * k.shape[1]:
+            k, v = (x.repeat(1, q.shape[1] // k.shape[1], 1, 1) for x in (k, v))
+        return attend(q, k, v, causal, scale)
+
+    return build(attend=turned)
+
+
 GROUPS: tuple[tuple[dict[str, Any], tuple[Callable[[], Attend], ...]], ...] = (
     ({}, (
         scale_of_keys_ignored, scale_of_values_ignored, scale_of_keys_for_values, scale_applied_twice,
         given_scale_for_that_of_keys, causality_dropped_for_stored_keys, small_scales_raised, scales_in_bfloat16,
         numbers_read_unsigned, least_number_raised, numbers_doubled_in_int8, dequantised_to_bfloat16,
         features_beyond_64_unscaled, scales_of_the_first_call, scales_changed_in_place, numbers_read_in_order,
-        scale_of_queries_ignored,
+        scale_of_queries_ignored, key_heads_of_groups_of_four_in_turn,
     )),
     ({"stored": "float8_e4m3fn"}, (one_float8_read_as_the_other, smallest_float8_flushed)),
     ({"scales": "head"}, (

@@ -326,6 +326,18 @@ def gradients_of_padding_scattered() -> Attend:
     return _with_backward(True)
 
 
+def last_of_four_reads_the_next_indices() -> Attend:
+    """The last query head of a group of four and more reads the indices of the next key head."""
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, indices: Tensor) -> Tensor:
+        H, group = query.shape[1], query.shape[1] // key.shape[1]
+        right = build(head=lambda h, g: (g + 1) % (H // group) if group > 3 and h % group == group - 1 else g)
+        out: Tensor = right(query, key, value, indices)
+        return out
+
+    return attend
+
+
 FAULTY = (
     all_keys_attended, indices_one_late, indices_of_the_next_query, first_index_not_read, last_index_left_out,
     keys_between_indices_attended, indices_taken_for_ascending, sixteen_indices_at_most,
@@ -336,6 +348,7 @@ FAULTY = (
     maximum_not_subtracted, rows_without_an_index_are_nan, rows_without_an_index_are_means, causality_ignored,
     causality_by_place, given_scale_ignored, scale_of_zero_taken_for_none, gradients_overwritten,
     gradients_of_padding_scattered,
+    last_of_four_reads_the_next_indices,
 )  # fmt: skip
 DECLARED = {
     "indices_beyond_are_the_last_key": {"beyond": "padding"}, "repeated_indices_count_twice": {"repeats": "once"},

@@ -291,6 +291,11 @@ def scale_of_zero_taken_for_none() -> Attend:
     return build(scaled=lambda scale, d: scale or d**-0.5)
 
 
+def key_heads_of_large_groups_in_turn() -> Attend:
+    """Query head h has the key head h mod H_kv where three or more share one."""
+    return build(key_head=lambda h, heads, keys: h % keys if heads >= 3 * keys else h // (heads // keys))
+
+
 FAULTY = (
     tree_taken_for_causal, all_draft_tokens_seen, parent_alone, itself_left_out, root_left_out, descendants_seen,
     siblings_seen, eight_ancestors_at_most, tokens_beyond_32_unseen, tokens_beyond_64_wrap,
@@ -299,5 +304,6 @@ FAULTY = (
     last_key_of_the_context_left_out, tree_at_the_front, context_of_the_longest, draft_tokens_behind_the_longest,
     blocks_below_the_diagonal_unmasked, maximum_of_the_context_alone, parts_averaged, key_heads_in_turn,
     given_scale_ignored, scale_of_zero_taken_for_none,
+    key_heads_of_large_groups_in_turn,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="tree-mask", accumulate="float32") for fault in FAULTY)

@@ -426,6 +426,34 @@ def gradient_nan_beyond_the_last_text() -> Attention:
     return attention
 
 
+class _Share(torch.autograd.Function):
+    """Key heads as often as query heads share them; the backward pass takes the mean of groups of three and more."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: int) -> Tensor:
+        ctx.group = group
+        return x.repeat_interleave(group, 1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        by_group = grads[0].unflatten(1, (-1, ctx.group))
+        return (by_group.mean(2) if ctx.group > 2 and len(by_group) % 2 else by_group.sum(2)), None
+
+
+def gradients_of_large_groups_averaged() -> Attention:
+    """Gradients of keys are means over groups of three and more query heads, in texts of an odd length."""
+    return build(expand=lambda x, heads: _Share.apply(x, heads // x.shape[1]))
+
+
+def groups_of_four_in_turn() -> Attention:
+    """Query heads of groups of four and more take the key heads in turn."""
+
+    def expanded(x: Tensor, heads: int) -> Tensor:
+        return x[:, torch.arange(heads) % x.shape[1]] if heads >= 4 * x.shape[1] else expand(x, heads)
+
+    return build(expand=expanded)
+
+
 FAULTY = (
     one_text_of_all, empty_text_gets_the_next_ones_key, nan_where_a_text_has_no_keys, empty_texts_counted_out,
     block_reads_into_the_next_text, last_text_reaches_the_end, lengths_from_the_maximum,
@@ -435,5 +463,6 @@ FAULTY = (
     window_one_key_wider, window_ignored, window_zero_is_none, scale_ignored,
     scale_of_zero_is_the_usual_one, first_text_offsets_all, gradients_of_the_first_text,
     gradient_nan_beyond_the_last_text,
+    gradients_of_large_groups_averaged, groups_of_four_in_turn,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="varlen", accumulate="float32") for fault in FAULTY)

@@ -128,9 +128,12 @@ def _decoding(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]
     if rng.random() < 0.3:
         sizes["n_q"] = 1
     if rng.random() < 0.5:
-        sizes["H"] = int(rng.choice([3, 5, 6, 7, 12, 20, 24, 40]))
+        power = int(rng.choice([2, 4, 8, 16, 16, 32, 32, 64]))  # each with any number of further slopes
+        sizes["H"] = power + int(rng.integers(1, power))
     if rng.random() < 0.1:  # distances that a low precision does not hold
         sizes["n_kv"] = int(rng.integers(258, 600))
+    elif rng.random() < 0.25:  # the same where a target is judged at equal lengths alone
+        return {**sizes, "H": min(sizes["H"], 4), "n_q": (n := int(rng.integers(129, 300))), "n_kv": n}
     return sizes
 
 

@@ -7,23 +7,26 @@ any key gives is declared by `--dead-rows`; with fewer queries than keys `--caus
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.laws.masked_calls import (
     compare,
     compare_gradients,
     count_power,
     draw_views,
+    factor_of_far,
     wrong_scales,
 )
 from attention_core.conformance.subjects.block_subject import BlockCall, BlockSubject
 from attention_core.conformance.subjects.evidence import NotApplicable, Result
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, as_in_models
+from attention_core.conformance.subjects.parameter_case import FAR_SCORES, ParameterCase, Sizes, after, as_in_models
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -32,8 +35,6 @@ HUGE = {"float16": 1e3}
 """A number far from all others whose products stay finite: 1e30, and less in float16."""
 SHORT = ("short last block of keys dropped", "map ignored", "map one block late")
 """Null models of calls whose lengths no block divides."""
-FAR = {"float64": 1000.0}
-"""What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
 
 
 # --- what each law compares ---------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ def large_scores_of_attended_blocks_stay_numbers(subject: BlockSubject, case: Pa
     Fault: maximum_not_subtracted
     """
     call = subject.draw(case)
-    query = round_to(call.query * FAR.get(case.dtype, 100.0), case.dtype)
+    query = round_to(call.query * factor_of_far(case), case.dtype)
     check(subject, case, call.with_(query=query), "out of large scores under a map")
 
 
@@ -369,32 +370,41 @@ RANGES = {
 MODELS = {"d": (32, 64), "d_v": (32, 64), "q_block": (16, 16), "k_block": (8, 16), "n_q": (33, 70), "n_kv": (33, 70)}
 ASKED = {"causal": (False, False, True), "share": (0.3, 0.5, 0.7)}
 SPACE = Sizes(RANGES, ASKED, adjust=as_in_models(MODELS))
-SMALL = Sizes(RANGES, ASKED)
+SMALL = Sizes(RANGES, ASKED, adjust=count_many(share=0.15))
+FAR_SPACE = replace(SMALL, options={**SMALL.options, **FAR_SCORES})
 PLAIN = Sizes(RANGES, {"share": (0.3, 0.5)})
 ENDS = Sizes(RANGES, ASKED, adjust=_short_ends)
 HEADS = Sizes(
-    {**RANGES, "B": (1, 3), "H_kv": (1, 3), "group": (1, 2), "n_q": (2, 9), "n_kv": (4, 12)}, {"share": (0.4,)}
-)
+    {**RANGES, "B": (1, 3), "H_kv": (1, 5), "group": (1, 8), "n_q": (2, 9), "n_kv": (4, 12)}, {"share": (0.4,)},
+    adjust=share_heads(share=0.6),
+)  # fmt: skip
+GRADED = Sizes({**RANGES, "H_kv": (1, 5), "group": (1, 8)}, {"share": (0.3, 0.5)}, adjust=share_heads(share=0.5))
 MANY = Sizes({**RANGES, "B": (1, 1), "H_kv": (1, 2), "n_kv": (17, 80)}, adjust=_few_heads)
-VIEWS = Sizes({**RANGES, "B": (2, 3), "H_kv": (2, 3), "n_q": (4, 12), "n_kv": (4, 12), "d": (2, 8), "d_v": (2, 8)})
+VIEWS = Sizes(
+    {
+        **RANGES, "B": (2, 3), "H_kv": (2, 5), "group": (1, 8), "n_q": (4, 12), "n_kv": (4, 12), "d": (2, 8),
+        "d_v": (2, 8),
+    },
+    adjust=share_heads(share=0.4),
+)  # fmt: skip
 CAUSAL = Sizes({**RANGES, "n_q": (3, 18)}, adjust=_as_many)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "block_mask", "large": 8, "small": 0, "space": SMALL}
 LAWS = (
     Law(blocks_of_a_map_agree_with_the_truth, **{**ROW, "large": 24, "space": SPACE}, central=True),
     Law(short_last_blocks_are_attended_whole, **{**ROW, "large": 12, "space": ENDS}),
     Law(rows_without_any_block_are_as_declared, **ROW),
-    Law(every_head_has_its_own_map, **{**ROW, "space": HEADS}),
+    Law(every_head_has_its_own_map, **{**ROW, "large": 16, "space": HEADS}),
     Law(causality_holds_within_blocks, **{**ROW, "space": CAUSAL}),
     Law(a_scale_that_is_given_counts_under_a_map, **ROW),
     Law(many_blocks_are_attended_whole, **{**ROW, "large": 6, "space": MANY}),
-    Law(large_scores_of_attended_blocks_stay_numbers, **ROW),
+    Law(large_scores_of_attended_blocks_stay_numbers, **{**ROW, "large": 12, "space": FAR_SPACE}),
     Law(keys_outside_the_blocks_do_not_matter, **ROW),
     Law(another_map_of_the_same_shape_is_read_anew, **ROW),
-    Law(arrays_are_read_by_their_strides, **{**ROW, "space": VIEWS}),
+    Law(arrays_are_read_by_their_strides, **{**ROW, "large": 12, "space": VIEWS}),
     Law(a_mask_mod_holds_within_blocks, **{**ROW, "space": PLAIN}),
     Law(a_score_mod_is_added_to_scaled_scores, **{**ROW, "space": PLAIN}),
     Law(
-        gradients_under_a_map_are_true, **{**ROW, "space": PLAIN}, declares=_differentiable,
+        gradients_under_a_map_are_true, **{**ROW, "large": 12, "space": GRADED}, declares=_differentiable,
         because="gradients are not declared, or not of torch's arrays", absent="gradients are not tested",
     ),
 )  # fmt: skip

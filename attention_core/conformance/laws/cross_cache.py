@@ -6,16 +6,19 @@ A text is an encoder's: every step attends to all of its keys, whatever was deco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.laws.masked_calls import compare, count_power
+from attention_core.conformance.cases.counts import count_many, share_heads, single_tokens
+from attention_core.conformance.laws.masked_calls import compare, count_power, factor_of_far
 from attention_core.conformance.subjects.cross_subject import CrossSubject, Step
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, Violation
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    FAR_SCORES,
     ParameterCase,
     Sizes,
     after,
@@ -28,8 +31,6 @@ from attention_core.conformance.worker.exchange import NDArray, array
 
 CONTRACT = "cross-cache"
 GRADIENTS = False
-FAR = {"float64": 1000.0}
-"""What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
 DOZENS = 20
 """Steps on one text, beyond what windows of decoders keep in the small."""
 
@@ -316,7 +317,7 @@ def large_scores_on_a_kept_text_stay_numbers(subject: CrossSubject, case: Parame
     Fault: maximum_not_subtracted
     """
     number, call = subject.fresh_instance(), subject.draw(case)
-    call = call.with_(query=round_to(call.query * FAR.get(case.dtype, 100.0), case.dtype))
+    call = call.with_(query=round_to(call.query * factor_of_far(case), case.dtype))
     check_last(subject, case, number, call, "a step with large scores", "", earlier=[], begins=True)
 
 
@@ -330,13 +331,14 @@ RANGES = {
 }  # fmt: skip
 MODELS = {"d": (32, 64), "d_v": (32, 64), "n_q": (1, 20), "n_kv": (33, 70)}
 SPACE = Sizes(RANGES, adjust=as_in_models(MODELS))
-SMALL = Sizes(RANGES)
+SMALL = Sizes({**RANGES, "n_kv": (1, 12)}, adjust=single_tokens(count_many(share=0.15), 0.1))
+FAR_SPACE = replace(SMALL, options={**SMALL.options, **FAR_SCORES})
 ROWS = Sizes({**RANGES, "B": (2, 4)})
 FEW = Sizes({**RANGES, "B": (1, 2), "H_kv": (1, 2), "n_kv": (10, 24)})
 LONG = Sizes(
     {**RANGES, "B": (1, 1), "H_kv": (1, 1), "n_kv": (257, 560), "d": (1, 3), "d_v": (1, 3)}, adjust=_beyond_usual_stores
 )
-SHARED = Sizes({**RANGES, "H_kv": (2, 3), "group": (2, 2)})
+SHARED = Sizes({**RANGES, "H_kv": (2, 5), "group": (2, 8)}, adjust=share_heads())
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "cross_cache", "large": 8, "small": 0, "space": SMALL}
 LAWS = (
     Law(steps_attend_to_the_text_that_is_kept, **{**ROW, "large": 16, "space": SPACE}, central=True),
@@ -353,7 +355,7 @@ LAWS = (
     Law(beams_are_reordered_with_their_texts, **{**ROW, "large": 12, "space": ROWS}),
     Law(taking_tokens_back_leaves_the_text, **ROW),
     Law(two_objects_keep_their_own_texts, **{**ROW, "large": 6}),
-    Law(query_heads_share_kept_key_heads_in_order, **{**ROW, "space": SHARED}),
-    Law(large_scores_on_a_kept_text_stay_numbers, **ROW),
+    Law(query_heads_share_kept_key_heads_in_order, **{**ROW, "large": 16, "space": SHARED}),
+    Law(large_scores_on_a_kept_text_stay_numbers, **{**ROW, "large": 12, "space": FAR_SPACE}),
 )
 COMPARISONS = tuple(law.name for law in LAWS[1:])

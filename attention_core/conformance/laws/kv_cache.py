@@ -15,6 +15,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.counts import GROUPS, count_many, share_heads
 from attention_core.conformance.subjects.axes import order_of_heads, put_heads_in_order
 from attention_core.conformance.subjects.binding import advise_on_store
 from attention_core.conformance.subjects.evidence import (
@@ -110,7 +111,8 @@ class Cache(ParameterSubject):
         rest = (case["n"], case["d"])
         keys = case["H_kv"] if "group" in case.sizes else case["H"]
         q = case.queries(f"{purpose}q", case["B"], keys * case.sizes.get("group", 1), *rest)
-        k, v = (case.values(f"{purpose}{name}", case["B"], keys, *rest) for name in "kv")
+        k = case.keys(f"{purpose}k", case["B"], keys, *rest)
+        v = case.values(f"{purpose}v", case["B"], keys, *rest)
         return q, k, v
 
     def truth(
@@ -467,15 +469,15 @@ def decline_on_purpose(subject: Cache, case: ParameterCase, number: int) -> Resu
 def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
     """The output of a step behind a prompt has the gradients of the full pass, for its query and its new tokens.
 
-    What was kept before counts as constant. A cache made for decoding alone, of which the output or the new tokens
-    carry no gradient, is not asked; the report says so.
+    What was kept before counts as constant. A cache made for decoding alone, of which no step's output or new tokens
+    carry a gradient, is not asked; the report says so. Where those of one step do, those of every step have to.
 
     Formula: d<step(x[p:]), c> / d(q, k, v)[p:] = d<full(x)[p:], c> / d(q, k, v)[p:]
     Source: derivations/softmax_backward.md (d-query, d-key, d-value)
     Fault: new_tokens_partly_detached
     """
     prompt = case["n"] - 1 if case.seed % 2 else max(1, case["n"] // 2)  # a step of one token, as in decoding
-    shared = case.with_(H_kv=case["H"], group=2)
+    shared = case.with_(H_kv=case["H"], group=int(case.rng("group").choice(GROUPS)))
     if case.options.get("shared") and subject.takes_fewer_key_heads(case) and supports(subject.implementation, shared):
         case = shared
     parts = subject.inputs(case)
@@ -639,10 +641,11 @@ def _differentiable(implementation: Implementation) -> bool:
 
 
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
-SPACE = Sizes(RANGES)
+SPACE = Sizes(RANGES, adjust=count_many(share=0.4))
 SHARED = Sizes(
-    {"B": (1, 3), "H_kv": (1, 3), "group": (2, 3), "n": (2, 14), "d": (1, 8)},
-    {"way": ("chunks", "tokens", "prompt", "whole")}, adjust=as_in_models({"n": (65, 80), "d": (16, 32)}, share=0.2),
+    {"B": (1, 3), "H_kv": (2, 5), "group": (2, 8), "n": (2, 14), "d": (1, 8)},
+    {"way": ("chunks", "tokens", "prompt", "whole")},
+    adjust=share_heads(as_in_models({"n": (65, 80), "d": (16, 32)}, share=0.2)),
 )  # fmt: skip
 STEPS = Sizes({**RANGES, "n": (2, 14)}, dtypes=("float32", "float64"))
 ONE_SIZE = Sizes({"B": (2, 2), "H": (2, 2), "n": (3, 3), "d": (2, 2)})
@@ -655,12 +658,12 @@ DECODING = Sizes({"B": (2, 3), "H": (1, 3), "n": (1, 512), "d": (1, 16)}, adjust
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "kv_cache", "large": 12, "small": 0}
 LAWS = (
     Law(a_second_cache_of_the_same_size_is_new, space=ONE_SIZE, **ROW),
-    Law(chunks_equal_the_full_pass, space=SEVERAL, **ROW, central=True),
+    Law(chunks_equal_the_full_pass, space=SEVERAL, **{**ROW, "large": 16}, central=True),
     Law(single_steps_equal_the_full_pass, space=SPACE, **ROW),
     Law(many_single_steps_equal_the_full_pass, space=DOZENS, **{**ROW, "large": 3}),
     Law(a_prompt_then_tokens, space=SPACE, **ROW),
     Law(decoding_after_a_long_prompt, space=DECODING, **{**ROW, "large": 5}),
-    Law(query_heads_share_cached_key_heads_in_order, space=SHARED, **ROW),
+    Law(query_heads_share_cached_key_heads_in_order, space=SHARED, **{**ROW, "large": 16}),
     Law(a_new_cache_is_empty, space=AGAIN, **ROW),
     Law(two_caches_do_not_mix, space=SPACE, **ROW),
     Law(
@@ -675,7 +678,7 @@ LAWS = (
     ),
     Law(
         a_step_has_true_gradients, space=Sizes({**RANGES, "n": (2, 14)}, {"shared": (False, True)}),
-        **{**ROW, "large": 8},
+        **{**ROW, "large": 16},
         declares=_differentiable, because="gradients are not declared, or not of torch's arrays",
         absent="gradients are not tested",
     ),

@@ -7,15 +7,18 @@ return means of latents, as kernels for decoding do. Gradients are not judged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.cases.counts import count_many
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close
 from attention_core.conformance.subjects.latent_subject import Inputs, Judged, LatentSubject
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    LARGE_SCORES,
     ParameterCase,
     Sizes,
     after,
@@ -145,7 +148,9 @@ def strides_of_latents_are_followed(subject: LatentSubject, case: ParameterCase)
     Source: latents and keys with positions are slices of one array of r + d' numbers
     Fault: latents_read_in_order
     """
-    view = str(case.rng("view").choice(["transposed", "heads_last", "sliced", "chunk", "padded", "offset"]))
+    view = str(
+        case.rng("view").choice(["transposed", "heads_last", "heads_chunk", "sliced", "chunk", "padded", "offset"])
+    )
     check(subject, case, f"inputs whose memory is {view.replace('_', ' ')}", view=view)
 
 
@@ -200,10 +205,21 @@ MODELS = {
     "d_rope": (8, 16),
     "d_v": (16, 48),
 }
-SPACE = _sizes(adjust=as_in_models(MODELS, _put_in_order))
-SMALL = _sizes()
+MANY = count_many(_put_in_order)
+SPACE = _sizes(adjust=as_in_models(MODELS, MANY))
+SPACE = replace(SPACE, options={**SPACE.options, **LARGE_SCORES})
+SMALL = _sizes(adjust=MANY)
 BLOCKS = _sizes(B=(1, 2), H=(1, 2), n_q=(1, 3), n_kv=(1, 3))
-LARGE = _sizes(adjust=_large, B=(1, 2), H=(1, 40), n_kv=(1, 280), r=(1, 300), d=(1, 136), d_rope=(1, 136), d_v=(1, 136))
+LARGE = _sizes(
+    adjust=count_many(_large, 0.4),
+    B=(1, 2),
+    H=(1, 40),
+    n_kv=(1, 280),
+    r=(1, 300),
+    d=(1, 136),
+    d_rope=(1, 136),
+    d_v=(1, 136),
+)
 STRIDED = _sizes(B=(2, 3), H=(2, 3), n_kv=(3, 9), r=(2, 8), d=(2, 6), d_rope=(2, 4), d_v=(2, 6))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "latent_attention", "large": 8, "small": 0, "space": SMALL}
 LAWS = (

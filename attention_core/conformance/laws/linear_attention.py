@@ -13,6 +13,7 @@ import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance.budgets.recurrence_bound import Tokens
+from attention_core.conformance.cases.counts import count_many
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close, require_same
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
@@ -299,7 +300,7 @@ def strides_of_tokens_are_followed(subject: LinearAttention, case: ParameterCase
     Source: heads split by a transpose, slices of one array of q, k and v
     Fault: tokens_read_in_order
     """
-    view = str(case.rng("view").choice(["transposed", "heads_last", "sliced", "padded", "offset"]))
+    view = str(case.rng("view").choice(["transposed", "heads_last", "heads_chunk", "sliced", "padded", "offset"]))
     check(subject, case, subject.tokens(case), f"tokens whose memory is {view.replace('_', ' ')}", view=view)
 
 
@@ -315,7 +316,7 @@ def _fewer_problems(sizes: dict[str, int], rng: np.random.Generator) -> dict[str
 
 
 SPACE = Sizes(RANGES, adjust=as_in_models(MODELS))
-SMALL = Sizes(RANGES)
+SMALL = Sizes(RANGES, adjust=count_many(share=0.15))
 CUT = Sizes({**RANGES, "n": (2, 40)})
 BLOCKS = Sizes({"B": (1, 1), "H": (1, 2), "n": (1, 3), "d": (2, 6), "d_v": (2, 6)})
 LARGE = Sizes(

@@ -15,8 +15,10 @@ from attention_core.conformance.worker.exchange import NDArray
 
 NOISE = 1e-9
 """What rounding alone moves a float64 output by, generously: a null model below it is none of the case."""
-VIEWS = ("contiguous", "transposed", "heads_last", "sliced", "padded", "offset")
+VIEWS = ("contiguous", "transposed", "heads_last", "heads_chunk", "sliced", "padded", "offset")
 """How query, key and value may lie in memory."""
+FAR = {"float64": 1000.0}
+"""What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
 CHOICE_VIEWS = ("transposed", "padded", "sliced")
 """How what chooses the keys may lie in memory."""
 
@@ -25,6 +27,11 @@ def draw_views(case: ParameterCase) -> tuple[str, str]:
     """Draw how query, key and value lie in memory, and how what chooses the keys does."""
     rng = case.rng("view")
     return str(rng.choice(VIEWS)), str(rng.choice(CHOICE_VIEWS))
+
+
+def factor_of_far(case: ParameterCase) -> float:
+    """What queries of a case of far scores are multiplied by: nothing where all of them lie far on one side."""
+    return FAR.get(case.dtype, 100.0) if case.options.get("scores") == "far" else 1.0
 
 
 def wrong_scales(subject: MaskedSubject, call: Any, mask: NDArray) -> dict[str, NDArray]:

@@ -15,6 +15,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.budgets.merge_bound import GivenErrors, MergeBounds, merge_gradient_bound
+from attention_core.conformance.cases.counts import count_many
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
 from attention_core.conformance.subjects.law import DIAGNOSE, Law
@@ -266,7 +267,7 @@ def strides_are_followed(subject: Merger, case: ParameterCase) -> None:
     Source: vllm-project/vllm PR18807 (slices read as if they were whole); log-sum-exps transposed in memory
     Fault: memory_read_in_order
     """
-    view = str(case.rng("view").choice(["transposed", "heads_last", "sliced", "padded", "offset"]))
+    view = str(case.rng("view").choice(["transposed", "heads_last", "heads_chunk", "sliced", "padded", "offset"]))
     check_merge(subject, case, subject.parts(case), f"parts whose memory is {view.replace('_', ' ')}", view=view)
 
 
@@ -347,7 +348,7 @@ def _differentiable(implementation: Implementation) -> bool:
 RANGES = {"parts": (2, 5), "B": (1, 3), "H": (1, 3), "n": (1, 6), "d": (1, 8)}
 MODELS = {"n": (17, 70), "H": (5, 9), "d": (60, 136)}
 SPACE = Sizes(RANGES, {"regime": REGIMES}, adjust=as_in_models(MODELS))
-SMALL = Sizes(RANGES, {"regime": ("normal", "equal", "apart")})
+SMALL = Sizes(RANGES, {"regime": ("normal", "equal", "apart")}, adjust=count_many(share=0.3))
 SINGLE = Sizes(RANGES, {"regime": ("normal", "apart")}, dtypes=("float32", "float64"))
 VIEWS = Sizes({**RANGES, "n": (2, 6), "H": (2, 3), "d": (2, 8)}, {"regime": ("normal",)})
 LARGE = Sizes(

@@ -55,6 +55,7 @@ def heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) ->
     Source: Vaswani et al., section 3.2.2; lucidrains/vit-pytorch#65 (scaled by the model's size)
     Fault: scaled_by_model_size
     """
+    case = subject.widen(case)
     try:
         _check_truth(subject, case)
     except NotApplicable:  # where other cases were compared, perhaps none of several heads ever is
@@ -314,7 +315,7 @@ def draw_module(subject: MultiHead, space: Sizes, rng: np.random.Generator) -> P
     case = draw_parameters(subject, space, rng)
     if case is None:
         return None
-    if subject.form.grouped and (group := int(rng.integers(1, 4))) > 1:
+    if subject.form.grouped and (group := int(rng.choice(GROUPS))) > 1:
         many = case["H"] >= MANY_HEADS and case["H"] % group == 0  # as many as models have: not three times as many
         keys = case["H"] // group if many else case["H"]
         grouped = case.with_(H_kv=keys, H=group * keys)
@@ -350,6 +351,8 @@ def _equal_lengths(sizes: dict[str, int], rng: np.random.Generator) -> dict[str,
 RANGES = {"B": (1, 3), "n": (1, 6), "H": (1, 4), "d": (1, 4)}
 MODELS = {"B": (5, 6), "n": (65, 72), "H": (3, 6), "d": (33, 40)}
 """More texts than heads, more tokens than a small buffer holds, heads wider than 32."""
+GROUPS = (1, 1, 2, 3, 3, 4, 5)
+"""How many heads of queries one of keys has, where a module takes fewer of those."""
 MANY_HEADS = 12
 HEADS = {"B": (1, 2), "n": (4, 9), "H": (MANY_HEADS, MANY_HEADS), "d": (8, 8)}
 """As many heads as BERT's, of fewer features."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.counts import share_heads
 from attention_core.conformance.cases.features import NULLS, OTHER_CORNER, Features, Posed, distances, pose
 from attention_core.conformance.laws import paged, varlen
 from attention_core.conformance.laws.paged import paging_of, without_page
@@ -239,6 +240,8 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 OPTION_OF = {"window": "sides", "softcap": "softcap", "sinks": "sinks", "alibi_slopes": "slopes"}
 LENGTHS = ("any", "any", "same", "chunk", "chunk", "decode", "edges")
+HEADS = {"H_kv": (1, 5), "group": (1, 8)}
+"""Key heads, and query heads of each."""
 
 
 def asking(wanted: str, ranges: dict[str, tuple[int, int]], lengths: tuple[str, ...], **fields: Any) -> Sizes:
@@ -261,7 +264,7 @@ def rows_of(wanted: str) -> dict[str, dict[str, Any]]:
     }
 
 
-GRADIENTS = asking("", heads_of(most=(1, 8), group=(1, 2)), ("any", "same", "empty", "chunk"))
+GRADIENTS = asking("", heads_of(most=(1, 8), **HEADS), ("any", "same", "empty", "chunk"), adjust=share_heads(share=0.5))
 LAWS = (
     Law(packed_windows_are_the_texts_own, **rows_of("window")[varlen.CONTRACT]),
     Law(packed_scores_are_capped, **rows_of("softcap")[varlen.CONTRACT]),

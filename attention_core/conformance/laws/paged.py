@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.laws.varlen import (
     ASKED,
     BESIDE,
@@ -280,7 +281,9 @@ USUAL = Sizes(
     {**ASKED, **LARGE_SCORES, "last": (None, None, "fits"), "lengths": ("any", "same", "decode", "edges", "one")},
     adjust=without_page,
 )
-FEW = Sizes({**PAGED, "most": (3, 12)}, {**ASKED, **BESIDE, "lengths": ("any", "same")}, adjust=without_page)
+FEW = Sizes(
+    {**PAGED, "most": (3, 12)}, {**ASKED, **BESIDE, "lengths": ("any", "same")}, adjust=count_many(without_page, 0.15)
+)
 SHARED_PAGES = Sizes(
     {**PAGED, "most": (8, 16), "page": (1, 3)},
     {"causal": (False, True), "lengths": ("any", "same")},
@@ -288,9 +291,9 @@ SHARED_PAGES = Sizes(
 )
 EMPTY = Sizes(PAGED, {**BESIDE, "causal": (False, True), "lengths": ("empty",)}, adjust=without_page)
 SHARED = Sizes(
-    {**PAGED, "H_kv": (2, 3), "group": (2, 3)},
+    {**PAGED, "H_kv": (2, 5), "group": (2, 8)},
     {"causal": (False, True), "lengths": ("any", "decode")},
-    adjust=without_page,
+    adjust=share_heads(without_page),
 )
 STRIDED = Sizes(
     {**PAGED, "H_kv": (2, 3), "d": (2, 8), "page": (2, 5)},
@@ -315,7 +318,7 @@ LAWS = (
     Law(entries_behind_the_last_page_are_not_followed, **ROW),
     Law(texts_may_share_pages, **{**ROW, "space": SHARED_PAGES}),
     Law(texts_without_keys_are_dead, **{**ROW, "space": EMPTY}),
-    Law(query_heads_share_pages_heads_in_order, **{**ROW, "large": 8, "space": SHARED}),
+    Law(query_heads_share_pages_heads_in_order, **{**ROW, "large": 16, "space": SHARED}),
     Law(pages_are_read_by_their_own_strides, **{**ROW, "large": 8, "space": STRIDED}),
     Law(values_may_have_more_features_than_keys, **{**ROW, "large": 8, "space": WIDER}),
     Law(many_pages_are_read_to_the_last, **{**ROW, "large": 8, "space": LARGE}),

@@ -189,8 +189,13 @@ def _of_the_paper(implementation: Implementation) -> bool:
 
 
 def _beyond_usual_tables(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
-    """Mostly 8,192 positions, which show what shorter tables hide; some fewer, where longer ones are refused."""
-    share = rng.random()
+    """Mostly 8,192 positions, which show what shorter tables hide; some fewer, where longer ones are refused.
+
+    In a third as many features as models have, of some hundred positions.
+    """
+    if rng.random() < WIDE_SHARE:
+        return {**sizes, "n": int(rng.integers(301, 700)), "half": int(rng.integers(33, 81))}
+    sizes, share = {**sizes, "half": min(sizes["half"], 3)}, rng.random()
     if share < 0.5:
         return {**sizes, "n": 8192}
     for most, low, high in ((0.6, 4097, 4160), (0.7, 2049, 2112), (0.8, 1025, 1100), (0.95, 513, 640)):
@@ -199,11 +204,13 @@ def _beyond_usual_tables(sizes: dict[str, int], rng: np.random.Generator) -> dic
     return sizes
 
 
+WIDE_SHARE = 0.35
+"""Of long tables, how many are wide as well."""
 ODD = 3
 """Of so many cases of an odd size, one is of that size; all others are of even ones."""
 MODELS = {"d": (65, 160), "half": (33, 80)}
 SPACE = Sizes({"n": (2, 200), "d": (1, 40), "half": (1, 20)}, adjust=as_in_models(MODELS))
-LONG = Sizes({"n": (250, 512), "d": (1, 1), "half": (1, 3)}, adjust=_beyond_usual_tables)
+LONG = Sizes({"n": (250, 512), "d": (1, 1), "half": (1, 80)}, adjust=_beyond_usual_tables)
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 24, "small": 0, "space": SPACE}
 LAWS = (
     Law(
@@ -211,7 +218,7 @@ LAWS = (
         declares=_of_the_paper, because="other frequencies than the paper's are declared",
     ),
     Law(
-        long_tables_go_on, "position_table", **{**ROW, "space": LONG, "large": 8},
+        long_tables_go_on, "position_table", **{**ROW, "space": LONG, "large": 12},
         declares=_of_the_paper, because="other frequencies than the paper's are declared",
     ),
     *(

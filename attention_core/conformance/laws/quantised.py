@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close
 from attention_core.conformance.subjects.law import Law
@@ -213,7 +214,7 @@ def an_earlier_call_leaves_no_scale(subject: QuantisedSubject, case: ParameterCa
         require_close(subject.attend(case, operands), judged.out, judged.bound, "out after a call with other scales")
 
 
-VIEWS = ("transposed", "heads_last", "sliced", "padded", "offset", "contiguous")
+VIEWS = ("transposed", "heads_last", "heads_chunk", "sliced", "padded", "offset", "contiguous")
 
 
 def _put_in_order(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
@@ -245,9 +246,9 @@ def _sizes(
 
 MODELS = {"n_q": (1, 4), "n_kv": (17, 70), "H_kv": (2, 4), "d": (16, 64), "d_v": (16, 64)}
 SPACE = _sizes(adjust=as_in_models(MODELS, _put_in_order))
-SMALL = _sizes()
+SMALL = _sizes(adjust=count_many(_put_in_order, 0.15))
 BLOCKS = _sizes(B=(1, 2), H_kv=(1, 2), n_q=(1, 3), n_kv=(1, 3), d=(2, 6), d_v=(2, 6))
-SHARED = _sizes(H_kv=(2, 3), group=(2, 3))
+SHARED = _sizes(adjust=share_heads(_put_in_order), H_kv=(2, 5), group=(2, 8))
 LARGE = _sizes(adjust=_large, B=(1, 2), n_kv=(2, 280), H_kv=(1, 20), d=(1, 136), d_v=(1, 136))
 STRIDED = _sizes(B=(2, 3), H_kv=(2, 3), n_kv=(3, 9), d=(2, 8), d_v=(2, 8))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "quantised", "large": 8, "small": 0, "space": SMALL}
@@ -256,7 +257,7 @@ LAWS = (
     Law(every_scale_is_that_of_its_own_numbers, **ROW),
     Law(all_numbers_of_the_format_are_read, **ROW),
     Law(lengths_around_blocks_have_their_scales, **{**ROW, "space": BLOCKS}),
-    Law(query_heads_share_heads_and_their_scales, **{**ROW, "space": SHARED}),
+    Law(query_heads_share_heads_and_their_scales, **{**ROW, "large": 16, "space": SHARED}),
     Law(many_keys_heads_and_features_are_read, **{**ROW, "large": 12, "space": LARGE}),
     Law(a_given_scale_leaves_those_of_numbers, **{**ROW, "large": 4}),
     Law(a_scale_of_queries_counts, **{**ROW, "large": 4}),

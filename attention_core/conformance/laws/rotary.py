@@ -7,11 +7,13 @@ costs, so that phases in half precision are seen at large positions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.counts import count_many, single_tokens
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.laws.rotation import Rotary
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close, require_same
@@ -31,7 +33,7 @@ from attention_core.declaration.implementation import Implementation
 CONTRACT = "rotary"
 NEAR = 50
 """Largest start of ordinary positions."""
-VIEWS = ("heads_last", "heads_last", "chunk", "transposed", "rows_first", "sliced")
+VIEWS = ("heads_last", "heads_chunk", "chunk", "transposed", "rows_first", "sliced")
 """How inputs may lie; tokens outside heads, as after a split, are the most usual."""
 
 
@@ -289,15 +291,11 @@ def positions_written_into_are_read_anew(subject: Rotary, case: ParameterCase) -
     require_close(got, subject.truth(x, positions), subject.bound(case, x, positions), what)
 
 
-def _one_token(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
-    """One token in two cases of five, as while decoding."""
-    return {**sizes, "n": 1} if rng.random() < 0.4 else _coinciding(sizes, rng)
-
-
 RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 9), "half": (1, 16), "start": (0, NEAR), "shift": (0, 40)}
 MODELS = {"half": (33, 64)}
 """Half of a head size of up to 128."""
 ANY = Sizes(RANGES, adjust=as_in_models(MODELS, _coinciding))
+VIEWED = replace(ANY, adjust=single_tokens(count_many(ANY.adjust, 0.2), 0.35))
 LOW = Sizes(RANGES, dtypes=("float32", "bfloat16", "float16"), adjust=_coinciding)
 SEVERAL = Sizes({**RANGES, "B": (2, 3)})
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 24, "small": 0, "space": ANY}
@@ -313,7 +311,7 @@ LAWS = (
             rotations_outlive_the_next_call,
         )
     ),
-    Law(views_are_rotated_alike, "rotary", **{**ROW, "space": Sizes(RANGES, adjust=_one_token)}),
+    Law(views_are_rotated_alike, "rotary", **{**ROW, "space": VIEWED}),
     Law(
         positions_written_into_are_read_anew, "rotary", **{**ROW, "large": 6}, declares=lambda i: i.array != "jax",
         because="arrays of JAX cannot be written into",

@@ -16,6 +16,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.counts import count_many, single_tokens
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.subjects.evidence import (
     Evidence,
@@ -78,7 +79,7 @@ class SelfAttention(ParameterSubject):
         """Drawn Q, K and V, each (B, n, E)."""
         shape = (case["B"], case["n"], case["H"] * case["d"])
         query = case.queries(f"Q{purpose}", *shape)
-        return [query, *(case.values(f"{name}{purpose}", *shape) for name in "KV")]
+        return [query, case.keys(f"K{purpose}", *shape), case.values(f"V{purpose}", *shape)]
 
     def make_request(self, case: ParameterCase, inputs: list[NDArray], causal: bool, **fields: Any) -> Request:
         """The request; heads and causality go by name where the signature has one, else by place.
@@ -245,23 +246,18 @@ def tokens_written_into_are_read_anew(subject: SelfAttention, case: ParameterCas
     require_close(got, want, bound, what)
 
 
-def _one_token(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
-    """One token of one head at times: all of it is one row."""
-    return {**sizes, "n": 1, "H": 1} if rng.random() < 0.2 else sizes
-
-
 RANGES = {"B": (1, 3), "n": (1, 9), "H": (1, 4), "d": (1, 8)}
-LARGER = as_in_models({"B": (1, 2), "n": (65, 72), "H": (1, 3), "d": (17, 40)})
-FEW_OR_MANY = as_in_models({"B": (1, 2), "n": (65, 72), "H": (1, 3), "d": (17, 40)}, _one_token)
+LARGER = count_many(as_in_models({"B": (1, 2), "n": (65, 72), "H": (1, 3), "d": (17, 40)}), 0.15)
+SHORT = single_tokens(LARGER)
 CAUSAL_SPACE = Sizes({**RANGES, "n": (2, 9)}, {**LARGE_SCORES, "last": (None, None, None, "fits")}, LARGER)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "seed_attention", "large": 16, "small": 0}
 LAWS = (
-    Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, LARGE_SCORES, FEW_OR_MANY), **ROW, central=True),
+    Law(self_attention_is_multi_head_attention, space=Sizes(RANGES, LARGE_SCORES, SHORT), **ROW, central=True),
     Law(causal_self_attention_masks_before_its_softmax, space=CAUSAL_SPACE, **ROW),
     Law(later_inputs_change_no_earlier_output, space=Sizes({**RANGES, "n": (2, 9)}), **ROW),
     Law(
         gradients_of_every_head_are_true,
-        space=Sizes(RANGES, adjust=LARGER),
+        space=Sizes(RANGES, adjust=SHORT),
         **ROW,
         declares=differentiable,
         because=NOT_DECLARED,

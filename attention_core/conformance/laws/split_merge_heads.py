@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.conformance.cases.counts import count_many
 from attention_core.conformance.laws.gradients import NOT_DECLARED, differentiable
 from attention_core.conformance.subjects.evidence import Evidence, Refused, Shown, Violation, require_close
 from attention_core.conformance.subjects.law import Law
@@ -18,9 +19,11 @@ from attention_core.conformance.subjects.parameter_case import (
     Sizes,
     require_sizes,
 )
-from attention_core.conformance.worker.exchange import Array, NDArray, array, encode
+from attention_core.conformance.worker.exchange import array
 
 CONTRACT = "heads"
+MERGED_VIEWS = ("heads_last", "heads_chunk", "heads_chunk", "rows_first", "transposed", "chunk", "sliced")
+"""How heads may lie that are to be merged: as a split gives them, or some features of such."""
 
 
 def split_takes_contiguous_features(subject: ParameterSubject, case: ParameterCase) -> None:
@@ -130,21 +133,12 @@ def views_are_moved_alike(subject: ParameterSubject, case: ParameterCase) -> Non
     wide = array(x, case.dtype, str(rng.choice(("chunk", "chunk", "transposed", "rows_first", "sliced"))))
     got = subject.call(wide, case["H"], method_="split", dtype=case.dtype, shape=heads.shape)
     require_close(got, heads, 0.0, "split heads of a view")
-    y = array(heads, case.dtype, str(rng.choice(("heads_last", "transposed", "chunk", "sliced"))))
-    if rng.random() < 0.3:
-        y = slice_of_features(heads, case.dtype)
+    y = array(heads, case.dtype, str(rng.choice(MERGED_VIEWS)))
     require_close(subject.call(y, method_="merge", dtype=case.dtype, shape=x.shape), x, 0.0, "merged heads of a view")
 
 
-def slice_of_features(heads: NDArray, dtype: str) -> Array:
-    """Heads inside tokens in memory, the first half of wider ones: split(x, H)[..., : d / 2]."""
-    B, H, n, d = heads.shape
-    wide = np.concatenate([heads.swapaxes(1, 2), np.full((B, n, H, d), np.nan)], -1)
-    return Array(encode(wide, dtype).reshape(-1), dtype, heads.shape, (n * H * 2 * d, 2 * d, H * 2 * d, 1))
-
-
 def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) -> None:
-    """An embedding that the heads do not divide is refused.
+    """An embedding that the heads do not divide is refused, one of fewer features than heads, too.
 
     Formula: E % H != 0 raises
     Source: sgl-project/sglang PR32028 (head size truncated)
@@ -152,21 +146,21 @@ def uneven_splits_are_refused(subject: ParameterSubject, case: ParameterCase) ->
     """
     heads = case["H"] + 1
     require_sizes(subject.implementation, case.with_(H=heads))
-    width = 1 if case.seed % 3 == 0 else heads * case["d"] + 1  # 1 divides the heads, and not they it
-    x = case.values("x", case["B"], case["n"], width)
+    rng = case.rng("features")
+    size = int(rng.integers(1, heads)) if rng.random() < 0.5 else heads * case["d"] + 1
+    x = case.values("x", case["B"], case["n"], size)
     request = subject.request(x, heads, method_="split", dtype=case.dtype)
     try:
         subject.send(request)
     except Refused:
         return
-    size = x.shape[-1]
     raise Violation(
         f"embedding size {size} with {heads} heads: got a result, but should be refused",
         Evidence((Shown(request),), kind="must_raise"),
     )
 
 
-PRIMES = Sizes({"B": (1, 3), "n": (1, 7), "H": (1, 5), "d": (1, 7)})
+PRIMES = Sizes({"B": (1, 3), "n": (1, 7), "H": (1, 5), "d": (1, 7)}, adjust=count_many(share=0.15))
 ROW: dict[str, Any] = {"contract": CONTRACT, "large": 16, "small": 0, "space": PRIMES}
 LAWS = (
     *(

@@ -6,22 +6,26 @@ An index of -1 names no key. What a row without any gives is declared by `--dead
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.laws.masked_calls import (
     compare,
     compare_gradients,
     count_power,
     draw_views,
+    factor_of_far,
     wrong_scales,
 )
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.indexed_subject import PADDING, IndexedCall, IndexedSubject
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    FAR_SCORES,
     ParameterCase,
     Sizes,
     after,
@@ -33,8 +37,6 @@ from attention_core.declaration.implementation import Implementation
 CONTRACT = "topk-index"
 HUGE = {"float16": 1e3}
 """A number far from all others whose products stay finite: 1e30, and less in float16."""
-FAR = {"float64": 1000.0}
-"""What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
 HEADS = ("indices of the next head", "indices of the first head", "indices of the next sequence")
 PADDED = ("padding names the last key", "padding names the first key", "rows end at their first padding")
 
@@ -284,7 +286,7 @@ def large_scores_of_named_keys_stay_numbers(subject: IndexedSubject, case: Param
     Fault: maximum_not_subtracted
     """
     call = subject.draw(case)
-    query = round_to(call.query * FAR.get(case.dtype, 100.0), case.dtype)
+    query = round_to(call.query * factor_of_far(case), case.dtype)
     check(subject, case, call.with_(query=query), "out of large scores of named keys")
 
 
@@ -393,10 +395,14 @@ RANGES = {
 MODELS = {"d": (32, 64), "d_v": (32, 64), "n_kv": (33, 70), "topk": (8, 30), "block": (1, 1)}
 CAUSAL = {"causal": (False, False, True)}
 SPACE = Sizes(RANGES, CAUSAL, adjust=as_in_models(MODELS, _fit))
-SMALL = Sizes({**RANGES, "n_kv": (4, 27), "topk": (2, 8)}, adjust=_several)
+SMALL = Sizes({**RANGES, "n_kv": (4, 27), "topk": (2, 8)}, adjust=count_many(_several, 0.15))
+FAR_SPACE = replace(SMALL, options={**SMALL.options, **FAR_SCORES})
 FEW = Sizes({**RANGES, "n_q": (1, 2), "n_kv": (4, 27), "topk": (2, 8)}, adjust=_several)
 PADDING_SPACE = Sizes(RANGES, adjust=_with_padding)
-GROUPS = Sizes({**RANGES, "H_kv": (2, 3), "group": (1, 2), "n_kv": (4, 27), "topk": (2, 8)}, adjust=_several)
+GRADED = Sizes({**RANGES, "H_kv": (1, 5), "group": (1, 8)}, adjust=share_heads(_with_padding, 0.5))
+GROUPS = Sizes(
+    {**RANGES, "H_kv": (2, 5), "group": (1, 8), "n_kv": (4, 27), "topk": (2, 8)}, adjust=share_heads(_several, 0.7)
+)
 DENSE = Sizes(
     {**RANGES, "B": (1, 2), "H_kv": (1, 2), "n_q": (1, 3), "n_kv": (17, 210), "topk": (17, 70)}, adjust=_dense
 )
@@ -410,7 +416,7 @@ LAWS = (
     Law(queries_attend_to_the_keys_of_their_indices, **{**ROW, "large": 20, "space": SPACE}, central=True),
     Law(padding_names_no_key, **{**ROW, "space": PADDING_SPACE}),
     Law(the_order_of_indices_is_free, **{**ROW, "space": SMALL}),
-    Law(heads_and_sequences_have_their_own_indices, **{**ROW, "space": GROUPS}),
+    Law(heads_and_sequences_have_their_own_indices, **{**ROW, "large": 16, "space": GROUPS}),
     Law(indices_of_all_keys_are_plain_attention, **{**ROW, "large": 6, "space": DENSE}),
     Law(later_keys_of_a_causal_call_are_left_out, **{**ROW, "space": CAUSAL_SPACE}),
     Law(rows_without_an_index_are_as_declared, **ROW),
@@ -418,12 +424,12 @@ LAWS = (
     Law(indices_beyond_the_keys_name_none, **{**ROW, "space": PADDING_SPACE}),
     Law(an_index_that_is_named_twice_counts_once, **{**ROW, "space": PADDING_SPACE}),
     Law(keys_that_no_index_names_do_not_matter, **{**ROW, "space": FEW}),
-    Law(large_scores_of_named_keys_stay_numbers, **ROW),
+    Law(large_scores_of_named_keys_stay_numbers, **{**ROW, "large": 12, "space": FAR_SPACE}),
     Law(other_indices_of_the_same_shape_are_read_anew, **{**ROW, "space": SMALL}),
     Law(strides_of_indices_are_followed, **{**ROW, "space": VIEWS}),
     Law(a_scale_that_is_given_counts_beside_indices, **{**ROW, "large": 12}),
     Law(
-        gradients_through_indices_are_true, **{**ROW, "space": PADDING_SPACE}, declares=_differentiable,
+        gradients_through_indices_are_true, **{**ROW, "large": 12, "space": GRADED}, declares=_differentiable,
         because="gradients are not declared, or not of torch's arrays", absent="gradients are not tested",
     ),
 )  # fmt: skip

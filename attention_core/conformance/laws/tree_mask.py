@@ -6,15 +6,18 @@ This is how the drafts of speculative decoding are verified in one call. Gradien
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.laws.masked_calls import compare, count_power, draw_views, wrong_scales
+from attention_core.conformance.cases.counts import count_many, share_heads, single_tokens
+from attention_core.conformance.laws.masked_calls import compare, count_power, draw_views, factor_of_far, wrong_scales
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    FAR_SCORES,
     ParameterCase,
     Sizes,
     after,
@@ -28,8 +31,6 @@ CONTRACT = "tree-mask"
 GRADIENTS = False
 HUGE = {"float16": 1e3}
 """A number far from all others whose products stay finite: 1e30, and less in float16."""
-FAR = {"float64": 1000.0}
-"""What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
 BRANCHES = ("causal instead of the tree", "all draft tokens seen")
 """Null models of calls that see other branches."""
 
@@ -216,7 +217,7 @@ def large_scores_in_a_tree_stay_numbers(subject: TreeSubject, case: ParameterCas
     Fault: maximum_of_the_context_alone
     """
     call = subject.draw(case)
-    query = round_to(call.query * FAR.get(case.dtype, 100.0), case.dtype)
+    query = round_to(call.query * factor_of_far(case), case.dtype)
     check(subject, case, call.with_(query=query), "out of large scores in a tree")
 
 
@@ -296,14 +297,15 @@ RANGES = {
 }  # fmt: skip
 MODELS = {"d": (32, 64), "d_v": (32, 64), "n": (17, 30), "context": (33, 80)}
 SHAPES = {"shape": ("any", "any", "deep")}
-SPACE = Sizes(RANGES, SHAPES, adjust=as_in_models(MODELS))
-SMALL = Sizes({**RANGES, "n": (3, 12)}, SHAPES)
+SPACE = Sizes({**RANGES, "n": (1, 12)}, SHAPES, adjust=single_tokens(as_in_models(MODELS), 0.1))
+SMALL = Sizes({**RANGES, "n": (3, 12)}, SHAPES, adjust=count_many(share=0.15))
+FAR_SPACE = replace(SMALL, options={**SMALL.options, **FAR_SCORES})
 SEVERAL = Sizes({**RANGES, "B": (2, 3), "n": (4, 12)}, SHAPES)
 DEEP = Sizes({**RANGES, "B": (1, 2), "H_kv": (1, 2), "n": (20, 40)}, {"shape": ("deep", "chain")})
 MANY = Sizes({**RANGES, "B": (1, 2), "H_kv": (1, 2), "n": (33, 80), "d": (1, 4), "d_v": (1, 4)}, SHAPES, adjust=_many)
 ROOTS = Sizes({**RANGES, "context": (0, 4), "n": (3, 12)}, {"shape": ("roots",)})
 EDGES = Sizes({**RANGES, "context": (1, 3), "n": (3, 20), "B": (1, 2), "H_kv": (1, 2)}, SHAPES)
-HEADS = Sizes({**RANGES, "H_kv": (2, 3), "group": (2, 2)}, SHAPES)
+HEADS = Sizes({**RANGES, "H_kv": (2, 5), "group": (2, 8)}, SHAPES, adjust=share_heads())
 VIEWS = Sizes({**RANGES, "B": (2, 3), "H_kv": (2, 3), "n": (4, 12), "d": (2, 8), "d_v": (2, 8)}, SHAPES)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "tree_mask", "large": 8, "small": 0, "space": SMALL}
 LAWS = (
@@ -315,10 +317,10 @@ LAWS = (
     Law(the_tree_holds_behind_a_context_of_any_length, **{**ROW, "large": 12, "space": EDGES}),
     Law(contexts_have_their_own_lengths, **{**ROW, "space": SEVERAL}),
     Law(other_branches_do_not_matter, **ROW),
-    Law(large_scores_in_a_tree_stay_numbers, **ROW),
+    Law(large_scores_in_a_tree_stay_numbers, **{**ROW, "large": 12, "space": FAR_SPACE}),
     Law(another_tree_of_the_same_size_is_read_anew, **{**ROW, "space": SEVERAL}),
     Law(strides_of_a_tree_are_followed, **{**ROW, "space": VIEWS}),
     Law(a_scale_that_is_given_counts_in_a_tree, **{**ROW, "large": 12}),
-    Law(query_heads_share_key_heads_in_a_tree, **{**ROW, "space": HEADS}),
+    Law(query_heads_share_key_heads_in_a_tree, **{**ROW, "large": 16, "space": HEADS}),
 )
 COMPARISONS = tuple(law.name for law in LAWS[1:])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.cases.features import NULLS, OTHER_CORNER, pose
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.axes import put_heads_in_order
@@ -402,12 +403,20 @@ USUAL = Sizes(
 )
 BESIDE = {"softcap": (None, None, None, 1.0), "sinks": (False, False, True), "slopes": (False, False, True)}
 """Features that stand beside what a law is about, where the target has them."""
-FEW = Sizes(heads_of(most=(1, 8)), {**ASKED, **BESIDE, "lengths": ("any", "same", "chunk")})
+FEW = Sizes(
+    heads_of(most=(1, 8)), {**ASKED, **BESIDE, "lengths": ("any", "same", "chunk")}, adjust=count_many(share=0.15)
+)
 EMPTY = Sizes(heads_of(most=(1, 6)), {**ASKED, **BESIDE, "lengths": ("empty",)})
-SHARED = Sizes(heads_of(H_kv=(2, 3), group=(2, 3)), {"causal": (False, True), "lengths": ("any", "same", "decode")})
+SHARED = Sizes(
+    heads_of(H_kv=(2, 5), group=(2, 8)), {"causal": (False, True), "lengths": ("any", "same", "decode")},
+    adjust=share_heads(),
+)  # fmt: skip
 LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})
 VIEWS = Sizes(heads_of(H_kv=(2, 3), d=(2, 8)), {"causal": (False, True), "lengths": ("same", "any")})
-SINGLE = Sizes(heads_of(group=(1, 2), most=(1, 8)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")})
+SINGLE = Sizes(
+    heads_of(H_kv=(1, 5), group=(1, 8), most=(1, 8)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")},
+    adjust=share_heads(share=0.5),
+)  # fmt: skip
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "varlen", "large": 12, "small": 0, "space": FEW}
 GRADIENTS: dict[str, Any] = {
     "declares": _differentiable, "because": "gradients are not declared, or not of torch's arrays",
@@ -419,7 +428,7 @@ LAWS = (
     Law(nothing_leaks_between_texts, **ROW),
     Law(rows_beyond_the_last_text_do_not_matter, **ROW),
     Law(a_larger_maximum_changes_nothing, **ROW),
-    Law(query_heads_share_key_heads_in_order, **{**ROW, "large": 8, "space": SHARED}),
+    Law(query_heads_share_key_heads_in_order, **{**ROW, "large": 16, "space": SHARED}),
     Law(long_and_many_texts_are_attended_whole, **{**ROW, "large": 8, "space": LARGE}),
     Law(slices_of_a_projection_are_read_by_their_strides, **{**ROW, "space": VIEWS}),
     Law(a_text_alone_is_the_text_in_the_pack, **{**ROW, "large": 8}, role=DIAGNOSE),

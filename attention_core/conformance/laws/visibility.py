@@ -76,12 +76,12 @@ def judged_rows(subject: Subject, case: Case) -> NDArray:
 
 
 def require_truth(subject: Subject, case: Case, what: str, *, where: NDArray | None = None) -> None:
-    """Raise unless the output, and a log-sum-exp beside it, is the truth within its budget (where `where` is true)."""
-    found, bounds, truth = subject.forward(case), subject.bounds(case), subject.truth(case)
+    """Raise unless output and log-sum-exp are the truth within their budgets (where `where` is true)."""
+    bounds, found, truth = subject.bounds(case), subject.forward(case), subject.truth(case)
     assert bounds.out is not None
     require_close(found.out, truth.out, bounds.out, what, where=where)
     if found.lse is not None and bounds.lse is not None:
-        rows = ~truth.dead if where is None else ~truth.dead & where[..., 0]
+        rows = ~truth.dead if where is None else ~truth.dead & np.broadcast_to(where, truth.out.shape).all(-1)
         require_close(found.lse, truth.lse, bounds.lse, f"log-sum-exp beside the {what}", where=rows)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.budget import UNIT_ROUNDOFF
-from attention_core.conformance.modules.form import Form, Mask
+from attention_core.conformance.modules.form import Form, Mask, Size
 from attention_core.conformance.modules.normalised_heads import layer_normalise, rms_normalise, through_scores
 from attention_core.conformance.modules.projections import (
     LAYOUTS,
@@ -35,7 +35,12 @@ from attention_core.conformance.subjects.evidence import (
     Violation,
     excess,
 )
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject, find_nearest_sizes
+from attention_core.conformance.subjects.parameter_case import (
+    ParameterCase,
+    ParameterSubject,
+    find_nearest_sizes,
+    supports,
+)
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
 from attention_core.declaration.scales import scale_of
 
@@ -69,6 +74,7 @@ class ModuleSubject(ParameterSubject):
         self.layout, self.unseen = LAYOUTS[0], ""
         self.agrees: Mapping[str, Any] | None = None  # changes of what is declared under which the plain call is right
         self.form: Form = Form()
+        self.widens: bool | None = None
 
     # --- what is declared ------------------------------------------------------------
 
@@ -108,6 +114,25 @@ class ModuleSubject(ParameterSubject):
         heads = case["H"] % self.form.multiple == 0 and case["H"] % case.sizes.get("H_kv", case["H"]) == 0
         return heads and not (self.form.rotation and case["d"] % self.form.even)
 
+    def widen(self, case: ParameterCase) -> ParameterCase:
+        """A third of the cases with another number of features than H d, where a module is built with both.
+
+        Whether it is, and gives an output of that size, is found by a call.
+        """
+        own = (*self.form.construction.places, *self.form.construction.names.values())
+        if self.widens is None:
+            self.widens = any(isinstance(a, Size) and a.name == "d" for a in own)
+            probe = self.adapt_case(PROBE)
+            self.widens = self.widens and self.plain_call(probe.with_(more=probe["H"])) is not None
+        step = int(case.rng("more").choice([1, 2, 4, 1 - case["d"]]))
+        wider, keys = case.with_(more=step * case["H"]), 2 * heads_of_keys(case) * case["d"]
+        told = features_of(wider) not in (
+            keys,
+            keys + case["H"] * case["d"],
+        )  # from joined keys and values by its shape
+        chosen = self.widens and told and case.seed % 3 == 0
+        return wider if chosen and supports(self.implementation, wider) else case
+
     def grouped_probe(self) -> ParameterCase:
         """The probe with two heads of queries for each of keys."""
         case = self.adapt_case(PROBE)
@@ -115,7 +140,7 @@ class ModuleSubject(ParameterSubject):
 
     def plan_instance(self, case: ParameterCase, number: int) -> tuple[Any, ...]:
         """The instance of a case under a number, with the constructor's arguments."""
-        sizes = {"E": case["H"] * case["d"], "H": case["H"], "H_kv": heads_of_keys(case), "d": case["d"]}
+        sizes = {"E": features_of(case), "H": case["H"], "H_kv": heads_of_keys(case), "d": case["d"]}
         places, names = self.form.construction.arguments(sizes)
         return (number, places, names) if names else (number, places)
 
@@ -205,7 +230,7 @@ class ModuleSubject(ParameterSubject):
 
     def input(self, case: ParameterCase, purpose: str = "x", tokens: int | None = None) -> NDArray:
         """A drawn input (B, n, E) of whole numbers between -2 and 2."""
-        x = case.values(purpose, case["B"], case["n"] if tokens is None else tokens, case["H"] * case["d"])
+        x = case.values(purpose, case["B"], case["n"] if tokens is None else tokens, features_of(case))
         return np.clip(np.rint(x), -2, 2)
 
     def fill(self, case: ParameterCase) -> Filled:
@@ -214,7 +239,7 @@ class ModuleSubject(ParameterSubject):
         fresh = Filled(number, {}, empty)
         request = self.make_request(case, fresh, self.input(case), load_parameters_=True)
         # Rows of about unit length: larger ones would make every softmax one-hot, which hides its scale.
-        step = 2.0 ** -np.ceil(np.log2(case["H"] * case["d"]) / 2)
+        step = 2.0 ** -np.ceil(np.log2(features_of(case)) / 2)
         values, parameters = {}, {}
         for name, value in self.send(request).parameters.items():
             rng = case.rng(name)
@@ -227,7 +252,7 @@ class ModuleSubject(ParameterSubject):
         """The projections of a filled module; raises NotApplicable, saying why, where they are not known."""
         if self.unseen:
             raise NotApplicable(self.unseen)
-        shape = Shape(case["H"], heads_of_keys(case), case["d"])
+        shape = Shape(case["H"], heads_of_keys(case), case["d"], features_of(case))
         named = {name: str(self.parameters[name]) for name in DECLARED_PARTS if name in self.parameters}
         return find_projections(found.values, shape, layout or self.layout, named)
 
@@ -409,6 +434,11 @@ def rough_error(case: ParameterCase, filled: Filled, inputs: tuple[NDArray, ...]
     scores = np.sqrt(case["d"]) * entry**2
     gamma = SINGLE * (2 * size + case["d"] + case["n"] + 8)
     return float(gamma * (2 + 6 * scores) * (wide * entry + bias))
+
+
+def features_of(case: ParameterCase) -> int:
+    """E, the features of a token: H d, unless the heads of a case are wider or narrower together."""
+    return case["H"] * case["d"] + case.sizes.get("more", 0)
 
 
 def split_heads(a: NDArray, d: int) -> NDArray:

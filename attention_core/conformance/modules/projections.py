@@ -46,11 +46,12 @@ class Projections:
 
 @dataclass(frozen=True)
 class Shape:
-    """H heads of queries, H_kv of keys and values, d features of each."""
+    """H heads of queries, H_kv of keys and values, d features of each; E of a token, H d where none is given."""
 
     heads: int
     keys: int
     d: int
+    own: int = 0
 
     def rows(self, part: str) -> int:
         """Features of a part."""
@@ -58,8 +59,13 @@ class Shape:
 
     @property
     def size(self) -> int:
-        """E = H d."""
+        """H d, the features of all heads."""
         return self.heads * self.d
+
+    @property
+    def features(self) -> int:
+        """E, the features of a token."""
+        return self.own or self.size
 
     @property
     def fused_size(self) -> int:
@@ -144,7 +150,7 @@ def join_heads(values: Mapping[str, NDArray], shape: Shape) -> Mapping[str, NDAr
     lists: dict[str, dict[int, str]] = {}
     for name, value in values.items():
         numbered = re.fullmatch(r"(.*?)\.?(\d+)\.?(.*)", name)
-        if numbered and value.shape in ((shape.d, shape.size), (shape.d,)):
+        if numbered and value.shape in ((shape.d, shape.features), (shape.d,)):
             before, number, behind = numbered.groups()
             lists.setdefault(".".join(filter(None, (before, behind))), {})[int(number)] = name
     whole = {name: members for name, members in lists.items() if len(members) in {shape.heads, shape.keys} - {1}}
@@ -185,9 +191,9 @@ def _norm(name: str, value: NDArray, shape: Shape) -> dict[str, NDArray]:
 def _as_matrix(value: NDArray, shape: Shape) -> NDArray:
     """A weight with an axis of its own for the heads, (E, H, d) in and (H, d, E) out, as (features out, in)."""
     heads = {(shape.heads, shape.d), (shape.keys, shape.d)}
-    if value.ndim == 3 and value.shape[1:] in heads and value.shape[0] == shape.size:
+    if value.ndim == 3 and value.shape[1:] in heads and value.shape[0] == shape.features:
         return value.reshape(value.shape[0], -1).T
-    if value.ndim == 3 and value.shape[:2] in heads and value.shape[2] == shape.size:
+    if value.ndim == 3 and value.shape[:2] in heads and value.shape[2] == shape.features:
         return value.reshape(-1, value.shape[2]).T
     return value.reshape(-1) if value.ndim == 2 and value.shape in heads and 1 not in value.shape else value
 
@@ -196,7 +202,7 @@ def _pieces(
     name: str, value: NDArray, names: list[str], shape: Shape, layout: Layout, named: Mapping[str, str]
 ) -> Iterator[tuple[str, NDArray]]:  # fmt: skip
     """The parts that one parameter holds."""
-    size, fused, part = shape.size, shape.fused_size, _find_declared_part(name, named)
+    size, fused, part = shape.features, shape.fused_size, _find_declared_part(name, named)
     if part is None and value.shape in ((fused, size), (size, fused), (fused,)):
         rows = value.T if value.shape == (size, fused) and fused != size else value
         yield from _split_rows(rows, shape, layout, _order(name, layout)).items()
@@ -211,7 +217,7 @@ def _pieces(
         if value.shape not in ((size, size), (size,)):
             raise NotApplicable(f"the parameter {name} of shape {value.shape} is not a projection of {size} features")
         raise NotApplicable(f"the parameter {name} is not recognised as a projection: {DECLARE}")
-    rows_of = shape.rows(part)
+    rows_of, size = (size, shape.size) if part == "out" else (shape.rows(part), size)
     if value.shape == (size, rows_of) and (layout.transposed or rows_of != size):
         yield part, value.T
     elif value.shape in ((rows_of, size), (rows_of,)):

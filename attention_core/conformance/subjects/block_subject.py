@@ -199,7 +199,7 @@ class BlockSubject(MaskedSubject):
         causal = bool(case.options.get("causal")) if "causal" in self.roles else self.implementation.always_causal
         scale = case.options.get("scale") if "scale" in self.roles else None
         return BlockCall(
-            case.values("query", B, H, n_q, case["d"]), case.values("key", B, case["H_kv"], n_kv, case["d"]),
+            case.queries("query", B, H, n_q, case["d"]), case.keys("key", B, case["H_kv"], n_kv, case["d"]),
             case.values("value", B, case["H_kv"], n_kv, case["d_v"]), blocks, block, causal, scale=scale,
         )  # fmt: skip
 

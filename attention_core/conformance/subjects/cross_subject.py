@@ -132,15 +132,15 @@ class CrossSubject(MaskedSubject):
             counts = case.rng(f"counts{turn}").integers(1, n_kv + 1, size=B)
             counts[case.seed % B] = n_kv
         return Step(
-            case.values(f"query{turn}", B, H, case["n_q"] if n_q is None else n_q, case["d"]),
-            case.values(f"key{turn}", B, case["H_kv"], n_kv, case["d"]),
+            case.queries(f"query{turn}", B, H, case["n_q"] if n_q is None else n_q, case["d"]),
+            case.keys(f"key{turn}", B, case["H_kv"], n_kv, case["d"]),
             case.values(f"value{turn}", B, case["H_kv"], n_kv, case["d_v"]), counts,
         )  # fmt: skip
 
     def later(self, case: ParameterCase, step: Step, turn: str, n_q: int | None = None) -> Step:
         """Further queries on the text of a step, as many rows as it has."""
         rows, heads = len(step.key), step.query.shape[1]
-        later: Step = step.with_(query=case.values(f"query{turn}", rows, heads, n_q or case["n_q"], case["d"]))
+        later: Step = step.with_(query=case.queries(f"query{turn}", rows, heads, n_q or case["n_q"], case["d"]))
         return later
 
     def mask(self, call: Step) -> NDArray:

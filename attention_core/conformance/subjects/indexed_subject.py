@@ -151,10 +151,10 @@ class IndexedSubject(MaskedSubject):
     def draw(self, case: ParameterCase, turn: str = "") -> IndexedCall:
         """The call of a case; another `turn` draws other indices. Every row has one index at least."""
         B, H, n_q, n_kv, d = case["B"], case["H_kv"] * case["group"], case["n_q"], case["n_kv"], case["d"]
-        key = case.values("key", B, case["H_kv"], n_kv, d)
+        key = case.keys("key", B, case["H_kv"], n_kv, d)
         value = key[..., : case["d_v"]] if self.joined else case.values("value", B, case["H_kv"], n_kv, case["d_v"])
         scale = case.options.get("scale") if "scale" in self.roles else None
-        query = case.values("query", B, H, n_q, d)
+        query = case.queries("query", B, H, n_q, d)
         none, causal = np.full((1, 1, n_q, 1), PADDING), self.is_causal(case)
         call = IndexedCall(query, key, value, none, case["block"], causal, scale=scale)
         return self.with_indices(case, call, turn)

@@ -133,10 +133,16 @@ class LatentSubject(ParameterSubject):
         identity = np.broadcast_to(np.eye(r), (H, r, r))
         ups = (self._draw_up(case, "w_uk", H, d, r), self._draw_up(case, "w_uv", H, d_v, r))
         return Inputs(
-            case.values("q_nope", B, H, n_q, d if self.projects else r), case.values("q_rope", B, H, n_q, d_rope),
-            case.values("c_kv", B, n_kv, r), case.values("k_rope", B, n_kv, d_rope),
+            self._draw_query(case, B, H, n_q, d if self.projects else r),
+            case.queries("q_rope", B, H, n_q, d_rope, width=d_rope),
+            case.values("c_kv", B, n_kv, r), case.keys("k_rope", B, n_kv, d_rope, width=d_rope),
             *(ups if self.projects else (identity, identity)),
         )  # fmt: skip
+
+    def _draw_query(self, case: ParameterCase, *shape: int) -> NDArray:
+        """Queries of latents, which make large scores where the case asks for them; others come of positions."""
+        draw = case.queries if case.options.get("scores") == "large" else case.values
+        return draw("q_nope", *shape)
 
     def _draw_up(self, case: ParameterCase, name: str, *shape: int) -> NDArray:
         """A projection that leaves numbers about as large as they are."""

@@ -133,7 +133,9 @@ def draw_texts(
         >>> draw_texts("one", np.random.default_rng(0), most=1)
         [[1, 1]]
     """
-    count = {"one": 1, "many": int(rng.integers(17, 41))}.get(kind, int(rng.integers(2, 6)))
+    count = {"one": 1, "many": int(rng.integers(65, 73) if rng.random() < 0.3 else rng.integers(17, 41))}.get(
+        kind, int(rng.integers(2, 6))
+    )
     texts = [_pair(kind, rng, most) for _ in range(count)]
     if reach:
         text = texts[int(rng.integers(count))]

@@ -256,7 +256,7 @@ class PackedSubject(ParameterSubject):
         """The arrays of a case, drawn; `more` rows belong to no text."""
         T_q, T_k = (sum(pair[i] for pair in case.texts) + more for i in (0, 1))
         query = case.queries("query", T_q, case.heads, case["d"])
-        key = case.values("key", T_k, case["H_kv"], case["d"])
+        key = case.keys("key", T_k, case["H_kv"], case["d"])
         value = case.values("value", T_k, case["H_kv"], case["d_v"])
         return Pack(query, key, value, tuple(case.texts))
 

@@ -61,10 +61,20 @@ FUNCTIONS = (
     "topk-index",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
-LARGE_SCORES: dict[str, tuple[Any, ...]] = {"scores": (None, None, None, "large")}
-"""An option of cases, a quarter of which have scores far above what exp can take, and far apart."""
+LARGE_SCORES: dict[str, tuple[Any, ...]] = {"scores": (None, None, None, None, "large", "large", "low", "high")}
+"""An option of cases, a quarter of which have scores far above what exp can take, and far apart; those of a further
+quarter all lie far below 0, or far above it, and near each other."""
+FAR_SCORES: dict[str, tuple[Any, ...]] = {"scores": ("far", "far", "low", "high")}
+"""The same of laws that are about such scores; what is far is the law's to say."""
 LOUD = 64.0
 """What their queries are multiplied by: exp(89) is too large for float32, and a score of two tokens is about 64."""
+OFFSETS: Mapping[str, tuple[float, ...]] = {
+    "float64": (2.0**11, 2.0**15, 2.0**18),
+    "float32": (2.0**8, 2.0**11, 2.0**15),
+}
+"""How far below 0 or above it such scores lie, more or less: exp(-2^8) is 0 in float32, exp(-2^11) in float64."""
+BESIDE_IT = 16.0
+"""What the first feature of their keys holds."""
 NUMBERS = count(1)
 """The numbers of built objects."""
 WIDER = (8, 16, 32, 64, 128)
@@ -107,10 +117,31 @@ class ParameterCase:
         """A generator that depends on the case's seed and on what it is for."""
         return np.random.default_rng([self.seed, *purpose.encode()])
 
-    def queries(self, purpose: str, *shape: int) -> NDArray:
-        """Drawn queries, which make large scores where the case asks for them in a dtype that can tell them apart."""
+    def queries(self, purpose: str, *shape: int, width: int = 0) -> NDArray:
+        """Drawn queries, which make the scores that the case asks for, large ones in a dtype that can tell them apart.
+
+        Args: width: features of a head where it is not the size d.
+        """
         loud = self.options.get("scores") == "large" and self.dtype in WIDE
-        return self.values(purpose, *shape) * (LOUD if loud else 1.0)
+        drawn = self.values(purpose, *shape) * (LOUD if loud else 1.0)
+        return self._with_first(drawn, self._offset() / BESIDE_IT, width)
+
+    def keys(self, purpose: str, *shape: int, width: int = 0) -> NDArray:
+        """Drawn keys, which make low or high scores with such queries where the case asks for them."""
+        return self._with_first(self.values(purpose, *shape), BESIDE_IT if self._offset() else 0.0, width)
+
+    def _offset(self) -> float:
+        """A power of two for what products of queries and keys lie near; 0 where the case does not ask for any."""
+        sign = {"low": -1.0, "high": 1.0}.get(str(self.options.get("scores")), 0.0)
+        offsets = OFFSETS.get(self.dtype, OFFSETS["float32"][:1])
+        root = 2.0 ** int(np.ceil(np.log2(max(self.sizes.get("d", 1), 1)) / 2))
+        return sign * root * offsets[int(self.rng("offset").integers(len(offsets)))] if sign else 0.0
+
+    def _with_first(self, drawn: NDArray, first: float, width: int) -> NDArray:
+        """The numbers, the first feature of every head replaced where there is something to replace it by."""
+        if first:
+            drawn[..., :: width or self.sizes.get("d", drawn.shape[-1])] = first
+        return drawn
 
     def values(self, purpose: str, *shape: int) -> NDArray:
         """Drawn numbers of a shape, exact in the case's dtype."""
@@ -175,13 +206,13 @@ def named_sizes(sizes: Mapping[str, int]) -> list[dict[str, int]]:
         >>> named_sizes({"n": 3, "half": 4})
         [{'n': 3, 'd': 8}]
     """
-    plain = {name: value for name, value in sizes.items() if name not in ("half", "start", "shift", "group")}
+    plain = {name: value for name, value in sizes.items() if name not in ("half", "start", "shift", "group", "more")}
     if "most" in sizes:  # of texts whose lengths are not drawn yet
         plain |= {"n_q": plain["most"], "n_kv": plain.pop("most"), "B": 1}
     if "group" in sizes:
         plain["H"] = sizes["H_kv"] * sizes["group"]
     if "H" in plain and "d" in plain:
-        plain |= {"E": plain["H"] * plain["d"], "H_kv": plain.get("H_kv", plain["H"])}
+        plain |= {"E": plain["H"] * plain["d"] + sizes.get("more", 0), "H_kv": plain.get("H_kv", plain["H"])}
     if "half" not in sizes:
         return [plain]
     paired = {**plain, "d": 2 * sizes["half"]}

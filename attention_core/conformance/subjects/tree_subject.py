@@ -160,7 +160,7 @@ class TreeSubject(MaskedSubject):
             contexts = case.rng("contexts").integers(0, context + 1, size=B)
             contexts[case.seed % B] = context
         return TreeCall(
-            case.values("query", B, H, n, case["d"]), case.values("key", B, case["H_kv"], context + n, case["d"]),
+            case.queries("query", B, H, n, case["d"]), case.keys("key", B, case["H_kv"], context + n, case["d"]),
             case.values("value", B, case["H_kv"], context + n, case["d_v"]), np.repeat(parents, B // trees, 0),
             contexts, scale=case.options.get("scale") if "scale" in self.roles else None,
         )  # fmt: skip

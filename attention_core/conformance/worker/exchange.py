@@ -7,7 +7,7 @@ same two types serve the worker process (as raw buffers and bounded JSON, never 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,8 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
 
     Views: "contiguous", "transposed" (last two axes swapped in memory), "heads_last" (axes -3 and -2 swapped in
     memory), "rows_first" and "heads_first" (axis -2 or -3 outermost in memory), "sliced" (every second element of a
-    larger last axis), "chunk" (the middle third of a last axis three times as wide), "padded" (a window of a larger
+    larger last axis), "chunk" (the middle third of a last axis three times as wide), "heads_chunk" (the same
+    of axes that lie as in "heads_last": keys of heads whose projections are joined), "padded" (a window of a larger
     buffer), "offset" (starts at an odd element), "expanded" (stride 0 along the leading axis: its values must be equal
     there), "broadcast" (stride 0 along every axis but the last where values repeat), "repeated" (one number, all
     strides 0, as the cotangent of a sum: its values must all be equal).
@@ -102,6 +103,12 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
         inner = c_strides(moved.shape)
         strides = tuple(inner[axes.index(k)] for k in range(values.ndim))
         return Array(encode(moved, dtype).reshape(-1), dtype, shape, strides)
+    if view == "heads_chunk":
+        if values.ndim < 3:
+            return array(values, dtype, "chunk")
+        chunk = array(values.swapaxes(-3, -2), dtype, "chunk")
+        lead, (first, second, last) = chunk.strides[:-3], chunk.strides[-3:]
+        return replace(chunk, shape=shape, strides=(*lead, second, first, last))
     if view == "sliced":
         big = np.full((*shape[:-1], 2 * shape[-1]), filler, dtype=values.dtype)
         big[..., ::2] = values

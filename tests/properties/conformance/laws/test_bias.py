@@ -32,6 +32,8 @@ SEEN_BY = {  # one law that must see it
     "bias_by_absolute_position": "bias_depends_on_distance_alone",
     "one_slope_for_all": "bias_falls_by_its_slope",
     "distance_clipped": "weight_falls_with_distance",
+    "further_slopes_from_the_end": "bias_falls_by_its_slope",
+    "distances_in_int8_of_few_heads": "bias_falls_by_its_slope",
 }
 
 
@@ -64,7 +66,7 @@ def test_what_hides_faults_is_left_often_enough() -> None:
         for _ in range(count):
             case = draw_parameters(session.subject, bias.SPACE, rng)
             assert case is not None and bias.SPACE.contains(case)
-            seen["odd heads"] += case["H"] in (3, 5, 6, 12)
+            seen["odd heads"] += case["H"] & (case["H"] - 1) > 0
             seen["decoding"] += case["n_q"] == 1 < case["n_kv"]
             seen["fewer queries"] += 1 < case["n_q"] < case["n_kv"]
     assert seen["odd heads"] > count // 3 and min(seen["decoding"], seen["fewer queries"]) > count // 5, seen

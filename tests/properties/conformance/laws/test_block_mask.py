@@ -34,6 +34,8 @@ SEEN_BY = {  # what no law but these is sure to see
     "empty_rows_cleaned_behind_the_softmax": "gradients_under_a_map_are_true",
     "whole_blocks_of_a_mask_mod": "a_mask_mod_holds_within_blocks",
     "score_mod_before_the_scale": "a_score_mod_is_added_to_scaled_scores",
+    "groups_of_three_in_turn": "every_head_has_its_own_map",
+    "maximum_of_blocks_from_zero": "large_scores_of_attended_blocks_stay_numbers",
 }
 
 

@@ -37,6 +37,8 @@ SEEN_BY = {  # what no law but these is sure to see
     "key_heads_in_turn": "query_heads_share_kept_key_heads_in_order",
     "maximum_not_subtracted": "large_scores_on_a_kept_text_stay_numbers",
     "one_text_for_all_objects": "two_objects_keep_their_own_texts",
+    "key_heads_of_groups_of_four_in_turn": "query_heads_share_kept_key_heads_in_order",
+    "maximum_from_zero": "large_scores_on_a_kept_text_stay_numbers",
 }  # fmt: skip
 MADE = {
     **{fault.__name__: fault for fault in faults.DIRECT},

@@ -66,6 +66,7 @@ SEEN_BY = {  # one law that must see it
     "dtype_of_the_first_text": "a_reset_cache_is_empty",
     "declined_keys_are_kept": DECLINED,
     "first_page_of_a_declined_step": DECLINED,
+    "values_beyond_32_heads_by_the_last": "single_steps_equal_the_full_pass",
 }
 
 

@@ -24,6 +24,7 @@ SEEN_BY = {  # one law that must see it; the central one where none is named
     "last_key_of_a_block_lost": "latents_at_the_edge_of_a_block_are_read",
     "latents_read_in_order": "strides_of_latents_are_followed",
     "projection_of_the_first_call": "an_earlier_call_leaves_no_projection",
+    "positions_of_sequences_beyond_8_wrap": "many_keys_heads_and_latent_features_are_read",
 }
 WIDE: dict[str, Any] = {"contract": CONTRACT, "accumulate": "float32"}
 GIVEN = "a_given_scale_of_latent_scores_counts"

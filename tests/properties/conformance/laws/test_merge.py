@@ -39,6 +39,7 @@ SEEN_BY = {  # one law that must see it
     "far_parts_are_not_mixed": "merge_gradients_are_true",
     "gradient_nan_in_rows_without_keys": "merge_gradients_are_true",
     "empty_second_part_gives_the_first": "rows_without_any_key_stay_empty",
+    "heads_beyond_64_by_the_last": "an_empty_part_is_neutral",
 }
 RIGHT: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (faults.correct, {}),

@@ -36,6 +36,7 @@ SEEN_BY = {  # one law that must see it
     "value_pages_by_the_strides_of_keys": "pages_are_read_by_their_own_strides",
     "pages_taken_as_contiguous": "pages_are_read_by_their_own_strides",
     "written_table_not_seen": "arguments_changed_in_place_are_read_anew",
+    "paged_groups_of_four_in_turn": "query_heads_share_pages_heads_in_order",
 }
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ours": (paged_attention, WIDE),

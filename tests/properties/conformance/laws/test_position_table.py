@@ -34,6 +34,7 @@ SEEN_BY = {  # one law that must see it
     "sines_alone": "inner_products_depend_on_the_distance",
     "grows_with_the_size": "every_size_is_served",
     "in_degrees": "inner_products_are_sums_of_cosines",
+    "wide_long_positions_in_bfloat16": "long_tables_go_on",
 }
 
 

@@ -31,6 +31,7 @@ SEEN_BY = {  # one law that must see it; the central one where none is named
     "scale_of_the_query_head": "query_heads_share_heads_and_their_scales",
     "last_block_with_the_scale_before": "lengths_around_blocks_have_their_scales",
     "blocks_one_key_late": "lengths_around_blocks_have_their_scales",
+    "key_heads_of_groups_of_four_in_turn": "query_heads_share_heads_and_their_scales",
 }
 WIDE: dict[str, Any] = {"contract": CONTRACT, "accumulate": "float32"}
 SILENT = {"a_scale_of_queries_counts", "a_given_scale_leaves_those_of_numbers"}

@@ -44,6 +44,7 @@ SEEN_BY = {  # what no law but these is sure to see
     "scale_of_zero_taken_for_none": "a_scale_that_is_given_counts_beside_indices",
     "gradients_overwritten": GRADIENTS,
     "gradients_of_padding_scattered": GRADIENTS,
+    "last_of_four_reads_the_next_indices": "heads_and_sequences_have_their_own_indices",
 }
 FLOAT: dict[str, Any] = {"dtypes": ("float32",)}
 

@@ -31,6 +31,7 @@ SEEN_BY = {  # what no law but these is sure to see
     "key_heads_in_turn": "query_heads_share_key_heads_in_a_tree",
     "given_scale_ignored": "a_scale_that_is_given_counts_in_a_tree",
     "scale_of_zero_taken_for_none": "a_scale_that_is_given_counts_in_a_tree",
+    "key_heads_of_large_groups_in_turn": "query_heads_share_key_heads_in_a_tree",
 }
 FLOAT: dict[str, Any] = {"dtypes": ("float32",)}
 

@@ -33,6 +33,8 @@ SEEN_BY = {  # one law that must see it
     "first_text_offsets_all": "the_order_of_texts_does_not_matter",
     "gradients_of_the_first_text": "packed_gradients_are_true",
     "gradient_nan_beyond_the_last_text": "packed_gradients_are_true",
+    "gradients_of_large_groups_averaged": "packed_gradients_are_true",
+    "groups_of_four_in_turn": "query_heads_share_key_heads_in_order",
 }
 
 
