@@ -54,8 +54,6 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("kv-cache", "a_reset_cache_is_empty", f"{M}:caches.position_not_reset", f"{M}:caches.Cache", {}),
     ("kv-cache", "a_declined_step_leaves_the_cache_as_it_was", "attention_core.faults.kv_cache:declined_keys_are_kept",
      "attention_core.modules.cache:KeyValueCache", {}),
-    ("rotary", "an_earlier_call_of_another_kind_leaves_no_trace", "attention_core.faults.rotary:table_of_the_first_dtype",
-     "attention_core.faults.rotary:table_of_each_call", {"factory": True}),
     ("paged", "arguments_changed_in_place_are_read_anew", "attention_core.faults.paged:written_table_not_seen",
      "attention_core.faults.paged:build", {"factory": True}),
     ("kv-cache", "two_caches_do_not_mix", f"{M}:caches.cache_shared_by_instances", f"{M}:caches.Cache", {}),
