@@ -85,9 +85,11 @@ def request_of(tests: tuple[str, ...], options: dict[str, Any]) -> Request:
     from attention_core.conformance.report.shards import read_shard
     from attention_core.declaration.implementation import TargetError
     from attention_core.declaration.options import HELP, check_applies, fields_from_text
+    from attention_core.worker.foreign import SUFFIXES
     from attention_core.worker.target import split_target
 
-    split_target(options["target"])
+    if split_target(options["target"])[0].endswith(SUFFIXES):
+        raise TargetError(f"audit puts faults in the place of a function of Python, which {options['target']} is not")
     own = tuple(test for test in tests if not test.startswith("-"))
     paths = [Path(test.partition("::")[0]) for test in own]
     more: tuple[str, ...] = ()

@@ -169,6 +169,16 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 
 
+def takes(contract: str, field: str) -> bool:
+    """Whether a field of the record says something about the targets of a contract.
+
+    Example:
+        >>> takes("attention", "gradients"), takes("paged", "gradients")
+        (True, False)
+    """
+    return contract not in APPLIES or field in APPLIES[contract]
+
+
 def check_applies(contract: str, fields: Mapping[str, Any]) -> None:
     """Refuse options that do not apply to a contract's targets, since they would have no effect.
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.kernel import Kernel
-from attention_core.declaration.options import check_applies
+from attention_core.declaration.options import check_applies, takes
 from attention_core.registry.table import KERNELS, implementation
+from attention_core.worker.foreign import SUFFIXES
 from attention_core.worker.target import split_target
 
 if TYPE_CHECKING:
@@ -71,7 +72,10 @@ def implementation_for(target: str, fields: Mapping[str, Any]) -> tuple[Implemen
     near = [name for name in rows if name.startswith(f"{family}:")]
     if near and not target.endswith(".py"):
         raise TargetError(f"no kernel {target!r} in the table; there are: {', '.join(near)}")
-    split_target(target)
-    check_applies(fields.get("contract", "attention"), fields)
+    where, _ = split_target(target)
+    contract = fields.get("contract", "attention")
+    check_applies(contract, fields)
     fields = {"name": target, **fields}
+    if where.endswith(SUFFIXES):  # NumPy's arrays, which have no gradients
+        fields = {"array": "numpy", **({"gradients": False} if takes(contract, "gradients") else {}), **fields}
     return Implementation(None, **fields), target

@@ -18,6 +18,7 @@ from pathlib import Path
 PLAIN = frozenset(
     {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "PYTHONPATH", "VIRTUAL_ENV", "SYSTEMROOT"}
     | {"LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "XDG_CACHE_HOME", "CC", "CXX"}
+    | {"ASAN_OPTIONS", "UBSAN_OPTIONS"}
 )
 """Variables without which a process does not run as its parent does. `LD_PRELOAD` chooses allocators and OpenMP."""
 BACKENDS = (

@@ -16,15 +16,18 @@ from typing import IO
 from attention_core.worker.frames import Closed, widen
 from attention_core.worker.processes import MARK, end_all
 
-LAST_WORDS = 2000
+LAST_WORDS = 4000
 """Bytes kept of what a target printed."""
 MEMORY_SHARE = 0.75
 """Of this machine's memory, what a worker on the processor may fill before its allocations fail."""
 
 
 def memory_limit(device: str) -> int | None:
-    """Bytes a worker may fill: a share of the memory, on processors (a CUDA context maps far more than it fills)."""
-    if device != "cpu":
+    """Bytes a worker may fill: a share of the memory, on processors (a CUDA context maps far more than it fills).
+
+    None under an address sanitizer as well, whose shadow is larger than any memory.
+    """
+    if device != "cpu" or "asan" in os.environ.get("LD_PRELOAD", ""):
         return None
     try:
         return int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -47,10 +50,10 @@ class Tail:
                 self.total += len(chunk)
 
     def words(self) -> str:
-        """The last line, once the process has ended (or a second later)."""
+        """The last line, or a sanitizer's summary, once the process has ended (or a second later)."""
         self.thread.join(1)
-        lines = self.kept.decode(errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else ""
+        lines = self.kept.decode(errors="replace").strip().splitlines() or [""]
+        return next((line for line in lines if line.startswith("SUMMARY: ")), lines[-1])[:200]
 
     def close(self) -> None:
         """Stop reading."""

@@ -1,4 +1,4 @@
-"""Finds a target: `package.module:name`, `path/to/file.py:name`, or a name of the kernel table.
+"""Finds a target: `package.module:name`, `path/to/file.py:name`, `model.onnx` or `functions.toml:name`.
 
 Runs beside the code under test (it imports it). `describe_target` alone needs no import and serves the parent.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
+from attention_core.worker.foreign import MODEL, SUFFIXES, ForeignFunction, split_foreign
 
 NAMED = 12
 """Names of a module that a message lists."""
@@ -21,6 +22,8 @@ NAMED = 12
 
 def split_target(text: str) -> tuple[str, str]:
     """`where:name` as two parts; a name of the kernel table never reaches here."""
+    if foreign := split_foreign(text):
+        return foreign
     where, colon, name = text.rpartition(":")
     if (text and Path(text).is_dir()) or (
         "/" in where and Path(where).is_dir()
@@ -65,10 +68,23 @@ def load_target(text: str) -> Any:
         TargetError: no such file, module or attribute, or the import fails; one line says which and how to mend it.
     """
     where, name = split_target(text)
+    if where.endswith(SUFFIXES):
+        return _load_foreign(where, name)
     module = _load_file(where) if where.endswith(".py") else _load_module(where)
     if "," in name:
         return tuple(_attribute(module, part.strip(), where) for part in name.split(","))
     return _attribute(module, name, where)
+
+
+def _load_foreign(where: str, name: str) -> ForeignFunction:
+    """The model, or the function of a library, that a file describes."""
+    if where.endswith(MODEL):
+        from attention_core.worker.onnx_model import load_model
+
+        return load_model(where, name)
+    from attention_core.worker.shared_library import load_function
+
+    return load_function(where, name)
 
 
 def _attribute(module: Any, name: str, where: str) -> Any:

@@ -151,8 +151,15 @@ class Session:
         self._first_look: FirstLook | None = None
 
     def _fit_precision(self) -> list[str]:
-        """Leave out float64 where JAX does not have it; the note about it."""
+        """Leave out dtypes that the target's description lacks, and float64 where JAX does not have it; the note."""
         implementation = self.implementation
+        if (own := self.description.get("dtypes")) is not None:
+            rest = tuple(dtype for dtype in implementation.dtypes if dtype in own)
+            if not rest:
+                declared = ", ".join(implementation.dtypes)
+                raise TargetError(f"{implementation.name} takes {', '.join(own)}, and {declared} is declared")
+            self.implementation = implementation.with_(dtypes=rest)
+            return [f"it is judged in {', '.join(rest)}, which it is described to take"]
         if implementation.array != "jax":
             return []
         if implementation.asks_float64:

@@ -25,6 +25,7 @@ from attention_core.conformance.subjects.outcomes import EVENTS
 from attention_core.conformance.worker.exchange import PARAMETER, Array, FlexArgument, Request, Settings
 from attention_core.conformance.worker.process_state import GENERATORS
 from attention_core.declaration.sizes import ATTENTION
+from attention_core.worker.foreign import SUFFIXES
 
 OR_INFINITE = "NaN (or infinite)"
 """In a message: what is wanted is not finite, and need not be NaN."""
@@ -170,6 +171,9 @@ def _import_of(origin: str, implementation: Any) -> str:
     call = "()" if implementation.factory else ""
     where, _, name = origin.rpartition(":")
     first = ", ".join(dict.fromkeys(part.strip().split(".")[0] for part in name.split(",")))
+    if origin.endswith(SUFFIXES) or where.endswith(SUFFIXES):
+        load = "from attention_core.worker.target import load_target"
+        return f"{load}\nattention = load_target({origin!r})"
     if where.endswith(".py"):
         folder, _, file = where.rpartition("/")
         if not file[:-3].isidentifier():

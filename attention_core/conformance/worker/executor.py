@@ -58,6 +58,7 @@ from attention_core.conformance.worker.flex_arguments import build_flex_argument
 from attention_core.conformance.worker.process_state import ProcessState, seed_generators
 from attention_core.conformance.worker.written_sizes import written_sizes
 from attention_core.declaration.implementation import TargetError, summarize_error
+from attention_core.worker.foreign import ForeignFunction
 from attention_core.worker.processes import COMPILERS
 
 MAX_OUTPUTS = 4
@@ -376,7 +377,9 @@ class Executor:
             "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",
             "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
-        found["written"] = written_sizes(target)
+        foreign = isinstance(target, ForeignFunction)
+        found["dtypes"] = list(target.dtypes) if foreign else None
+        found["written"] = [] if foreign else written_sizes(target)
         found["calls"] = find_called_kernels(target, found["is_module"])
         found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
         found["stand_in"] = bool(getattr(target, "takes_a_module", False))
