@@ -11,15 +11,20 @@ from typing import Any
 
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters save tab and line feed, marks that turn the direction of text, and lone surrogates."""
+PASSWORD = re.compile(r"(?<=://)([^\s/@:]*):[^\s/@]+(?=@)")
+"""In an address: the user and the password, up to the host."""
 
 
 def plain(text: str) -> str:
-    r"""The text with what cannot be shown written as an escape.
+    r"""The text as it may be shown: without passwords of addresses, and with escapes for what moves a cursor.
 
     Example:
         >>> plain("\x1b[31mred\ud800")
         '\\x1b[31mred\\ud800'
+        >>> plain("no answer from postgresql://me:secret@host/db")
+        'no answer from postgresql://me:***@host/db'
     """
+    text = PASSWORD.sub(r"\1:***", text)
     return UNSHOWN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 

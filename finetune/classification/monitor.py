@@ -63,6 +63,7 @@ class Monitor:
         self.kept: dict[str, Tensor] = {}
         self.listeners: list[Callable[[Mapping[str, Any]], None]] = []
         self.trainer: Trainer | None = None
+        self.recalled: Path | None = None
 
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """The summed loss of a batch and its number of labels, as the trainer asks for; it is counted on the way."""
@@ -135,6 +136,7 @@ class Monitor:
         """
         if step is None:
             return
+        self.recalled = metrics
         self.records = read_records(metrics)
         if not self.records or self.path is None:
             return
@@ -151,6 +153,11 @@ class Monitor:
     @torch.no_grad()
     def put_best(self) -> None:
         """Put the best weights into the model. Raises: BadInput where nothing was ever evaluated."""
+        if self.best is None and self.recalled is not None:
+            raise BadInput(
+                f"{self.recalled} is damaged: no evaluation of the run can be read in it; "
+                "give --overwrite_output_dir, or another --output_dir"
+            )
         if self.best is None:
             raise BadInput("nothing was evaluated: there is no best")
         parameters = dict(self.model.named_parameters())

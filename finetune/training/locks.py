@@ -84,5 +84,8 @@ def _open(path: str | Path) -> int:
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except FileExistsError:
+        folder = Path(path).parent
+        raise BadInput(f"{path} cannot be made: {folder} is a file, or a link that leads to no folder") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be made: {error.strerror}") from None

@@ -267,6 +267,10 @@ def test_what_a_report_writes_out_is_as_small_as_can_be_and_the_rest_says_that_i
     assert len(found) > len(shown) == SHOWN
     assert [c.shrunk for c in shown] == [True] * SHOWN
     assert not all(c.shrunk for c in found)
+    with Session(record, effort="quick", looks=False) as session:  # as --law NAME has it
+        (alone,) = session.results([law for law in session.laws if law.name == shown[0].law])
+    assert alone.counterexample is not None
+    assert (alone.counterexample.shrunk, alone.counterexample.case) == (True, shown[0].case)
 
 
 def test_a_call_that_writes_into_its_inputs_is_named_by_the_law_of_that() -> None:

@@ -158,6 +158,15 @@ def test_without_an_evaluation_there_is_no_best() -> None:
         monitor(None, []).put_best()
 
 
+def test_records_of_which_none_is_left_are_named(tmp_path: Path) -> None:
+    """What cannot be read of them was left out where they were opened."""
+    (tmp_path / "m").write_text("")
+    of = monitor(tmp_path / "best", [])
+    of.recall(1, tmp_path / "m")
+    with pytest.raises(BadInput, match=r"m is damaged: no evaluation .*--overwrite_output_dir"):
+        of.put_best()
+
+
 @pytest.mark.parametrize(
     "line", ["", "{", "7", "{}", '{"step": 1}', '{"step": 1, "dev_accuracy": "high"}', "[" * 10_000]
 )

@@ -47,8 +47,12 @@ def test_a_lock_ends_with_a_killed_process(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match="cannot be made"):
-        try_lock(tmp_path / "file" / "lock")
+    (tmp_path / "round").symlink_to("round")
+    for folder in ("file", "round"):
+        with pytest.raises(
+            BadInput, match=rf"lock cannot be made: .*{folder} is a file, or a link that leads to no folder"
+        ):
+            try_lock(tmp_path / folder / "lock")
 
 
 def test_one_run_writes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
