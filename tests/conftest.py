@@ -118,6 +118,14 @@ def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
 
 
+@pytest.fixture
+def fewest_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laws judge the fewest cases that a verdict needs, in tests that ask what a run says and not what its laws see."""
+    from judging import search_briefly
+
+    monkeypatch.setattr("attention_core.conformance.search.search.Search.to", search_briefly)
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Return the folder with real data, named by ATTENTION_CORE_DATA; skip, saying why, without it."""

@@ -9,10 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from judging import search_briefly
+
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.report.law_result import LawResult
-from attention_core.conformance.search.search import run_law
+from attention_core.conformance.search.search import Search, run_law
 from attention_core.worker.target import load_target
 
 TESTS = Path(__file__).resolve().parent
@@ -43,10 +46,13 @@ def conforming(
 ) -> dict[str, LawResult]:
     """The results of a correct target by law; raises unless it conforms but for parameters that no law tests.
 
-    With `compared` False it may also be one that no law can compare with a truth.
+    Laws judge the fewest cases that a verdict needs, with `--thorough` all. With `compared` False it may also be one
+    that no law can compare with a truth.
     """
     with Session(Implementation(target, "under test", contract, **record), effort=effort, seed=seed) as session:
-        results = [session.run(law) for law in session.laws]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Search, "to", search_briefly)
+            results = [session.run(law) for law in session.laws]
         report = session.report(results)
     report.untested = []  # test_untested is about these
     if not compared:

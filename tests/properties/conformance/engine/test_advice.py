@@ -32,11 +32,7 @@ LAWS = (
     "dead_rows_have_finite_gradients",
 )
 
-
-@pytest.fixture(autouse=True)
-def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counterexamples stay as they were found: most of the time would go into making them small."""
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+pytestmark = pytest.mark.usefixtures("unshrunk", "fewest_cases")
 
 
 def bottom_right(n_q: int, n_kv: int) -> Tensor:
@@ -177,7 +173,6 @@ def test_an_exception_without_keys_alone_is_declared_by_sizes() -> None:
     ]
 
 
-@pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize(
     ("scale", "laws"), [(1.0, (*EMPTY, "agrees_with_truth")), (1.0, ("agrees_with_truth",))], ids=["beside", "other"]
 )
@@ -248,7 +243,6 @@ def test_an_array_in_a_container_is_an_error_whose_adapter_conforms(function: An
     assert check_implementation(Implementation(adapted), "quick", laws=LAWS[:1]).laws[0].status == "held"
 
 
-@pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize("wrapped", [lambda n: n > 3, lambda n: n % 2 == 0, lambda n: n == 2])
 def test_what_gives_arrays_in_some_calls_alone_is_refuted(wrapped: Callable[[int], bool]) -> None:
     report = check_implementation(Implementation(Sometimes(wrapped)), "quick", laws=LAWS[:1])

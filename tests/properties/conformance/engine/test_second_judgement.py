@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from judging import SEARCH
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
@@ -19,12 +20,19 @@ from attention_core.conformance.first_look.findings import command
 from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.render_text import under_found_lines
 from attention_core.conformance.report.results import Report
+from attention_core.conformance.search.search import Search
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import module_forms as forms
 from attention_core.faults import paged as paged_faults
 from attention_core.kernels.packed import packed_attention
 
-pytestmark = pytest.mark.usefixtures("unshrunk")
+pytestmark = pytest.mark.usefixtures("unshrunk", "fewest_cases")
+
+
+@pytest.fixture
+def all_cases(fewest_cases: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cases after all, where what many laws refute is looked at together."""
+    monkeypatch.setattr(Search, "to", SEARCH)
 
 
 class Kept:
@@ -189,6 +197,7 @@ def in_log_space(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = Non
     return (scores - scores.logsumexp(-1, keepdim=True)).exp() @ v
 
 
+@pytest.mark.usefixtures("all_cases")
 def test_a_log_sum_exp_is_found_however_many_laws_show_its_rounding() -> None:
     names = [
         "weights_are_a_distribution", "doubled_keys_change_nothing", "masked_keys_stay_masked_at_low_logits",
@@ -366,6 +375,7 @@ def narrow_sums(q: Any, k: Any, v: Any) -> Any:
     return np.einsum("...qk,...kd->...qd", weights / weights.sum(-1, keepdims=True), v)
 
 
+@pytest.mark.usefixtures("all_cases")
 @pytest.mark.filterwarnings("ignore")  # of NumPy, where laws ask for infinite scores
 def test_dtypes_that_leave_half_precision_out_are_told() -> None:
     report = check_implementation(Implementation(narrow_sums, name="f", array="numpy"), effort="quick")

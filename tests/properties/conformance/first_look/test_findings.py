@@ -20,6 +20,8 @@ from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.law import Law
 from attention_core.faults.bases.reference import correct
 
+pytestmark = pytest.mark.usefixtures("fewest_cases")
+
 
 @pytest.mark.parametrize(
     ("name", "value", "text"),

@@ -96,9 +96,9 @@ def test_conventions_of_a_form_are_found(function: Any) -> None:
     )
 )
 @pytest.mark.filterwarnings("ignore")  # of NumPy functions that are called with tensors first
+@pytest.mark.usefixtures("unshrunk", "fewest_cases")
 @pytest.mark.parametrize("function", FOUND, ids=lambda f: f.__name__)
-def test_a_form_gets_its_verdict_under_the_conventions_found(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+def test_a_form_gets_its_verdict_under_the_conventions_found(function: Any) -> None:
     dtypes = ("float32",) if function in SINGLE_INSIDE else ("float32", "float64")
     report = check_implementation(Implementation(function, name="f", dtypes=dtypes), "quick")
     judged = report if not FOUND[function] else report.under_found

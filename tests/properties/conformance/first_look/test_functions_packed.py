@@ -15,6 +15,8 @@ from attention_core.conformance.subjects.binding import bind
 from attention_core.declaration.implementation import OtherForm, TargetError
 from attention_core.declaration.sizes import ALIKE
 
+pytestmark = pytest.mark.usefixtures("fewest_cases")
+
 PACKED = "a function of one array that holds query, key and value"
 
 

@@ -48,6 +48,7 @@ def test_what_is_declared_of_a_module_is_found_by_the_first_look(
     assert dict(look.found) == record
 
 
+@pytest.mark.usefixtures("unshrunk", "fewest_cases")
 def test_what_is_found_is_judged_in_the_same_run_as_where_it_is_declared() -> None:
     with Session(Implementation(forms.CausalSelfAttention, "f", CONTRACT, dtypes=DTYPES), effort="quick") as session:
         results = list(session.results(session.laws))
@@ -285,7 +286,7 @@ class WithScores(WithWeights):
 @pytest.mark.parametrize(
     ("module", "verdict"), [(WithWeights, "conforms"), (WithMixedWeights, "refuted"), (WithScores, "incomplete")]
 )
-@pytest.mark.usefixtures("unshrunk")
+@pytest.mark.usefixtures("unshrunk", "fewest_cases")
 def test_a_flag_that_says_weights_is_judged_and_what_only_the_first_look_tried_is_named(
     module: type, verdict: str
 ) -> None:

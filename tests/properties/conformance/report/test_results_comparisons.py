@@ -15,6 +15,8 @@ from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.subjects.law import with_comparisons
 from attention_core.kernels.dot_product import dot_product_attention
 
+pytestmark = pytest.mark.usefixtures("fewest_cases")
+
 CONTRACTS = contracts()
 
 

@@ -32,6 +32,8 @@ from attention_core.declaration.implementation import TargetError
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.registry.table import KERNELS, implementation
 
+pytestmark = pytest.mark.usefixtures("fewest_cases")
+
 LAWS = ("agrees_with_truth", "full_dropout_gives_zeros")
 """Two laws whose calls give every parameter of the contract a value of its own."""
 INPUTS = {"query", "key", "value", "q", "k", "v", "Q", "K", "V"}

@@ -21,11 +21,7 @@ from attention_core.faults.bases.reference import correct
 
 Mask = Tensor | None
 
-
-@pytest.fixture(autouse=True)
-def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counterexamples stay as they were found: most of the time would go into making them small."""
-    monkeypatch.setattr("attention_core.conformance.engine.session.SHRINK_CALLS", 0)
+pytestmark = pytest.mark.usefixtures("unshrunk")
 
 
 def three_axes(query: Tensor, key: Tensor, value: Tensor, mask: Mask = None) -> Tensor:
@@ -92,6 +88,7 @@ def verdict(function: Any, **record: Any) -> tuple[str, list[str]]:
 
 
 @pytest.mark.thorough(leave_out=("three_axes-*", "only_bool-*", "always_causal-*", "unscaled-*", "binary-*"))
+@pytest.mark.usefixtures("fewest_cases")
 @pytest.mark.parametrize(("function", "record"), RIGHT, ids=lambda x: getattr(x, "__name__", ""))
 def test_what_follows_a_convention_conforms_under_it(function: Any, record: dict[str, Any]) -> None:
     assert verdict(function, **record) == ("conforms", [])

@@ -15,6 +15,8 @@ from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.kernels.dot_product import dot_product_attention
 
+pytestmark = pytest.mark.usefixtures("fewest_cases")
+
 LAWS = [
     "agrees_with_truth", "grouped_query_equals_repeated_keys", "grouped_gradients_are_summed_over_the_group",
     "query_gradient_is_true", "key_gradient_is_true", "mask_gradient_is_true",

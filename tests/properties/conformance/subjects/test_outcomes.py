@@ -19,6 +19,8 @@ from attention_core.conformance.worker.exchange import Request, Response
 from attention_core.conformance.worker.executor import describe_failure
 from attention_core.conformance.worker.interpreted import LacksOperation, UnfitBlock
 
+pytestmark = pytest.mark.usefixtures("fewest_cases")
+
 
 def made(name: str, module: str, base: type = Exception) -> type[Exception]:
     """An exception class as another library defines it."""

@@ -18,6 +18,8 @@ from attention_core.conformance.worker.built import (
     takes_a_module,
 )
 
+pytestmark = pytest.mark.usefixtures("fewest_cases")
+
 
 def test_a_config_made_of_two_others_is_passed_over_for_one_with_heads() -> None:
     from transformers.models.siglip.configuration_siglip import SiglipConfig
