@@ -71,6 +71,12 @@ timeout_option = click.option(
 )  # fmt: skip
 
 
+def result_as_json(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option by which a result is written for programs."""
+    text = "Write the result as JSON; - writes it to standard output, and nothing else there."
+    return click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help=text)(command)
+
+
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The files and annotations that reports are written as."""
     flag = click.option(
@@ -316,6 +322,7 @@ def _expand_targets(targets: tuple[str, ...]) -> list[str]:
 @click.option("--jobs", type=click.IntRange(1, 64), default=None,
               help="Submissions judged side by side.  [default: as many as there are cores]")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show only the summary.")
+@result_as_json
 @record_options
 def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     """Judge a FOLDER of submissions: a folder or a Python file for each person.
@@ -323,7 +330,7 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     Each is copied and judged in a process of its own. A second run judges only what is new.
     """
     from attention_core.declaration.options import HELP, fields_from_text
-    from attention_core.teaching.feedback import count_verdicts, reason, write_feedback
+    from attention_core.teaching.feedback import count_verdicts, reason, to_json, write_feedback
     from attention_core.teaching.grading import Grade, Options, grade_submissions
     from attention_core.teaching.submissions import find_submissions
 
@@ -333,7 +340,8 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     exit_on_target_error(lambda: fields_from_text({k: options[k] for k in HELP if k in options}))
     submissions = exit_on_target_error(lambda: find_submissions(folder, name, out))
     settings = Options(name, fields, options["effort"], options["seed"], options["timeout"], options["limit"])
-    console, quiet = make_console(), options["quiet"]
+    aside = options["json_path"] == STANDARD_OUTPUT
+    console, quiet = make_console(stderr=aside), options["quiet"]
     wide = max(len(one.person) for one in submissions)
 
     def show(grade: Grade) -> None:
@@ -351,8 +359,10 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     except OSError as error:
         _stop(f"{error.filename or out} cannot be written: {error.strerror}")
     counts = ", ".join(f"{number} {verdict}" for verdict, number in count_verdicts(grades).items())
-    click.echo(f"{len(grades)} submissions: {counts}")
-    click.echo(f"see {out / 'index.html'}, {out / 'grades.csv'}, and a page for each person beside them")
+    click.echo(f"{len(grades)} submissions: {counts}", err=aside)
+    click.echo(f"see {out / 'index.html'}, {out / 'grades.csv'}, and a page for each person beside them", err=aside)
+    if options["json_path"]:
+        write_list(options["json_path"], to_json(grades, name))
     sys.exit(0)
 
 
@@ -363,7 +373,7 @@ def list_as_json(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write_list(path: str, text: str) -> None:
-    """Write a list to a file or to standard output."""
+    """Write JSON to a file or to standard output."""
     if path == STANDARD_OUTPUT:
         click.echo(text, nl=False)
         return
@@ -460,18 +470,22 @@ def list_kernels(json_path: str | None) -> None:
 @click.argument("path", metavar="CASE.json", type=click.Path(dir_okay=False))
 @click.option("--target", metavar="TARGET", help="Run the case on another target.")
 @timeout_option
-def replay(path: str, target: str | None, timeout: float) -> None:
+@result_as_json
+def replay(path: str, target: str | None, timeout: float, json_path: str | None) -> None:
     """Run one saved counterexample again, and say whether it still fails.
 
     One case gives no verdict on the whole target: `verify` does.
     """
     from attention_core.conformance.engine.verify import exit_status, read_case, replay_case
     from attention_core.conformance.report.render_text import print_replay
+    from attention_core.conformance.report.results import to_json
 
     data = exit_on_target_error(lambda: read_case(Path(path)))
     with interruptible():
         report = replay_case(data, target, {}, timeout)
-    print_replay(make_console(), report)
+    print_replay(make_console(stderr=json_path == STANDARD_OUTPUT), report)
+    if json_path:
+        write_list(json_path, to_json([report]))
     sys.exit(exit_status([report]))
 
 
@@ -483,12 +497,15 @@ def replay(path: str, target: str | None, timeout: float) -> None:
 @click.option("--Q", "matrix", metavar="ROWS", help="Four queries, with semicolons between them.")
 @click.option("--k2", "k_2", metavar="VECTOR", help="Replaces the third key; needs --q.")
 @click.option("--part", metavar="NUMBER", help="Only this part: 1.2.1, 1.2.2, 1.3.1, 1.3.2, 1.4.1 or 1.4.2.")
-def exercise(name: str, q: str | None, matrix: str | None, k_2: str | None, part: str | None) -> None:
+@result_as_json
+def exercise(
+    name: str, q: str | None, matrix: str | None, k_2: str | None, part: str | None, json_path: str | None
+) -> None:
     """Mark a query or key of your own: selection and averaging with four given keys.
 
     The error is the largest coordinate of output minus target; the exercise allows 0.05.
     """
-    from attention_core.teaching.selection import ALLOWED, PARTS, mark
+    from attention_core.teaching.selection import ALLOWED, PARTS, mark, to_json
 
     if part is not None and part not in {each.number for each in PARTS}:
         _stop(f"--part {part} is none of {', '.join(each.number for each in PARTS)}")
@@ -501,8 +518,11 @@ def exercise(name: str, q: str | None, matrix: str | None, k_2: str | None, part
         verdict = "yes" if each.met else "no"
         more = "" if each.objection is None else f"; {each.objection}"
         click.echo(
-            f"{each.part.number}  {each.part.words}: {verdict} (error {each.error:.4f}, allowed {ALLOWED}{more})"
+            f"{each.part.number}  {each.part.words}: {verdict} (error {each.error:.4f}, allowed {ALLOWED}{more})",
+            err=json_path == STANDARD_OUTPUT,
         )
+    if json_path:
+        write_list(json_path, to_json(shown))
     sys.exit(0 if any(each.met for each in shown) else 1)
 
 

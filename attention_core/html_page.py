@@ -24,6 +24,7 @@ th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px soli
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { background: #8881; padding: .8rem; overflow-x: auto; font-size: 13px; }
 svg { max-width: 100%; height: auto; }
+@media (max-width: 45rem) { td:not(.number) { overflow-wrap: anywhere; min-width: 5rem; } }
 @media print { pre { white-space: pre-wrap; } h2, h3, h4 { break-after: avoid; } tr, svg { break-inside: avoid; } }
 """
 """Of the pages of reports and of benchmarks; a page of derivations has a style of its own."""
@@ -32,7 +33,7 @@ LAYOUT = """\
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{{ policy }}">
-<title>{{ title }}</title><style>{{ style | safe }}</style></head>
+<title>{{ title }}</title><style>.wide { overflow-x: auto; }{{ style | safe }}</style></head>
 <body>{{ body }}{% if script %}<script>{{ script | safe }}</script>{% endif %}</body></html>
 """
 TABLE = """\
@@ -75,8 +76,26 @@ def render_page(title: str, style: str, template: str, /, *, script: str = "", *
     from jinja2 import Environment
 
     layout = Environment(autoescape=True).from_string(LAYOUT)
-    body = render(template, **values)
+    body = frame(render(template, **values), title)
     return layout.render(title=title, style=style, body=body, script=script, policy=policy(script)) + "\n"
+
+
+def frame(body: Markup, title: str) -> Markup:
+    """Return the body as the main part of its page, under the title where it has no first heading of its own.
+
+    What may be too wide for a phone scrolls, and keys reach it. What is filled in is escaped: the tags that are found
+    here are those of our templates.
+
+    >>> from markupsafe import Markup
+    >>> str(frame(Markup("<table></table><pre>x</pre>"), "a < b"))
+    '<main><h1>a &lt; b</h1><div class="wide" tabindex="0"><table></table></div><pre tabindex="0">x</pre></main>'
+    """
+    from markupsafe import Markup, escape
+
+    text = str(body).replace("<pre>", '<pre tabindex="0">').replace("</table>", "</table></div>")
+    text = text.replace("<table", '<div class="wide" tabindex="0"><table')
+    head = "" if "<h1" in text else f"<h1>{escape(title)}</h1>"
+    return Markup(text if "<main>" in text else f"<main>{head}{text}</main>")
 
 
 def policy(script: str = "") -> str:

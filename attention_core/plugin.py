@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -86,6 +86,44 @@ def expand_targets(config: pytest.Config) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def fields_of_options(config: pytest.Config) -> dict[str, Any]:
+    """Fields of the record given by options and by the ini file."""
+    from attention_core.declaration.implementation import TargetError
+    from attention_core.declaration.options import fields_from_text
+
+    given: dict[str, Any] = {}
+    for text in (*config.getini("attention_options"), *config.getoption("--attention-option")):
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise TargetError(f"--attention-option {text!r}: write FIELD=VALUE")
+        given[name] = (*given.get(name, ()), value) if name in REPEATABLE else value
+    return fields_from_text(given)
+
+
+@pytest.fixture(scope="session")
+def check_attention(pytestconfig: pytest.Config) -> Callable[..., Report]:
+    """Return `check(target, laws=(), **fields)`, which fails with the smallest case unless the target conforms.
+
+    Args of it: target, a callable or an `Implementation`; laws, the names of some; fields, what the target declares,
+    beside the ini option `attention_options` or the record. Effort and seed are `--attention-effort` and
+    `--attention-seed`.
+    """
+
+    def check(target: Any, laws: Sequence[str] = (), **fields: Any) -> Report:
+        from attention_core.conformance import Implementation, check_implementation
+
+        __tracebackhide__ = True
+        whole = isinstance(target, Implementation)
+        record = target if whole else Implementation(target, **fields_of_options(pytestconfig))
+        record = record.with_(**fields)
+        effort, seed = (pytestconfig.getoption(f"--attention-{name}") for name in ("effort", "seed"))
+        report = check_implementation(record, effort=effort, seed=seed, laws=laws)
+        report.raise_if_refuted()
+        return report
+
+    return check
+
+
 def _targets_of_node_ids(config: pytest.Config) -> list[str]:
     """The targets of items that the command line names as `attention_core.conformance.pytest_suite::TARGET::LAW`."""
     split = [argument.split("::") for argument in config.args]
@@ -128,7 +166,7 @@ class TargetNode(pytest.Collector):
         from attention_core.registry.load import implementation_for
 
         try:
-            implementation, _ = implementation_for(self.name, self.fields())
+            implementation, _ = implementation_for(self.name, fields_of_options(self.config))
             laws = find_contract(implementation.contract).laws
         except TargetError as error:
             self.error, laws = error, ()
@@ -137,19 +175,6 @@ class TargetNode(pytest.Collector):
             yield LawItem.from_parent(self, name=law.name, law=law)
         if laws:
             yield LawItem.from_parent(self, name="parameters", law=None)
-
-    def fields(self) -> dict[str, Any]:
-        """Fields of the record given by options."""
-        from attention_core.declaration.implementation import TargetError
-        from attention_core.declaration.options import fields_from_text
-
-        given: dict[str, Any] = {}
-        for text in (*self.config.getini("attention_options"), *self.config.getoption("--attention-option")):
-            name, equals, value = text.partition("=")
-            if not equals:
-                raise TargetError(f"--attention-option {text!r}: write FIELD=VALUE")
-            given[name] = (*given.get(name, ()), value) if name in REPEATABLE else value
-        return fields_from_text(given)
 
     def session_open(self) -> Session:
         """The session, opened once; a target that cannot be opened raises the same error for every law."""
@@ -165,8 +190,8 @@ class TargetNode(pytest.Collector):
             try:
                 known = load_known_failures(path).get(self.name) if path else None
                 self.opened = open_session(
-                    self.name, self.fields(), effort=option("--attention-effort"), seed=option("--attention-seed"),
-                    timeout=option("--attention-timeout"), known=known,
+                    self.name, fields_of_options(self.config), effort=option("--attention-effort"),
+                    seed=option("--attention-seed"), timeout=option("--attention-timeout"), known=known,
                 )  # fmt: skip
             except (TargetError, Unavailable) as error:
                 self.error = error

@@ -21,9 +21,12 @@ from attention_core.audit.plan import Plan
 from attention_core.audit.results import Fate, as_test
 from attention_core.audit.suite import SuiteRun
 from attention_core.audit.trial import Trial, restore
-from attention_core.declaration.implementation import TargetError
+from attention_core.conformance.contracts import find_contract
+from attention_core.conformance.snippets.snippet import import_of
+from attention_core.declaration.implementation import Implementation, TargetError
 
 Tell = Callable[[str, int, int], None]
+TOGETHER = "calls that go together show it, and no single case does: the test asks the laws"
 
 
 def with_cases(fates: list[Fate], trial: Trial, path: tuple[str, ...], tell: Tell) -> list[Fate]:
@@ -36,6 +39,7 @@ def with_cases(fates: list[Fate], trial: Trial, path: tuple[str, ...], tell: Tel
         left = [found.get(fate.name, fate) for fate in left]  # where the others find none, its first case stays
         found |= {fate.name: fate for fate in find_cases(left, trial, rank, tell)}
         confirm(found, [fate.name for fate in left], trial, path, tell)
+    ask_laws(found, {fate.name: fate.law for name, fate in survivors.items() if known[name] is None}, trial, path, tell)
     for name, fate in found.items():
         if known[name] is None:
             trial.request.log.add(f"case of {name}", {k: v for k, v in asdict(fate).items() if k != "name"})
@@ -62,6 +66,52 @@ def find_cases(fates: Sequence[Fate], trial: Trial, rank: int, tell: Tell) -> li
             tell("the smallest cases of survivors", number, len(fates))
             done.append(fate)
     return done
+
+
+def ask_laws(found: dict[str, Fate], laws: dict[str, str], trial: Trial, path: tuple[str, ...], tell: Tell) -> None:
+    """Give survivors whose case shows nothing by itself a test that asks the law that saw it, or else all laws.
+
+    A law of chance or of what a call leaves behind compares many calls; a fault that waits for an earlier call of
+    another law shows to all of them alone.
+    """
+    known = {law.name for law in find_contract(trial.plan.fields().get("contract", "attention")).laws}
+    before = {name: found[name] for name in laws if not found[name].confirmed and laws[name] in known}
+    for whole in (False, True):
+        left = [name for name in before if not found[name].confirmed]
+        for name in left:
+            test = law_as_test(laws[name], name, trial.plan, whole=whole)
+            found[name] = replace(before[name], law=laws[name], case="", message=TOGETHER, test=test)
+        confirm(found, left, trial, path, tell)
+    found |= {name: fate for name, fate in before.items() if not found[name].confirmed}
+
+
+def law_as_test(law: str, fault: str, plan: Plan, *, whole: bool = False) -> str:
+    """A test to paste that puts the target through one law; with `whole`, through all.
+
+    >>> plan = Plan("mine:attend", declared={"layout": "bnhd"})
+    >>> print(law_as_test("evaluation_has_no_dropout", "dropout.always", plan))
+    # evaluation_has_no_dropout: In evaluation mode the output is the one without dropout.
+    from attention_core.conformance import Implementation, check_implementation
+    from mine import attend
+    attention = attend
+    <BLANKLINE>
+    <BLANKLINE>
+    def test_evaluation_has_no_dropout__always():
+        declared = Implementation(attention, layout='bnhd')
+        check_implementation(declared, effort="quick", laws=["evaluation_has_no_dropout"]).raise_if_refuted()
+    <BLANKLINE>
+    """
+    fields = plan.fields()
+    known = {each.name: each.sentence for each in find_contract(fields.get("contract", "attention")).laws}
+    given = "".join(f", {name}={value!r}" for name, value in fields.items())
+    laws = "" if whole else f', laws=["{law}"]'
+    lines = [
+        f"# {law}: {known[law]}", "from attention_core.conformance import Implementation, check_implementation",
+        import_of(plan.target, Implementation(None, **fields)), "", "", f"def {name_of_test(law, fault)}():",
+        f"    declared = Implementation(attention{given})",
+        f'    check_implementation(declared, effort="quick"{laws}).raise_if_refuted()',
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
 
 
 def name_of_test(law: str, fault: str) -> str:

@@ -26,6 +26,7 @@ from attention_core.bench.verdicts import Known, as_words, check_known_failure, 
 from attention_core.bench.worker.client import Lost, Workers
 from attention_core.bench.worker.measure import SAMPLING
 from attention_core.bench.workloads.workload import MEMORY_SHARE, Workload
+from attention_core.conformance.report.results import count
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 
 INSTEAD = "name another --json file"
@@ -151,9 +152,7 @@ def run_benchmark(
         new = {name: kernel for name, kernel in every.items() if name not in results.verdicts}
         for name, kernel in new.items():
             check_loads(workers, name, kernel, settings.device)
-        for name, kernel in new.items():
-            progress(f"{name}: is it right?")
-            results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout, known[name])
+        judge(new, len(cells), known, results, settings, progress)
         dtypes = {w.dtype for w in workloads}
         dtypes |= {"float32"} if dtypes & set(HALVES) else set()  # in which a kernel may compute
         missing = dtypes - set(results.limits.get("flops", ()))
@@ -167,6 +166,22 @@ def run_benchmark(
                 if save is not None:
                     save(results)
     return results
+
+
+def judge(
+    kernels: Mapping[str, Named], cells: int, known: Mapping[str, Known], results: Results, settings: Settings,
+    progress: Progress,
+) -> None:  # fmt: skip
+    """The verdicts of the laws on kernels, law by law for whoever waits: they take most of a short run's time."""
+    for number, (name, kernel) in enumerate(kernels.items(), 1):
+        ahead = f"kernel {number} of {len(kernels)}, then {count(cells, 'cell')} of {settings.seconds:g} s and more"
+        words = f"{name}: is it right?"
+        progress(f"{words} ({ahead})")
+
+        def tell(done: int, whole: int, words: str = words, ahead: str = ahead) -> None:
+            progress(f"{words} {done} of {whole} laws ({ahead})")
+
+        results.verdicts[name] = verdict(kernel, settings.effort, settings.seed, settings.timeout, known[name], tell)
 
 
 def check_loads(workers: Workers, name: str, kernel: Named, device: str) -> None:

@@ -115,7 +115,9 @@ def _read_target(text: str, device: str) -> Named:
             raise TargetError(str(error)) from None
         fields = {**{name: record[name] for name in INHERITED if name in record}, **fields}
         fields["arguments"] = {"kernel": kernel}
-    fields = {"accumulate": "float32", "name": text, **fields}
+    else:
+        fields.setdefault("untested", ("kernel",))  # it is `auto`: which kernel runs, and each has a row of its own
+    fields = {"accumulate": "float32", "window": "sides", "name": text, **fields}
     implementation, origin = implementation_for(PUBLIC, fields)
     if kernel in COMPILES:
         return Named(text, implementation, origin, kernel, own, structured=True)

@@ -6,9 +6,10 @@ Failures that kernels are known to have: the file of `--known-failures`, which m
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from attention_core.bench.conventions import in_bench_words, with_convention
@@ -60,17 +61,23 @@ NO_GRADIENT = "the output carries no gradient"
 """How the suite says of any law, whatever its name, that there was nothing to judge."""
 
 
-def verdict(named: Named, effort: str, seed: int, timeout: float, known: Known | None = None) -> dict[str, str]:
+def verdict(
+    named: Named, effort: str, seed: int, timeout: float, known: Known | None = None,
+    told: Callable[[int, int], None] = lambda done, whole: None,
+) -> dict[str, str]:  # fmt: skip
     """{"verdict", "reason", "effort", "source", "hint", "known", "stale"} of a kernel, in a process of its own.
+
+    `told` is called after each law with how many are judged, and how many there are.
 
     The hint, if there is one, says in a line each what would explain a refutation: other conventions, gradients that
     are not there, faults that known kernels have too. Stale are the laws among `known` that hold after all.
     """
-    known = known or {}
+    known, judged = known or {}, itertools.count(1)
     # Only the verdict is wanted: `verify` makes the counterexamples small.
     report = verify_target(
-        named.target, named.fields, effort=effort, seed=seed, timeout=timeout, known=known, shrink=False
-    )
+        named.target, named.fields, effort=effort, seed=seed, timeout=timeout, known=known, shrink=False,
+        progress=lambda target, result, whole: told((next(judged) - 1) % whole + 1, whole),
+    )  # fmt: skip
     return {
         "verdict": report.verdict, "reason": reason(report, named), "effort": effort, "source": source(named),
         "hint": "\n".join(hints(report, named.name)), "known": as_words(known),

@@ -20,7 +20,6 @@ COLOURS = """
 .refused { color: light-dark(#c22, #ff8d8d); font-weight: 600; }
 .incomplete, .error { color: light-dark(#8a5a00, #ffcc66); font-weight: 600; }
 .name { overflow-wrap: anywhere; min-width: 7rem; }
-@media (max-width: 45rem) { table { display: block; overflow-x: auto; } }
 """
 ORDER = ("refused", "error", "incomplete", "accepted")
 TIMES = (

@@ -18,8 +18,8 @@ COLOURS = """
 .skip { position: absolute; left: -100rem; } .skip:focus { position: static; }
 a { color: light-dark(#0b57d0, #9ec1ff); }
 section { border-top: 3px solid #8886; margin-top: 2.5rem; }
-.file { opacity: .8; font-size: 90%; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; } td.good, td.bad, td.open { white-space: nowrap; }
+.file { opacity: .8; font-size: 90%; overflow-wrap: anywhere; } td.file { min-width: 9rem; }
+td.good, td.bad, td.open { white-space: nowrap; }
 figure { display: inline-block; margin: .4rem .8rem .4rem 0; }
 dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 .held-box { position: relative; } .held-box button { position: absolute; top: .3rem; right: .3rem; font: inherit; }
@@ -54,7 +54,7 @@ SCRIPT = """
 for (const text of document.querySelectorAll("pre")) {
   const box = document.createElement("div"), button = document.createElement("button");
   box.className = "held-box"; button.type = "button"; button.textContent = "copy";
-  text.replaceWith(box); box.append(text, button); text.tabIndex = 0;
+  text.replaceWith(box); box.append(text, button);
   button.onclick = async () => {
     getSelection().selectAllChildren(text);
     try { await navigator.clipboard.writeText(text.textContent); } catch { document.execCommand("copy"); }
@@ -62,11 +62,11 @@ for (const text of document.querySelectorAll("pre")) {
   };
 }
 for (const table of document.querySelectorAll("section table")) {
-  const rows = [...table.rows].slice(1), box = document.createElement("div");
-  box.className = "wide"; box.tabIndex = 0; table.replaceWith(box); box.append(table);
+  const rows = [...table.rows].slice(1);
   if (rows.length < 12) continue;
   const label = document.createElement("label"), field = document.createElement("input");
-  label.className = "filter"; field.type = "search"; label.append("rows with ", field); box.before(label);
+  label.className = "filter"; field.type = "search"; label.append("rows with ", field);
+  table.parentElement.before(label);
   field.oninput = () => {
     const wanted = field.value.toLowerCase();
     for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);

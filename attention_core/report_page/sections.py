@@ -129,11 +129,12 @@ def bench_section(part: Part) -> Section:
 
     from attention_core.bench.report.render_html import to_sections
     from attention_core.bench.report.results import Results
+    from attention_core.conformance.report.results import count
 
     results = Results.from_dict(part.data)
     statuses = [column.status for cell in results.cells for column in cell.kernels.values()]
     refuted = statuses.count("refuted")
-    remark = f"{statuses.count('timed')} of {len(statuses)} times in {len(results.cells)} cells"
+    remark = f"{statuses.count('timed')} of {count(len(statuses), 'time')} in {count(len(results.cells), 'cell')}"
     remark += f"; {refuted} refused, as the kernel is not right" if refuted else ""
     drawn = find_spec("matplotlib") is not None
     remark += "" if drawn else "; pictures need matplotlib: pip install 'attention-core[bench]'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,23 @@ INDEX = """\
 <td>{{ reason }}</td></tr>
 {% endfor %}</table>
 """
+
+
+def to_json(grades: Sequence[Grade], function: str) -> str:
+    """Return the grades of a class as JSON; the schema is attention_core/schemas/class.json.
+
+    >>> json.loads(to_json([Grade("ann", "error", "no file defines f", {})], "f"))["submissions"][0]["reason"]
+    'no file defines f'
+    """
+    submissions = [
+        {
+            "person": grade.person, "verdict": grade.verdict, "reason": reason(grade), "held": grade.laws_that_hold,
+            "judged": len(grade.laws), "laws": grade.laws, "refuted": list(grade.ranking),
+            "report": dict(grade.report) or None,
+        }
+        for grade in grades
+    ]  # fmt: skip
+    return json.dumps({"schema_version": 1, "function": function, "submissions": submissions}, indent=1) + "\n"
 
 
 def to_csv(grades: Sequence[Grade]) -> str:

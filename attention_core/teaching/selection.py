@@ -6,8 +6,9 @@ numbers, or sums of multiples of the given keys, and are read by a small parser:
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,3 +142,19 @@ def _mark(part: Part, given: dict[str, str]) -> Marked:
             objection = f"its length is {length:.3f}, and should be 1"
     output = attention(queries[None, None], keys[None, None], VALUES[None, None], scale=1.0).out[0, 0]
     return Marked(part, float(np.abs(output - part.target()).max()), objection)
+
+
+def to_json(marked: Sequence[Marked]) -> str:
+    """Return what was marked as JSON; the schema is attention_core/schemas/exercise.json.
+
+    >>> json.loads(to_json(mark(q="10*k_0 + 10*k_1")))["parts"][2]["answered"]
+    True
+    """
+    parts = [
+        {
+            "part": each.part.number, "question": each.part.words, "answered": each.met, "error": each.error,
+            "allowed": ALLOWED, "objection": each.objection or "",
+        }
+        for each in marked
+    ]  # fmt: skip
+    return json.dumps({"schema_version": 1, "exercise": "selection", "parts": parts}, indent=1) + "\n"

@@ -28,6 +28,7 @@ The suites stand in `experiments/audit/suites/`. Each is re-created from a publi
 tolerance), not copied: what is audited is the rule, with the arguments that it is about, and not the project. A rule
 that never passes a mask cannot see a fault of masks. The lengths are sized down to some hundreds. Intervals are
 Wilson's, 95 %, for faults drawn as these were: with so few they are wide.
+[What follows for tests of attention](tests_of_attention.md).
 """
 
 
@@ -106,7 +107,8 @@ def survivors(names: Sequence[str], suites: Mapping[str, Any], cases: Mapping[st
     yield from ["", "## The cases that show them", ""]
     yield (
         "For each fault that at least one suite lets through, the smallest case as a test to paste. Each was tried: "
-        "it fails with the fault in place and passes on the right function, unless the line says otherwise."
+        "it fails with the fault in place and passes on the right function, unless the line says otherwise. Where no "
+        "single case shows the fault, the test asks the laws."
     )
     for fault in sorted(cases):
         fate = cases[fault]

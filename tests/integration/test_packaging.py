@@ -105,6 +105,8 @@ def test_metadata_is_the_declared_one(installed: Distribution, project: dict[str
 
 def test_packages_state_the_version_of_the_distribution(project: dict[str, Any]) -> None:
     assert import_module("attention_core").__version__ == project["version"]
+    assert import_module("finetune").__version__ == project["version"]
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_wheel_holds_every_tracked_file_of_the_packages_alone(installed: Distribution) -> None:

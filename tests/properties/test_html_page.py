@@ -13,7 +13,7 @@ EVIL = "<script>alert(1)</script>\"'&"
 def test_what_is_filled_in_is_text() -> None:
     template = "<p>{{ words }}</p>{{ table(heads, rows) }}"
     page = render_page(EVIL, STYLE, template, words=EVIL, heads=[(EVIL, "")], rows=[[(EVIL, EVIL)]])
-    assert "<script" not in page and page.count("&lt;script&gt;") == 5
+    assert "<script" not in page and page.count("&lt;script&gt;") == 6
 
 
 def test_classes_are_set_where_there_are_any() -> None:
@@ -39,3 +39,13 @@ def test_a_page_runs_its_own_script_alone() -> None:
 def test_a_part_is_markup_that_is_not_escaped_again() -> None:
     part = render("<b>{{ words }}</b>", words="a < b")
     assert "<b>a &lt; b</b>" in render_page("", "", "{{ part }}", part=part)
+
+
+def test_wide_parts_scroll_by_themselves_and_keys_reach_them() -> None:
+    page = render_page(
+        "", "", "{{ table(heads, rows) }}<pre>x</pre>", heads=[("<table>", "")], rows=[[("</table>", "")]]
+    )
+    main = page.partition("<main>")[2].partition("</main>")[0]
+    assert main.count('<div class="wide" tabindex="0"><table>') == main.count("</table></div>") == 1
+    assert '<pre tabindex="0">x</pre>' in main and "&lt;/table&gt;" in main
+    assert render_page("", "", "<header></header><main></main>").count("<main>") == 1

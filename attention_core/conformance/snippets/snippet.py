@@ -156,7 +156,7 @@ def imports(subject: Any) -> list[str]:
     lines = [MODULES[implementation.array]]
     if implementation.array == "jax" and implementation.asks_float64:
         lines.append("jax.config.update('jax_enable_x64', True)")
-    text = implementation.parameters.get("snippet") or _import_of(getattr(subject, "origin", ""), implementation)
+    text = implementation.parameters.get("snippet") or import_of(getattr(subject, "origin", ""), implementation)
     lines += [line for line in str(text).splitlines() if line not in lines]
     if getattr(subject, "stand_in", False):
         lines += STAND_IN
@@ -167,7 +167,8 @@ def imports(subject: Any) -> list[str]:
     return lines
 
 
-def _import_of(origin: str, implementation: Any) -> str:
+def import_of(origin: str, implementation: Any) -> str:
+    """The line that imports a target, and the one that names it `attention` where it has another name."""
     call = "()" if implementation.factory else ""
     where, _, name = origin.rpartition(":")
     first = ", ".join(dict.fromkeys(part.strip().split(".")[0] for part in name.split(",")))

@@ -70,7 +70,7 @@ def test_the_table_tells_right_from_wrong(run: subprocess.CompletedProcess[str])
     (row,) = [line for line in lines if line.startswith(f"│{PLAIN}")]
     assert "1.000" in row and "baseline" in row
     assert f"{DOUBLED} is refuted and was not timed" in run.stdout
-    assert f"{PLAIN}: is it right?" in run.stderr, "a log says what is going on"
+    assert f"{PLAIN}: is it right? (kernel 1 of 2, then 1 cell of " in run.stderr, "a log says what is going on"
     assert "Traceback" not in run.stderr
 
 

@@ -29,7 +29,7 @@ REPORTS = [(page, *report) for page in PAGES for report in REPORT.findall((FOLDE
 def test_every_section_of_a_page_is_a_report() -> None:
     for path in {*FOLDER.glob("*.md")} - {FOLDER / "index.md"}:
         text = path.read_text()
-        assert path.stem in {*PAGES, "kernels_in_triton", "pytorch_compiled", "pytorch_cuda"}
+        assert path.stem in {*PAGES, "kernels_in_triton", "pytorch_amx", "pytorch_compiled", "pytorch_cuda"}
         assert len(REPORT.findall(text)) == text.count("\n## ") == text.count("\nExpected:"), path.name
 
 

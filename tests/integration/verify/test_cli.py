@@ -217,10 +217,11 @@ def test_a_saved_case_is_replayed_on_any_target(reports: dict[str, Any], folder:
     again = attention_core_command("replay", case, cwd=folder)
     assert again.returncode == 1, again.stdout + again.stderr
     assert f"t.py:doubled: refuted ({LAW})" in again.stdout
-    other = attention_core_command("replay", case, "--target", "t.py:good", cwd=folder)
+    other = attention_core_command("replay", case, "--target", "t.py:good", "--json", "-", cwd=folder)
     assert other.returncode == 0, other.stdout + other.stderr
-    assert f"t.py:good: the saved case passes now ({LAW} holds on it)" in other.stdout
-    assert "incomplete" not in other.stdout
+    assert f"t.py:good: the saved case passes now ({LAW} holds on it)" in other.stderr
+    assert "incomplete" not in other.stderr
+    assert [law["status"] for law in json.loads(other.stdout)["laws"]] == ["held"]
 
 
 def test_the_snippet_runs_without_us(reports: dict[str, Any], folder: Path) -> None:

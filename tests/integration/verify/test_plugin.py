@@ -38,6 +38,16 @@ KNOWN = "".join(
     f'[[known_failure]]\ntarget = "t.py:{name}"\nlaw = "{LAW}"\nreason = "as everybody knows"\n'
     for name in ("good", "doubled")
 )
+OWN = f"""
+from t import doubled, tokens_first
+
+def test_right(check_attention):
+    assert check_attention(tokens_first, laws=["{LAW}"], layout="bnhd").laws[0].cases > 10
+
+def test_wrong(check_attention):
+    check_attention(doubled, laws=["{LAW}"])
+"""
+"""Tests of somebody's own, with the fixture of the plugin."""
 OPTIONS = [f"--attention-option={option}" for option in ("array=numpy", "dtypes=float32", "gradients=false")]
 UNAVAILABLE = "torch:cudnn"
 
@@ -238,9 +248,10 @@ def test_targets_and_options_of_the_ini_file_hold_where_the_suite_is_named(tmp_p
     assert "array=numpy" in run.stdout
     other = run_pytest(tmp_path, *targets("t.py:good"), "-k", LAW)
     assert "1 passed" in other.stdout, other.stdout
-    (tmp_path / "test_own.py").write_text("def test_own(): pass\n")
+    (tmp_path / "test_own.py").write_text(OWN)
     own = run_pytest(tmp_path, suite="")
-    assert "1 passed" in own.stdout and "under test" not in own.stdout, own.stdout
+    assert "1 failed, 1 passed" in own.stdout and "under test" not in own.stdout, own.stdout
+    assert f"Refuted: doubled: refuted ({LAW})" in own.stdout and "smallest case: float32 B=1" in own.stdout, own.stdout
 
 
 def test_targets_are_found_where_the_ini_option_pythonpath_finds_tests(tmp_path: Path) -> None:

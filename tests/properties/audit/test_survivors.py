@@ -65,3 +65,20 @@ def test_a_case_that_is_not_confirmed_stays_where_there_is_no_other() -> None:
     trial = Trial(Request("m:f", ("tests",)), judges, passes, Plan("m:f", "replace"), 1.0)  # type: ignore[arg-type]
     fates = survivors.with_cases([Fate("one", "", "", status="survived", law="a_law")], trial, (), lambda *_: None)
     assert fates[0].case == "n=1" and "def test_a_law__one" in fates[0].test and not fates[0].confirmed
+
+
+def test_where_no_case_shows_it_the_test_asks_the_law() -> None:
+    tried: list[str] = []
+
+    def run(plan: Plan, tests: Sequence[str], *_: Any, **__: Any) -> SuiteRun:
+        tried.extend(Path(test).read_text(encoding="utf-8") for test in tests)
+        outcome = "passed" if plan.mode == "plain" else "failed"
+        return SuiteRun({f"{test}::test": outcome for test in tests}, status=0)
+
+    judges = SimpleNamespace(ask=lambda *_, **__: {"case": None})
+    plan = Plan("m:f", "replace", declared={"layout": "bnhd"})
+    trial = Trial(Request("m:f", ("tests",)), judges, SimpleNamespace(run=run), plan, 1.0)  # type: ignore[arg-type]
+    law = "dropout_heeds_every_option"
+    (fate,) = survivors.with_cases([Fate("one", "", "", status="survived", law=law)], trial, (), lambda *_: None)
+    assert fate.confirmed and fate.message == survivors.TOGETHER and fate.case == ""
+    assert tried == [fate.test] * 2 and f'laws=["{law}"]' in fate.test and "layout='bnhd'" in fate.test

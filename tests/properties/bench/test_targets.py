@@ -131,7 +131,13 @@ def test_other_forms(kernel: Callable[[str], str], name: str) -> None:
 
 
 def test_a_kernel_by_name_is_held_to_its_own_accuracy() -> None:
-    """Otherwise the suite would refute `auto:core:half_accuracy` for the rounding that it declares."""
+    """Otherwise the suite would refute `auto:core:half_accuracy` for the rounding that it declares.
+
+    And `auto`, whose window and choice of kernel no law would test, would be incomplete.
+    """
+    assert read_target("auto").implementation.window == "sides"
+    assert read_target("auto").implementation.untested == ("kernel",)
+    assert read_target("auto@untested=kernel,sinks").implementation.untested == ("kernel", "sinks")
     assert read_target("auto:core:half_accuracy").implementation.accumulate == "input"
     assert read_target("auto:core:tiled").implementation.accumulate == "float32"
     assert read_target("auto:core:half_accuracy@accumulate=float32").implementation.accumulate == "float32"

@@ -40,7 +40,12 @@ def test_a_refused_submission_has_its_smallest_case_and_what_to_do() -> None:
     page = to_html(
         [Grade("a.py", "t", "refused", rule="law", reason="why", hint="Mend it.", case="n=1", snippet="x = 1")]
     )
-    assert "law: why" in page and "what to do: Mend it." in page and "n=1" in page and "<pre>x = 1</pre>" in page
+    assert (
+        "law: why" in page
+        and "what to do: Mend it." in page
+        and "n=1" in page
+        and '<pre tabindex="0">x = 1</pre>' in page
+    )
 
 
 @pytest.mark.parametrize("words", [("--html", "no/folder/g.html"), ("--html", "g", "--json", "g")])

@@ -24,6 +24,7 @@ from attention_core.derivation import check_document
 from attention_core.grading.results import Grade
 from attention_core.grading.results import to_json as grades_to_json
 from attention_core.report_page.schemas import read_schema, schema_names
+from attention_core.teaching import feedback, grading, selection
 
 FOUND = Counterexample("a_law", "got nan", "", {}, "", float("nan"), 1.0, None)
 REPORT = Report(
@@ -34,12 +35,18 @@ REPORT.under_found = Report("f")
 STEPS = "Let $x \\in \\mathbb{R}$.\n\n$$ x + x = 2 x $$\n\n$$ x = 2 x $$\n\n$$ x = \\oops $$\n"
 AUDIT = Audit("m:f", ("tests",), fates=[Fate("a", "", "masking", status="survived")])
 LOST = Outcome("f.py:f", "n=8", message="it is wrong")
+HANDED_IN = grading.Grade("ann", "refuted", "", REPORT.to_dict(), ["a_law"])
 LISTS = ("laws", "kernels", "contracts")
 
 
 def listed(name: str) -> str:
     """What `attention-core laws --json -` and its like print."""
     return str(CliRunner().invoke(main, [name, "--json", "-"]).output)
+
+
+def exercised() -> str:
+    """What `attention-core exercise --json -` prints: the words go to standard error."""
+    return str(CliRunner().invoke(main, ["exercise", "selection", "--q", "10*k_0", "--json", "-"]).stdout)
 
 
 WRITTEN: list[tuple[str, Callable[[], str]]] = [
@@ -52,6 +59,9 @@ WRITTEN: list[tuple[str, Callable[[], str]]] = [
     ("audit", lambda: AUDIT.to_json()),
     ("audit", lambda: Audit("m:f", ("tests",), problem="why").to_json()),
     ("grade", lambda: grades_to_json([Grade("a.py", "t", "accepted")])),
+    ("class", lambda: feedback.to_json([HANDED_IN, grading.Grade("bob", "error", "no file", {})], "f")),
+    ("exercise", lambda: selection.to_json(selection.mark(q="10*k_0", matrix="k_0; k_1; k_2; k_3", k_2="9 9 9"))),
+    ("exercise", exercised),
     *((name, partial(listed, name)) for name in LISTS),
 ]
 """What a command writes, made when its test runs."""

@@ -37,7 +37,7 @@ def test_a_page_shows_the_laws_that_tell_most_with_their_case_in_words() -> None
     page = to_page(refuted(), "attention")
     assert "float32, batch of 1, 2 heads, 2 queries, 1 key, head size 1, causal bool mask (1, 2)" in page
     assert page.index("no row sees a later one") < page.index("agrees with truth")
-    assert page.count("<pre>") == 3 and "Also broken" in page
+    assert page.count("<pre tabindex") == 3 and "Also broken" in page
     assert "1 of 5 laws that apply to it hold" in page
 
 

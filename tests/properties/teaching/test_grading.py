@@ -37,7 +37,12 @@ def test_a_class_is_judged_and_only_what_is_new_is_judged_again(
     assert "sys.path.insert(0, &#39;submission&#39;)" in page and str(tmp_path) not in page
 
     monkeypatch.setattr(grading, "_judge", lambda submission, *_: f"{submission.person} is judged again")
-    assert CliRunner().invoke(main, words).output.splitlines()[-2] == "3 submissions: 1 conforms, 1 refuted, 1 error"
+    again = CliRunner().invoke(main, [*words, "--json", "-"])
+    assert again.stderr.splitlines()[-2] == "3 submissions: 1 conforms, 1 refuted, 1 error"
+    written = json.loads(again.stdout)["submissions"]
+    assert [(one["person"], one["verdict"], one["report"] is None) for one in written] == [
+        ("ann", "conforms", False), ("ben", "refuted", False), ("eve", "error", True),
+    ]  # fmt: skip
     (submissions / "ann.py").write_text(RIGHT + "\n", encoding="utf-8")
     assert "ann is judged again" in CliRunner().invoke(main, words).output
 

@@ -16,7 +16,7 @@ from attention_core.conformance.report.results import Report
 EVIL = "<script>alert(1)</script><img src=x onerror='alert(1)'>\"'&"
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "br", "pre", "span", "table", "tr", "th",
-    "td", "details", "summary",
+    "td", "details", "summary", "main", "div",
 }  # fmt: skip
 VOID = {"meta", "br"}
 
@@ -59,7 +59,7 @@ def test_everything_is_escaped(status: str) -> None:
     assert {tag for tag, _ in page.tags} <= TAGS
     # in attributes nothing but the words of this module: no handlers, no addresses
     heads = {"lang", "charset", "name", "content", "http-equiv"}
-    assert {name for _, attrs in page.tags for name in attrs} <= {"class", *heads}
+    assert {name for _, attrs in page.tags for name in attrs} <= {"class", "tabindex", *heads}
     assert not any(heads & set(attrs) for tag, attrs in page.tags if tag not in ("html", "meta"))
     assert page.text.count(EVIL) > 8
 
