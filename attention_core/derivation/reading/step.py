@@ -21,6 +21,7 @@ from attention_core.derivation.document.blocks import (
     sentences_of,
 )
 from attention_core.derivation.latex.syntax import Chain, Expr
+from attention_core.derivation.reading.table_rows import relations_in_rows
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.words.caveats import is_goal, relation_in
 from attention_core.derivation.words.paragraphs import is_declaration
@@ -96,6 +97,9 @@ def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
     for block in blocks:
         if not isinstance(block, Paragraph | Heading):
             continue
+        if isinstance(block, Paragraph):
+            denied = bool(_DENIES.search(block.text))
+            out += [FarRelation(*one, denied) for one in relations_in_rows(block)]
         declares = isinstance(block, Paragraph) and is_declaration(block)  # its relations are read there, not its sets
         for number, one in enumerate(sentences_of(Paragraph(block.line, block.text))):
             if isinstance(block, Paragraph) and (
