@@ -121,11 +121,17 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
 
 
 def _other_reading(step: Step, shown: Finding, found: Finding, effort: Effort) -> Finding:
-    """What is shown of an inferred reading; AMBIGUOUS where the step is not true by it and holds by another one."""
-    if found.verdict not in (Verdict.REFUTED, Verdict.UNREADABLE):
-        return shown
-    from attention_core.derivation.decision.inferred_readings import find_other_reading
+    """What is shown of an inferred reading; AMBIGUOUS where the verdict is another one by another reading."""
+    from attention_core.derivation.decision.inferred_readings import find_false_reading, find_other_reading
 
+    if shown.verdict in GOOD:
+        shown = _apply_doubts(step, shown, effort)
+    if found.verdict in (Verdict.REFUTED, Verdict.UNREADABLE):
+        find = find_other_reading
+    elif shown.verdict in GOOD:
+        find = find_false_reading
+    else:
+        return shown
     brief = replace(effort, seconds=effort.seconds / OTHERS)
 
     def decide(one: Step) -> Finding:
@@ -133,7 +139,7 @@ def _other_reading(step: Step, shown: Finding, found: Finding, effort: Effort) -
             return _decide_step(one, brief)[0]
 
     with suppress(OutOfTime):
-        return find_other_reading(step, shown, decide) or shown
+        return find(step, shown, decide) or shown
     return shown
 
 

@@ -3,28 +3,37 @@ r"""Other readings of a step whose symbols are not declared.
 Nothing is refuted by an inferred reading. Where a step is false by it, or its shapes do not fit, and it holds as
 another author may mean it, it is AMBIGUOUS, and the message says which reading makes it true: a letter that only its
 formula made a vector is a number that is added to every entry ($\operatorname{softmax}(x + c)$), a small letter is a
-vector, or a convention is another one (gradients as rows).
+vector, letters of matrices are numbers, or a convention is another one (gradients as rows).
+
+Where a step is true by the inferred reading and false by another one that the document allows, it is AMBIGUOUS too: T
+and L of $T L = L T$ may be matrices, and the m of $\sqrt{m} \le m$ need not be a whole number. The document allows a
+reading if little speaks for the first one, and every step that fitted still fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, readings
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.infer import domain_text
+from attention_core.derivation.inference.infer import FRESH, domain_text
+from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
-from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Type
+from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Size, Type, matrix
 
+Change = tuple[str, dict[str, Symbol]]  # what a reading says, and the symbols as it has them
 Decide = Callable[[Step], Finding]
 READ = "as it was read"
 MOST = 6  # readings that are tried
+CAPITAL = "(a capital letter)"
+_LETTERS = tuple(f"(the letter {letter})" for letter in "LJNT")
+MAX_PEERS = 30  # steps of a document that may tell whether it allows a reading
 WEAK = ("(from the formulas around it)", "(a small letter)")  # reasons that any other reading may overrule
 
 
@@ -48,29 +57,116 @@ def find_other_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
     return None
 
 
+def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | None:
+    """AMBIGUOUS where a step that is true as it was read is false in another reading; None where none was found.
+
+    Args:
+        step: The step.
+        found: What was found of it.
+        decide: Decides a step.
+    """
+    for words, changes in islice((*_symbols_apart(step), *_matrices_together(step), *_numbers_for_sizes(step)), MOST):
+        if not _is_allowed(step, changes):
+            continue
+        try:
+            other = decide(replace(step, context=_with_symbols(step.context, changes)))
+        except (Unreadable, ShapeMismatch, Unsettled):
+            continue
+        if other.verdict is Verdict.REFUTED and other.counterexample is not None:
+            text = f"it is false {words}: {other.evidence.text}; {READ}, {found.evidence.text}"
+            figures = {**found.evidence.figures, "reading": words}
+            advice = f"declare {', '.join(f'${name}$' for name in changes)}"
+            return Finding(Verdict.AMBIGUOUS, Evidence(text, figures, advice))
+    return None
+
+
+def _is_allowed(step: Step, changes: dict[str, Symbol]) -> bool:
+    """Whether every step of the section whose shapes fit still fits with these symbols."""
+    for peer in step.peers[:MAX_PEERS]:
+        if not isinstance(peer, Step) or peer is step:
+            continue
+        known = peer.context
+        here = {n: s for n, s in changes.items() if n in known.inferred and known.symbols[n] == step.context.symbols[n]}
+        if not set(here) & collect_symbols(peer):
+            continue
+        try:
+            claim_of(peer)
+        except (Unreadable, ShapeMismatch, Unsettled, RecursionError):
+            continue
+        fresh = {n: s for n, s in changes.items() if n not in step.context.symbols}
+        try:
+            claim_of(replace(peer, context=_with_symbols(known, {**fresh, **here})))
+        except (Unreadable, ShapeMismatch):
+            return False
+    return True
+
+
+def _with_symbols(context: Context, changes: dict[str, Symbol]) -> Context:
+    changed = context.copy()
+    changed.symbols.update(changes)
+    return changed
+
+
 def _iterate_readings(step: Step) -> Iterator[tuple[str, Step]]:
     """What each reading says, and the step in it; what it says of one symbol first, then other conventions."""
-    context = step.context
-    used = collect_symbols(step)
-    kinds = (context.symbols[n].type for n in sorted(used & set(context.symbols)))
-    columns = tuple(dict.fromkeys(kind for kind in kinds if kind is not None and _is_column(kind)))
-    for name in sorted(used & set(context.inferred)):
-        symbol = context.symbols.get(name)
-        if symbol is None or not _is_open(context, symbol):
-            continue
-        for kind in (SCALAR,) if _is_column(symbol.type) else columns[:2]:
-            changed = context.copy()
-            changed.symbols[name] = replace(symbol, type=kind, mentions=frozenset(kind.rows.symbols()))
-            changed.broadcast = context.level  # a number is added to every entry
-            yield f"with ${name} \\in {domain_text(kind)}$", replace(step, context=changed)
+    for words, changes in (*_symbols_apart(step), *_numbers_together(step)):
+        changed = _with_symbols(step.context, changes)
+        changed.broadcast = step.context.level  # a number is added to every entry
+        yield words, replace(step, context=changed)
     yield from ((words, replace(step, context=one)) for words, one in readings(step, _claim(step)))
 
 
-def _is_open(context: Context, symbol: Symbol) -> bool:
-    """Whether little speaks for the kind of an inferred symbol, and nothing is known of it."""
-    weak = context.inferred[symbol.name].endswith(WEAK)
-    plain = symbol.kind == "array" and symbol.law is None and symbol.term is None and symbol.type is not None
-    return weak and plain and not any(symbol.name in h.mentions for h in context.hypotheses)
+def _symbols_apart(step: Step) -> Iterator[Change]:
+    """One symbol that little speaks for: a vector as a number, a number as a vector of the step's."""
+    known = step.context.symbols
+    kinds = (known[n].type for n in sorted(collect_symbols(step) & set(known)))
+    columns = tuple(dict.fromkeys(kind for kind in kinds if kind is not None and _is_column(kind)))
+    for symbol in _open_symbols(step, WEAK):
+        for kind in (SCALAR,) if _is_column(symbol.type) else columns[:2]:
+            yield _as_one_kind([symbol], kind)
+
+
+def _numbers_together(step: Step) -> Iterator[Change]:
+    """All letters that are matrices since they are capitals, as numbers."""
+    capitals = [one for one in _open_symbols(step, (CAPITAL,)) if one.type is not None and one.type.kind == "matrix"]
+    if capitals:
+        yield _as_one_kind(capitals, SCALAR)
+
+
+def _matrices_together(step: Step) -> Iterator[Change]:
+    """All capitals that are numbers by their letter alone, as square matrices."""
+    letters = [one for one in _open_symbols(step, _LETTERS) if one.type is not None and one.type.scalar]
+    size = next((name for name in FRESH if name not in step.context.symbols and name not in all_names(step.left)), "")
+    if letters and size:
+        edge = Size.symbol(size)
+        words, changes = _as_one_kind(letters, matrix(edge, edge))
+        yield words, {size: Symbol(size, "size", step.line, step.context.level), **changes}
+
+
+def _numbers_for_sizes(step: Step) -> Iterator[Change]:
+    """Letters that are whole numbers since a root of them is taken, as any number."""
+    known = step.context.symbols
+    tied = {name for symbol in known.values() for name in symbol.mentions}
+    for name in sorted(collect_symbols(step) & set(step.context.inferred) - tied):
+        if known[name].kind == "size" and step.context.inferred[name].endswith(rf"(\sqrt{{{name}}})"):
+            yield _as_one_kind([replace(known[name], kind="array")], SCALAR)
+
+
+def _as_one_kind(symbols: Sequence[Symbol], kind: Type) -> Change:
+    """Symbols of one kind, in words and as declared."""
+    sizes = frozenset(kind.rows.symbols() | kind.cols.symbols())
+    names = ", ".join(symbol.name for symbol in symbols)
+    changes = {one.name: replace(one, type=kind, mentions=sizes) for one in symbols}
+    return f"with ${names} \\in {domain_text(kind)}$", changes
+
+
+def _open_symbols(step: Step, reasons: tuple[str, ...]) -> list[Symbol]:
+    """The inferred symbols of a step that nothing is known of, and for whose kind no more than these reasons speak."""
+    context = step.context
+    named = [n for n in sorted(collect_symbols(step) & set(context.inferred)) if n in context.symbols]
+    found = [context.symbols[n] for n in named if context.inferred[n].endswith(reasons)]
+    plain = [one for one in found if one.kind == "array" and one.law is None and one.term is None and one.type]
+    return [one for one in plain if not any(one.name in h.mentions for h in context.hypotheses)]
 
 
 def _is_column(kind: Type | None) -> bool:
@@ -84,4 +180,4 @@ def _claim(step: Step) -> Relation | None:
         return None
 
 
-__all__ = ["find_other_reading"]
+__all__ = ["find_false_reading", "find_other_reading"]

@@ -17,6 +17,7 @@ def inferred(formula: str, declared: str = "") -> StepReport:
     [
         (r"\operatorname{softmax}(x + c) = \operatorname{softmax}(x)", r"with $c \in \mathbb{R}$"),
         (r"\nabla_x x^\top A x = x^\top (A + A^\top)", "with gradients of numbers as rows"),
+        (r"(A + B)^2 = A^2 + 2 A B + B^2", r"with $A, B \in \mathbb{R}$"),
     ],
 )
 def test_a_step_that_holds_in_another_reading_says_which(formula: str, reading: str) -> None:
@@ -38,3 +39,36 @@ def test_a_declaration_leaves_one_reading() -> None:
 def test_a_reading_that_the_formulas_ask_for_is_not_replaced() -> None:
     step = inferred(r"c^\top c + \operatorname{softmax}(x + c)_1 = c^\top c + \operatorname{softmax}(x)_1")
     assert step.verdict != "AMBIGUOUS", step.evidence.text  # a transpose says that c is a vector
+
+
+@pytest.mark.parametrize(
+    ("formula", "reading"),
+    [
+        (r"T L = L T", r"with $L, T \in \mathbb{R}^{n \times n}$: 1 is not 0"),
+        (r"\sqrt{m} \le m", r"with $m \in \mathbb{R}$: "),
+        (r"\frac{\partial}{\partial x} (x + c) (x - c) = x - c", "if $"),
+    ],
+)
+def test_a_step_that_is_false_in_another_reading_says_which(formula: str, reading: str) -> None:
+    step = inferred(formula)
+    assert step.verdict == "AMBIGUOUS" and step.evidence.text.startswith(f"it is false {reading}"), step.evidence.text
+    assert "read as: " in step.evidence.text and step.counterexample is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        r"$$ T L = L T $$" + "\n\n" + r"$$ T + x = x + T $$",  # a matrix and a number are not added
+        r"Let $T, L \in \mathbb{R}$." + "\n\n" + r"$$ a T L = L T a $$",
+        r"$$ \sqrt{m} \sum_{i=1}^m a_i^2 \le m \sum_{i=1}^m a_i^2 $$",  # a bound of a sum is a whole number
+    ],
+)
+def test_a_reading_that_the_document_rules_out_is_not_tried(document: str) -> None:
+    steps = check_document(document, infer=True).steps
+    assert all(step.verdict in ("PROVED", "AGREES") for step in steps), [step.evidence.text for step in steps]
+
+
+def test_what_is_taken_back_is_not_assumed_beside_an_undeclared_symbol() -> None:
+    document = "Suppose $x \\ge 0$.\n\n$$ y + 1 = 1 + y $$\n\nWe drop this assumption.\n\n$$ |x| + y = x + y $$\n"
+    _, step = check_document(document, infer=True).steps
+    assert step.verdict == "UNDECIDED" and "line 5 may take back" in step.evidence.text
