@@ -97,7 +97,16 @@ def case_values(problem: Problem, site: Site, case: Case, show: Callable[[Any], 
             while len(rows) < spot[0]:
                 rows.append([])
             rows[spot[0] - 1].append(text)
-    return out
+    return _with_integers(problem, out)
+
+
+def _with_integers(problem: Problem, values: dict[str, Any]) -> dict[str, Any]:
+    """The values with each integer in the place of the sizes that it is a difference of."""
+    integers = {name: one for name, one in problem.context.symbols.items() if one.whole and one.mentions <= set(values)}
+    parts = {part for one in integers.values() for part in one.mentions}
+    sizes = {name: value for name, value in values.items() if name in parts}
+    shown = {name: one.term.data.value(sizes) for name, one in integers.items() if one.term is not None}
+    return {**shown, **{name: value for name, value in values.items() if name not in parts}}
 
 
 def describe(values: dict[str, Any]) -> str:

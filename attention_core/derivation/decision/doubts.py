@@ -79,7 +79,8 @@ def _free_symbol(step: Step, side: Expr, other: Expr) -> str:
     symbol = known[name]
     given = {n for chain, conditions in step.assumed for c in (chain, *conditions) for n in all_names(c)}
     tied = name in given or any(name in h.mentions for h in step.context.hypotheses)
-    if symbol.kind not in _KINDS or symbol.law is not None or symbol.term is not None or tied:
+    defined = not symbol.whole and (symbol.kind not in _KINDS or symbol.term is not None)
+    if defined or symbol.law is not None or tied:
         return ""
     reached = _reach(step, other)
     if isinstance(side, Sub) and symbol_name(side) not in known and not reached & set(known):

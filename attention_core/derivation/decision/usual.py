@@ -399,7 +399,7 @@ def _ways_to_mean(step: Step, one: FarRelation) -> Iterator[str]:
 
 
 def _is_number(symbol: Symbol) -> bool:
-    return symbol.kind == "array" and symbol.type is not None and symbol.type.scalar
+    return symbol.whole or (symbol.kind == "array" and symbol.type is not None and symbol.type.scalar)
 
 
 def _guesses(step: Step) -> Iterator[Meant]:
@@ -415,7 +415,7 @@ def _subject(context: Context, names: list[str]) -> Subject:
     """Those symbols that no definition and no law determines."""
     symbols = [context.symbols[name] for name in names]
     letter = next((one for one in "ijklrst" if one not in context.symbols), "i'")
-    return Subject([one for one in symbols if one.term is None and one.law is None], letter)
+    return Subject([one for one in symbols if (one.term is None or one.whole) and one.law is None], letter)
 
 
 def _verdict_under(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Verdict:

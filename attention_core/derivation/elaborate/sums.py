@@ -68,7 +68,18 @@ def _bounds(elab: Elaborator, expr: Big) -> tuple[list[str], dict[str, Term], di
             first, last = inferred_range(elab, name, expr.body, conditions)
             low[name] = size_term(first)
             high[name] = elab.term(expr.above) if expr.above is not None and len(names) == 1 else size_term(last)
+    _require_sizes(elab, [*low.values(), *high.values()])
     return names, low, high, conditions
+
+
+def _require_sizes(elab: Elaborator, bounds: list[Term]) -> None:
+    """Refuse an integer of either sign in a bound: what a sum from 1 to -3 is, authors do not agree on."""
+    used = {name for one in bounds for part in one.walk() if part.op == "size" for name in part.data.symbols()}
+    for name, symbol in elab.context.symbols.items():
+        if symbol.whole and len(symbol.mentions) > 1 and symbol.mentions & used:
+            raise elab.fail(
+                f"{name} may be negative, and bounds a sum or a product: write 'Let ${name} \\in \\mathbb{{N}}$'"
+            )
 
 
 def _index_name(elab: Elaborator, chain: Chain, taken: list[str]) -> str:

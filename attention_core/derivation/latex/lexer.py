@@ -219,9 +219,23 @@ def tokenize(text: str, line: int = 1) -> list[Tok]:
     return list(_tokens(text, line) if len(text) <= KEPT_LENGTH else _tokens.__wrapped__(text, line))
 
 
+_HALF = re.compile(
+    r"\\mathbb\s*(?:\{\s*(?P<set>[RNZ])\s*\}|(?P<bare>[RNZ]))\s*(?P<power>\^\s*(?:\{(?:[^{}]|\{[^{}]*\})*\}|[A-Za-z\d]))?\s*"
+    r"_\s*\{\s*(?P<sign>>|\\(?:ge|geq|geqslant|gt)(?![a-zA-Z]))\s*(?P<end>[01])\s*\}"
+)
+
+
+def _spell_half(found: re.Match[str]) -> str:
+    r"""`\mathbb{R}_{>0}` as the interval, `\mathbb{Z}_{\ge 0}` as `\mathbb{N}_0`; anything else as it is."""
+    strict, end, power = found["sign"] in (">", r"\gt"), int(found["end"]), found["power"] or ""
+    if (found["set"] or found["bare"]) == "R":
+        return found[0] if end else rf"{'(' if strict else '['}0, \infty){power}"
+    return found[0] if power or end + strict > 1 else (r"\mathbb{N}", r"\mathbb{N}_0")[end + strict == 0]
+
+
 @lru_cache(maxsize=KEPT_FORMULAS)
 def _tokens(text: str, line: int) -> tuple[Tok, ...]:
-    tokens = Lexer(text, line).run()
+    tokens = Lexer(_HALF.sub(_spell_half, text), line).run()
     return tuple(enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens)
 
 

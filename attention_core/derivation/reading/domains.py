@@ -32,12 +32,12 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.terms.context import Context, Distribution, Symbol
 from attention_core.derivation.terms.relevance import derive_conditions, is_random
-from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, Term, Type, integer, matrix, size_term
+from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, Term, Type, matrix, size_term
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a symbol lives: `kind` is size, index or array; the rest as in `Symbol`."""
+    """Where a symbol lives: `kind` is size, integer, index or array; the rest as in `Symbol`."""
 
     kind: str
     type: Type | None = None
@@ -51,6 +51,8 @@ class Domain:
     def __str__(self) -> str:
         if self.kind == "size":
             return "a size, at least 1"
+        if self.kind == "integer":
+            return "an integer" if self.lowest is None else f"an integer, at least {self.lowest}"
         if self.kind == "index":
             return f"an index from {self.lowest} to {self.highest}"
         bounds = " with bounds" if self.lower or self.upper else ""
@@ -63,12 +65,14 @@ def domain_of(elab: Elaborator, expr: Expr) -> Domain:
     match expr:
         case Name(r"\mathbb{N}"):
             return Domain("size")
+        case Name(r"\mathbb{Z}"):
+            return Domain("integer")
+        case Sub(Name(r"\mathbb{N}" | r"\mathbb{Z}"), _) | Sup(Name(r"\mathbb{Z}"), _):
+            return _integers_from(elab, expr)
         case Name(r"\mathbb{R}"):
             return Domain("array", SCALAR)
         case Sup(Name(r"\mathbb{R}"), exponent):
             return Domain("array", _shape(elab, exponent), mentions=mentions)
-        case Sub(Name(r"\mathbb{R}"), _):
-            return _positive(elab, expr)
         case Sup(Group() as interval, exponent):
             lower, upper = _interval(elab, interval)
             return Domain("array", _shape(elab, exponent), None, None, lower, upper, mentions=mentions)
@@ -98,14 +102,14 @@ def _shape(elab: Elaborator, exponent: Expr) -> Type:
     return matrix(elab.size(exponent), ONE)
 
 
-def _positive(elab: Elaborator, expr: Sub) -> Domain:
-    mark = to_latex(expr.items[0])
-    text = "".join(mark.split())
-    if text in ("> 0", ">0", "+", "++"):
-        return Domain("array", SCALAR, lower=(integer(0), True))
-    if text in (">=0",):
-        return Domain("array", SCALAR, lower=(integer(0), False))
-    raise elab.fail(f"'{to_latex(expr)}' is not understood: write 'x \\in \\mathbb{{R}}$, $x > 0'")
+def _integers_from(elab: Elaborator, expr: Sub | Sup) -> Domain:
+    r"""`\mathbb{N}_0` and `\mathbb{Z}^+`: the integers from 0 or from 1."""
+    mark = "".join(to_latex(expr).split())
+    if mark == r"\mathbb{N}_{0}":
+        return Domain("integer", lowest=Size.number(0))
+    if mark == r"\mathbb{Z}^{+}":
+        return Domain("size")
+    raise elab.fail(f"'{to_latex(expr)}' is not understood as a domain: write 'k \\in \\mathbb{{Z}}$ with $k \\ge 0'")
 
 
 def _interval(elab: Elaborator, expr: Group) -> tuple[tuple[Term, bool] | None, tuple[Term, bool] | None]:

@@ -29,10 +29,13 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.reading.domains import Domain, domain_of
 from attention_core.derivation.terms.context import Hypothesis, Symbol, has_entries
-from attention_core.derivation.terms.terms import SCALAR
+from attention_core.derivation.terms.terms import SCALAR, Size, size_term
 
 if TYPE_CHECKING:
     from attention_core.derivation.reading.reader_state import Item, ReaderState
+
+
+PLUS, MINUS = "⁺", "⁻"  # behind the letter of an integer: the sizes whose difference it is
 
 
 def membership(reader: ReaderState, item: Item, text: str, line: int) -> None:
@@ -100,6 +103,9 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
             )
     if domain.kind == "index":
         reader.indices.append(name)
+    if domain.kind == "integer":
+        _introduce_integer(reader, name, domain, line)
+        return
     mentions = frozenset(domain.mentions)
     introduce(
         reader,
@@ -107,6 +113,21 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
                  domain.lower, domain.upper, domain.values, mentions=mentions),
         f"{name}: {domain}",
     )  # fmt: skip
+
+
+def _introduce_integer(reader: ReaderState, name: str, domain: Domain, line: int) -> None:
+    """An integer as a difference of sizes, which have the names k⁺ and k⁻, or as a size less 1 if it is 0 at least."""
+    context = reader.context
+    parts = [f"{name}{sign}" for sign in (PLUS, MINUS)][: 2 if domain.lowest is None else 1]
+    for part in parts:
+        context.declare(Symbol(part, "size", line, context.level))
+    less = Size.symbol(parts[1]) if domain.lowest is None else Size.number(1) + -domain.lowest
+    term = size_term(Size.symbol(parts[0]) + -less)
+    place = (name, "definition", line, context.level)
+    about = (
+        ", the difference of the sizes " + " and ".join(parts) if len(parts) == 2 else f", the size {parts[0]} less 1"
+    )
+    introduce(reader, Symbol(*place, term=term, mentions=frozenset(parts), whole=True), f"{name}: {domain}{about}")
 
 
 def random_symbols(reader: ReaderState, item: Item, line: int) -> None:

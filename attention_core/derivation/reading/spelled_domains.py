@@ -42,10 +42,12 @@ _APPOSITION = re.compile(
     rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|-(?=vector))(?P<between>{_WORDS}{{0,3}}?))?"
     rf"{_NOUN}\s+{_GROUP}(?P<tail>{_TAIL})?(?![\w-])"
 )
-_COUNT = re.compile(
-    rf"{_GROUP}{_BE}(?:an?\s+)?(?:fixed\s+|given\s+|arbitrary\s+|any\s+)?(?:natural\s+numbers?|positive\s+(?:integers?|"
-    r"whole\s+numbers?))(?=\s*(?:[.,;:]|and\b|$))"
-)
+_COUNT = rf"{_GROUP}{_BE}(?:an?\s+)?(?:fixed\s+|given\s+|arbitrary\s+|any\s+)?%s(?=\s*(?:[.,;:]|and\b|$))"
+_COUNTS = {
+    r"\mathbb{N}": re.compile(_COUNT % r"(?:natural\s+numbers?|positive\s+(?:integers?|whole\s+numbers?))"),
+    r"\mathbb{N}_0": re.compile(_COUNT % r"non-?negative\s+(?:integers?|whole\s+numbers?)"),
+    r"\mathbb{Z}": re.compile(_COUNT % r"integers?"),
+}
 _OTHER = re.compile(r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block)\b", re.I)
 _ENTRIES = re.compile(
     r"^\s*(?P<name>\\?[A-Za-z]+|\\(?:mathbf|boldsymbol|bm|vec)\s*\{\s*\\?[A-Za-z]+\s*\})\s*=\s*(?:\\left)?[(\[]\s*"
@@ -186,8 +188,8 @@ def _rewrite(text: str, words: bool = True) -> str:
         at = match.start("range") if written == match[0] else match.start() + len(written)
     for pattern in (_COPULA, _APPOSITION) if words else ():
         masked = pattern.sub(lambda found: _domain(found, formulas), masked)
-    if words:
-        masked = _COUNT.sub(lambda found: _join(found, formulas, r"\mathbb{N}", ""), masked)
+    for domain, pattern in _COUNTS.items() if words else ():
+        masked = pattern.sub(lambda found, domain=domain: _join(found, formulas, domain, ""), masked)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
 
 

@@ -65,6 +65,7 @@ class Symbol:
     params: tuple[str, ...] = ()
     body: Any = None
     mentions: frozenset[str] = frozenset()
+    whole: bool = False  # a definition that stands for any integer, as a difference of sizes
     bold: bool | None = None  # whether it is declared in bold, if that is known
 
 
