@@ -73,7 +73,7 @@ def _factor(step: Step, elab: Elaborator, relation: Relation) -> Relation:
     factor = elab.term(written)
     large, small = (relation.left, relation.right) if relation.op == ">>" else (relation.right, relation.left)
     if not join_types(large.type, small.type, "compared").scalar:
-        raise ShapeMismatch(f"{large.type} has no order: compare entries or norms")
+        raise Unreadable(f"{large.type} has no order: compare entries or norms", step.line)
     return Relation(large, ">=", product(factor, small), step.line)
 
 

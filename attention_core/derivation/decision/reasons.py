@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
+from attention_core.derivation.document.segments import EQUALITY, bare
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import SIGNS, to_latex
 from attention_core.derivation.latex.syntax import Chain, Unreadable
@@ -34,7 +35,8 @@ def judge_reasons(step: Step, found: Finding, decide: Callable[[Step], Finding])
         decide: Decides a step.
     """
     text, figures = found.evidence.text, found.evidence.figures
-    for reason in step.quoted[:MAX_TRIED] if found.verdict in GOOD else ():
+    reasons = [one for one in step.quoted if not EQUALITY.match(bare(one))]  # that says when both sides are equal
+    for reason in reasons[:MAX_TRIED] if found.verdict in GOOD else ():
         wrong = _refute_reason(step, reason, decide)
         if wrong:
             return Finding(Verdict.UNDECIDED, Evidence(f"{wrong}; the step itself holds ({text})", figures))

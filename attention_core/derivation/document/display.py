@@ -16,6 +16,7 @@ from attention_core.derivation.document.segments import (
     ARROWS,
     BINDS,
     CHANGES,
+    EQUALITY,
     GOES_ON,
     JOINS,
     OPENS_REASON,
@@ -289,7 +290,8 @@ class _Splitter:
         if first in ("REL", "ARROW", *OPERATORS):
             return False
         if kind == "TEXT":
-            if not self.opened and not OPENS_REASON.search(bare(self.words)):
+            known = OPENS_REASON.search(bare(self.words)) or EQUALITY.match(bare(self.words))
+            if not self.opened and not known:
                 if first == "MINUS":
                     return False
                 raise Unreadable(

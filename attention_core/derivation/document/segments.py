@@ -43,6 +43,10 @@ OPENS_REASON = re.compile(
     r"\b(since|because|by|via|from|use|uses|using|as|due|apply|applying|substitut\w+|insert\w*|definition|"
     r"linearity|independen\w+|symmetry|orthogonal\w*|bilinearity|property|rule|inequality|identity|assumption|hypothesis)\b"
 )
+EQUALITY = re.compile(
+    r"(?:and |with |where )*equality (?:holds |occurs |is attained )?(?:if and only if|only if|iff|if|when|for|at|"
+    r"(?:exactly|precisely) (?:when|if))\b"
+)
 CHANGES = re.compile(r"\b(not|unless|except|never|otherwise|else|nowhere|fails?|false|wrong|some)\b")
 WRITTEN_RELATION = re.compile(r"[=<>≤≥≠≈]|\\(?:leq?|geq?|neq?|approx|to|implies|iff|in|sim|gg|ll)\b")
 ARROWS = {

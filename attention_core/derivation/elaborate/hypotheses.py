@@ -89,7 +89,7 @@ def typed_relation(
     kind: Type = join_types(left.type, right.type, "compared")
     ordered = op in ("<", "<=", ">", ">=", ">>", "<<")
     if ordered and not kind.scalar:
-        raise ShapeMismatch(f"{kind} has no order: compare entries or norms")
+        raise Unreadable(f"{kind} has no order that all authors mean: compare entries or norms", line)
     if op == "!=" and kind.kind == "matrix":
         return Relation(squares_of_gap(fit(left, kind), fit(right, kind)), op, integer(0), line, over, where)
     return Relation(fit(left, kind), op, fit(right, kind), line, over, where)

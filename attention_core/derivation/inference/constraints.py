@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from attention_core.derivation.inference.sizes import domain_type, size_names, size_of
 from attention_core.derivation.inference.solve import Shape, Solver
 from attention_core.derivation.inference.usage import (
-    CONSTANTS,
+    ONES_NAME,
     Usage,
     bound_letters,
     index_parts,
@@ -45,7 +46,7 @@ from attention_core.derivation.latex.syntax import (
     Transpose,
 )
 from attention_core.derivation.terms.context import Context, Symbol
-from attention_core.derivation.terms.terms import ONE, Size, Type
+from attention_core.derivation.terms.terms import ONE, Type
 
 ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E")
 MEMBER = "[]"  # behind a base: what one index leaves of it
@@ -111,6 +112,8 @@ def typographic_hint(name: str, bold: Bold) -> Hint:
     letter = letter_of(name.removesuffix(MEMBER))
     if "(" in name:
         return Hint(1, "number", "a value of a function that is not defined")
+    if name.startswith(ONES_NAME):
+        return Hint(2, "column", "a vector of ones")
     if name.startswith((r"\mathcal", r"\text")):
         return Hint(3 if name.startswith(r"\mathcal") else 1, "number", "its alphabet")
     if bold.holds(name):
@@ -217,10 +220,20 @@ class Builder:
         """A chain: all sides are alike."""
         first = self.expr(chain.exprs[0])
         for op, other in zip(chain.ops, chain.exprs[1:], strict=True):
+            if op == "in":
+                self.domain(first, other)
             if op in ("in", "sim", "perp"):
                 return first
             self.solver.equal(first, self.expr(other))
         return first
+
+    def domain(self, shape: Shape, written: Expr) -> None:
+        r"""A side of `\in \mathbb{R}^{n \times d}` has this shape."""
+        kind, understood = domain_type(written)
+        if understood and kind is not None:
+            for letter in sorted(kind.rows.symbols() | kind.cols.symbols()):
+                self.size(letter, "a size")
+            self.solver.equal(shape, self.of_type(kind))
 
     def expr(self, expr: Expr | None) -> Shape:
         """The shape of an expression."""
@@ -421,6 +434,14 @@ class Builder:
             return args[0]
         if node.function == "inner" and len(args) == 2:
             self.solver.equal(*args)
+        if node.function in ("diag", "lse") and len(args) == 1 and not is_capital(self.key(inside[0]) or "A"):
+            self.hint(inside[0], 2.5, "column", f"{node.function} takes vectors")
+            if node.function == "diag":
+                edge = self.solver.extents.fresh()
+                self.solver.waiting.append(
+                    lambda: self.solver.set_array(args[0], edge, self.solver.extents.of(ONE)) or True
+                )
+                return self.solver.array(edge, edge)
         if node.function in ("tr", "det") and len(args) == 1:
             edge = self.solver.extents.fresh()
             self.solver.set_array(args[0], edge, edge)
@@ -459,39 +480,3 @@ def is_matrix_before(left: str | None, right: str | None) -> bool:
     if left.startswith("\\"):
         return left in _MATRICES and letter_of(right) in VECTORS | frozenset("acdegpst")
     return is_capital(left) and left[0] not in "LJNTC" and letter_of(right) in VECTORS
-
-
-def size_of(expr: Expr) -> Size | None:
-    """A written size: names, numerals, sums and products of them."""
-    match expr:
-        case Num(value):
-            return Size.number(value)
-        case Name() | Sub():
-            name = symbol_name(expr)
-            return None if name is None or name in CONSTANTS else Size.symbol(name)
-        case Group("(", (Chain((inner,), ()),)):
-            return size_of(inner)
-        case Times(factors, ops) if set(ops) <= {"", "."}:
-            found = [size_of(factor) for factor in factors]
-            if None in found:
-                return None
-            product = Size.number(1)
-            for one in found:
-                assert one is not None
-                product = product * one
-            return product
-        case Plus(terms):
-            sizes = [size_of(term.body if isinstance(term, Minus) else term) for term in terms]
-            total = Size.number(0)
-            for term, one in zip(terms, sizes, strict=True):
-                if one is None:
-                    return None
-                total = total + (-one if isinstance(term, Minus) else one)
-            return total
-    return None
-
-
-def size_names(expr: Expr) -> set[str]:
-    """The names in a written size."""
-    size = size_of(expr)
-    return set() if size is None else size.symbols()

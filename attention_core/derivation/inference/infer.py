@@ -6,13 +6,15 @@ that declares the symbol replaces it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from attention_core.derivation.document.blocks import Block, Display, Heading
 from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.elaborate.functions import function_form
+from attention_core.derivation.elaborate.indicators import ONES, conditions_in
 from attention_core.derivation.inference.constraints import (
     MEMBER,
     Bold,
@@ -31,7 +33,16 @@ from attention_core.derivation.inference.opaque import (
     stands_above_everywhere,
 )
 from attention_core.derivation.inference.solve import Shape
-from attention_core.derivation.inference.usage import Need, Usage, is_constant, needs, usage_of, walk, whole_names
+from attention_core.derivation.inference.usage import (
+    ONES_NAME,
+    Need,
+    Usage,
+    is_constant,
+    needs,
+    usage_of,
+    walk,
+    whole_names,
+)
 from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
@@ -43,15 +54,18 @@ from attention_core.derivation.latex.syntax import (
     Num,
     Sub,
     Sup,
+    Times,
     Unreadable,
+    children,
     names_in,
 )
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
-from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Type, matrix
+from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, transpose
 
 WINDOW = 20  # blocks before and behind that are looked at
 SURE = 3.0  # the weight of a transpose, a norm, bold letters
 FRESH = ("n", "d", "m", "p", "q", "r", "h", "l")
+_ONES_WRITTEN = re.compile(re.escape(ONES_NAME) + r"_\{\d+\}")
 _NEVER = frozenset(["'", "*"])
 
 
@@ -95,6 +109,7 @@ class Inference:
         self.domains = written_domains(blocks)
         self.parsed: dict[int, list[DisplayStatement]] = {}
         self.letters: set[str] | None = None
+        self.ones: dict[tuple[int, str], str] = {}  # the names of vectors of ones, by section and place
 
     def statements(self, place: int) -> list[DisplayStatement]:
         """The statements of the display at a place, none of one that cannot be read."""
@@ -117,6 +132,10 @@ class Inference:
         around = [one for k in range(first, last + 1) for one in self.statements(k)]
         bold = bold_letters("\n".join(block.text for block in self.blocks[first : last + 1]))
         return [chain for one in around for chain in one.statement.chains], bold
+
+    def name_ones(self, section: int, place: str) -> str:
+        """The name of the vector of ones at a place in a formula of a section."""
+        return self.ones.setdefault((section, place), f"{ONES_NAME}_{{{len(self.ones) + 1}}}")
 
     def names_in_use(self, context: Context) -> set[str]:
         """The names that no size may be given: those of the document's formulas."""
@@ -152,7 +171,8 @@ class Inference:
             return statement
         around, bold = self.section(place)
         around = list(statement.statement.chains) if alone else around
-        opaque = Opaque(context, usage_of(around), around, self.has_small_transposes)
+        name_ones = partial(self.name_ones, sum(isinstance(block, Heading) for block in self.blocks[:place]))
+        opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones)
         formulas = opaque.chains(around)
         usage = usage_of(formulas)
         chains = opaque.chains(statement.statement.chains)
@@ -173,7 +193,7 @@ class Inference:
         statement = replace(statement, statement=replace(statement.statement, chains=tuple(chains)))
         conditions = (*statement.conditions, *statement.offered, *statement.beside)
         own |= {n for c in conditions for n in _bound_by(c)}
-        needed = [Chain(c.exprs[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
+        needed = [Chain(c.exprs[1:], c.ops[1:], c.lines[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
         _forget_misread(context, usage, statement.line)
         builder = Builder(context, usage, bold)
         self.declare(builder, [*needed, *conditions], own, formulas, statement.line, alone)
@@ -199,7 +219,7 @@ class Inference:
         chosen = [need for need in wanted if need.name not in own | usage.functions | _NEVER]
         for symbol, text in self.declarations(builder, formulas, chosen, line) if chosen else ():
             context.declare(symbol)
-            context.inferred[symbol.name] = text
+            context.inferred[symbol.name] = _ONES_WRITTEN.sub(r"\\mathbf{1}", text)
 
     def declarations(
         self, builder: Builder, formulas: Sequence[Chain], wanted: Sequence[Need], line: int
@@ -299,7 +319,20 @@ def _is_declared(context: Context, statement: DisplayStatement) -> bool:
     names = {name for chain in chains for name in names_in(chain)}
     if {name for name in names - set(context.symbols) if not is_constant(name)}:
         return False
+    if ONES not in context.symbols and any(_is_bare_ones(node) for chain in chains for node in walk(chain)):
+        return False
     return all(_is_known_part(context, node) for chain in chains for node in walk(chain) if isinstance(node, Sub))
+
+
+def _is_bare_ones(node: object) -> bool:
+    r"""Whether a part of a formula holds `\mathbf{1}` without a size, and not as an indicator."""
+    if isinstance(node, Times):
+        behind = [None if op else one for op, one in zip(node.ops, node.factors[1:], strict=True)]
+        pairs = zip(node.factors, [*behind, None], strict=True)
+        return any(
+            one == Name(ONES) and not (isinstance(other, Group) and conditions_in(other.items)) for one, other in pairs
+        )
+    return not isinstance(node, Sub) and Name(ONES) in children(node)
 
 
 def _is_known_part(context: Context, node: Sub) -> bool:
@@ -456,6 +489,12 @@ def _declaration(reading: _Reading, need: Need, line: int) -> tuple[Symbol, str]
         )
     kind = reading.type_of(builder.symbol(name))
     about = frozenset(kind.rows.symbols() | kind.cols.symbols())
+    if name.startswith(ONES_NAME) and kind.kind == "matrix" and kind.vector:
+        long = kind if kind.column else kind.transpose
+        ones = Term("ones", (), long, long.rows)
+        term = ones if kind.column else transpose(ones)
+        symbol = Symbol(name, "definition", line, level, term=term, mentions=about)
+        return symbol, rf"\mathbf{{1}} \in {domain_text(kind)} (a vector of ones)"
     return (
         Symbol(name, "array", line, level, kind, mentions=about),
         rf"{name} \in {domain_text(kind)} ({_reason(builder, name)})",
@@ -479,7 +518,8 @@ def _reason(builder: Builder, name: str) -> str:
 
 
 def _sizes_of(symbol: Symbol) -> Iterable[Size]:
-    sides = [] if symbol.type is None else [symbol.type.rows, symbol.type.cols]
+    kind = symbol.type if symbol.term is None else symbol.term.type
+    sides = [] if kind is None else [kind.rows, kind.cols]
     return [*sides, *(one for one in (symbol.lowest, symbol.highest) if one is not None)]
 
 

@@ -11,13 +11,21 @@ that would be right for such a reason are not decided.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from attention_core.derivation.elaborate.indicators import ONES, is_factor
-from attention_core.derivation.inference.usage import DELTA, Usage, bound_letters, index_parts, is_ordinary, walk
+from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
+from attention_core.derivation.inference.usage import (
+    DELTA,
+    ONES_NAME,
+    Usage,
+    bound_letters,
+    index_parts,
+    is_ordinary,
+    walk,
+)
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
@@ -102,8 +110,16 @@ def _join(chains: Iterable[Chain]) -> str:
 class Opaque:
     """Replaces values of unknown functions by symbols, in one section."""
 
-    def __init__(self, context: Context, usage: Usage, formulas: Sequence[Chain] = (), turned: bool = False) -> None:
+    def __init__(
+        self,
+        context: Context,
+        usage: Usage,
+        formulas: Sequence[Chain] = (),
+        turned: bool = False,
+        name_ones: Callable[[str], str] = lambda _: ONES_NAME,
+    ) -> None:
         self.context = context
+        self.name_ones, self.place = name_ones, ("", 0)  # the formula that is read, and how many `\\mathbf{1}` it had
         self.powers = {
             one.above.text for one in walk(tuple(formulas)) if isinstance(one, Big) and isinstance(one.above, Name)
         }
@@ -114,7 +130,11 @@ class Opaque:
 
     def chains(self, chains: Iterable[Chain]) -> list[Chain]:
         """The chains with symbols in the place of what unknown functions give."""
-        return [self.replace(add_missing_index(chain), frozenset()) for chain in chains]
+        out = []
+        for chain in chains:
+            self.place = (to_latex(chain), 0)
+            out.append(self.replace(add_missing_index(chain), frozenset()))
+        return out
 
     def replace(self, node: Any, bound: frozenset[str]) -> Any:
         """A tree with symbols in the place of what unknown functions give."""
@@ -123,7 +143,8 @@ class Opaque:
         if isinstance(node, Derivative):
             return self.slope(node, bound)
         if node == Name(ONES) and ONES not in self.context.symbols:
-            return Name(r"\text{ones}")
+            self.place = (self.place[0], self.place[1] + 1)  # each has a size of its own
+            return Name(self.name_ones(f"{self.place[1]} in {self.place[0]}"))
         if not children(node) or (isinstance(node, Frac) and is_ordinary(self.context, node)):
             return node
         if isinstance(node, Chain) and node.ops == ("in",):
@@ -213,7 +234,8 @@ class Opaque:
         place = 0
         while place < len(factors):
             name = symbol_name(factors[place])
-            if name == ONES and place < len(ops) and not ops[place] and isinstance(factors[place + 1], Group):
+            behind = factors[place + 1] if place < len(ops) and not ops[place] else None
+            if name == ONES and isinstance(behind, Group) and conditions_in(behind.items):
                 place += 2  # an indicator
                 continue
             called = None

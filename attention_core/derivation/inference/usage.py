@@ -39,6 +39,7 @@ CONSTANTS = frozenset(["e", r"\pi", "I", r"\infty", r"\mathbf{1}", r"\mathbf{0}"
 FUNCTIONS = frozenset(["f", "g", "h", "F", "G", r"\phi", r"\varphi", r"\psi", r"\sigma", r"\Phi", r"\Psi", "p", "P"])
 _SIZED = frozenset(["I", r"\mathbf{1}", r"\mathbf{0}", ONES])
 
+ONES_NAME = r"\text{ones}"  # and a number: a vector of ones
 DELTA = r"\Delta "  # `\Delta W` is one symbol
 _BARE = re.compile(r"\\(?:bar|hat|tilde|overline|widehat|widetilde|dot|ddot|mathcal|mathscr|mathfrak)\{(.*)\}$")
 
@@ -223,6 +224,7 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
                 alone[name] += 1
     found.functions |= {n for n, times in led.items() if letter_of(n) in FUNCTIONS or times == alone[n]}
     found.functions -= CONSTANTS - _informations(formulas)
+    found.functions -= {name for name in found.functions if name.startswith(ONES_NAME)}
     return found
 
 

@@ -7,17 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attention_core.derivation.document.blocks import Block, Display, Paragraph
-from attention_core.derivation.inference.constraints import size_of
+from attention_core.derivation.inference.sizes import domain_type
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import Expr, Name, Sub, Sup, Times, Unreadable
-from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Type, matrix
+from attention_core.derivation.latex.syntax import Expr, Name, Sub, Sup, Unreadable
+from attention_core.derivation.terms.terms import Type
 from attention_core.derivation.words.paragraphs import cut_at_commas
 
 MAX_FORMULAS = 2000  # of one document
 _INLINE = re.compile(r"(?<![\\$])\$([^$]{1,300})(?<!\\)\$(?!\$)")
-REALS, NATURALS = r"\mathbb{R}", r"\mathbb{N}"
 
 
 @dataclass(frozen=True)
@@ -27,39 +26,6 @@ class WrittenDomain:
     line: int
     symbol: Expr
     type: Type | None
-
-
-def domain_type(expr: Expr) -> tuple[Type | None, bool]:
-    """The type of a written domain, None for whole numbers, and whether it is understood."""
-    if expr == Name(REALS):
-        return SCALAR, True
-    if expr == Name(NATURALS):
-        return None, True
-    if not (isinstance(expr, Sup) and expr.base == Name(REALS)):
-        return None, False
-    sides: list[Size] = []
-    for part in _split_at_times(expr.exponent):
-        size = size_of(part)
-        if size is None:
-            return None, False
-        sides.append(size)
-    if len(sides) > 2:
-        return None, False
-    return matrix(sides[0], sides[1] if len(sides) == 2 else ONE), True
-
-
-def _split_at_times(expr: Expr) -> list[Expr]:
-    """`n \\times d` as n and d."""
-    if not isinstance(expr, Times) or "*" not in expr.ops:
-        return [expr]
-    out: list[Expr] = []
-    start = 0
-    for place, op in [*enumerate(expr.ops), (len(expr.ops), "*")]:
-        if op == "*":
-            factors, ops = expr.factors[start : place + 1], expr.ops[start:place]
-            out.append(factors[0] if not ops else Times(factors, ops))
-            start = place + 1
-    return out
 
 
 def written_domains(blocks: Iterable[Block]) -> list[WrittenDomain]:

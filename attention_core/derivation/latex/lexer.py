@@ -100,7 +100,8 @@ class Lexer(TokenStream):
                     name not in ("E",) or "[" in rest[:7]
                 )
                 powered = name in ("E", "Var") and re.match(r"\^\{?\d\}?\s*(\\left)?\[", rest)
-                if called or powered:
+                drawn = name == "E" and _DRAWN.match(rest)  # E_{x \sim P}
+                if called or powered or drawn:
                     self.emit("FUNC", FUNCTIONS[name])
                     return end
         one = value[0]
@@ -219,23 +220,32 @@ def tokenize(text: str, line: int = 1) -> list[Tok]:
     return list(_tokens(text, line) if len(text) <= KEPT_LENGTH else _tokens.__wrapped__(text, line))
 
 
+_DRAWN = re.compile(r"_\s*\{(?:[^{}]|\{[^{}]*\})*\\sim(?![a-zA-Z])")
 _HALF = re.compile(
     r"\\mathbb\s*(?:\{\s*(?P<set>[RNZ])\s*\}|(?P<bare>[RNZ]))\s*(?P<power>\^\s*(?:\{(?:[^{}]|\{[^{}]*\})*\}|[A-Za-z\d]))?\s*"
     r"_\s*\{\s*(?P<sign>>|\\(?:ge|geq|geqslant|gt)(?![a-zA-Z]))\s*(?P<end>[01])\s*\}"
 )
 
 
+_LARGEST = re.compile(  # `\max \{a, b\}` is that of a and b
+    r"(?P<op>\\(?:max|min)\s*(?:\\left\s*)?)\\\{"
+    r"(?P<of>(?:[^{}|:\\]|\{[^{}]*\}|\\(?!mid\b|vert\b|right\b|left\b)[a-zA-Z]+|\\[,;! ])*)(?P<end>(?:\\right\s*)?)\\\}"
+)
+
+
 def _spell_half(found: re.Match[str]) -> str:
-    r"""`\mathbb{R}_{>0}` as the interval, `\mathbb{Z}_{\ge 0}` as `\mathbb{N}_0`; anything else as it is."""
+    r"""`\mathbb{R}_{>0}` as the interval, `\mathbb{Z}_{\ge 0}` as `\mathbb{N}_0`, as long; the rest as it is."""
     strict, end, power = found["sign"] in (">", r"\gt"), int(found["end"]), found["power"] or ""
     if (found["set"] or found["bare"]) == "R":
-        return found[0] if end else rf"{'(' if strict else '['}0, \infty){power}"
-    return found[0] if power or end + strict > 1 else (r"\mathbb{N}", r"\mathbb{N}_0")[end + strict == 0]
+        written = "" if end else rf"{'(' if strict else '['}0,\infty){power}"
+    else:
+        written = "" if power or end + strict > 1 else (r"\mathbb{N}", r"\mathbb{N}_0")[end + strict == 0]
+    return written.ljust(len(found[0])) if written else found[0]
 
 
 @lru_cache(maxsize=KEPT_FORMULAS)
 def _tokens(text: str, line: int) -> tuple[Tok, ...]:
-    tokens = Lexer(_HALF.sub(_spell_half, text), line).run()
+    tokens = Lexer(_LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half, text)), line).run()
     return tuple(enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens)
 
 

@@ -190,3 +190,12 @@ def test_no_relation_of_a_document_is_lost(path: Path) -> None:
 def test_what_is_read_does_not_depend_on_effort() -> None:
     report = check_document(HEAD + "$$ a = b \\text{ by X} = c $$\n", effort=Effort(small=1, tuples=0, large=0))
     assert len(report.steps) == 2
+
+
+@pytest.mark.parametrize("words", ["with equality if and only if", "with equality iff", "and equality holds when"])
+def test_when_both_sides_are_equal_is_named_and_not_checked(words: str) -> None:
+    display = rf"a^2 + b^2 \ge 2 a b, \quad \text{{{words} }} a = b"
+    (step,) = check_document(f"{HEAD}$$ {display} $$\n").steps
+    assert step.verdict == "AGREES" and f"not checked: the reason '{words} a = b'" in step.evidence.text
+    (false,) = check_document(f"{HEAD}$$ {display.replace('2 a b', '3 a b')} $$\n").steps
+    assert false.verdict in ("REFUTED", "UNDECIDED")

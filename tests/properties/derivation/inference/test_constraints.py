@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from attention_core.derivation import check_document
 from attention_core.derivation.inference.constraints import bold_letters, typographic_hint
 
 BOLD = bold_letters(r"\mathbf{x}_i + \mathbf w - \boldsymbol{\mu} + \vec{K}_{j}")
@@ -19,3 +20,16 @@ BOLD = bold_letters(r"\mathbf{x}_i + \mathbf w - \boldsymbol{\mu} + \vec{K}_{j}"
 )  # fmt: skip
 def test_typography(name: str, kind: str) -> None:
     assert typographic_hint(name, BOLD).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("formula", "read"),
+    [
+        (r"\operatorname{diag}(l)^{-1} A B = \operatorname{diag}(l)^{-1} (A B)", r"(diag takes vectors)"),
+        (r"m_1 = A x \in \mathbb{R}^{B_q}", r"A \in \mathbb{R}^{B_{q} \times "),
+        (r"-\mathbb{E}_{x \sim P}[\log x] = -E_{x \sim P} [\log x]", r"\in \mathbb{R}"),
+    ],
+)
+def test_what_a_formula_says_of_its_letters(formula: str, read: str) -> None:
+    (step,) = check_document(f"$$ {formula} $$\n", infer=True).steps
+    assert step.verdict in ("PROVED", "EXACT") and read in step.evidence.text, step.evidence.text

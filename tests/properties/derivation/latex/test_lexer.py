@@ -43,3 +43,18 @@ def test_what_others_write_is_read_as_what_it_means(written: str, plain: str) ->
     found, expected = (check_document(f"$$ {one} $$\n", infer=True) for one in (written, plain))
     assert [str(step.verdict) for step in found.steps] == [str(step.verdict) for step in expected.steps]
     assert not any(step.verdict == "UNREADABLE" and step.text for step in found.steps)
+
+
+@pytest.mark.parametrize(
+    ("declared", "formula", "verdict"),
+    [
+        (r"a, b \in \mathbb{R}", r"\max \left\{ a, b \right\} \ge \min\{a, b\}", "AGREES"),
+        (r"a \in \mathbb{R}_{\ge 0}", "|a| = a", "PROVED"),
+        (r"a \in \mathbb{R}_{>0}", r"\frac{a}{a} = 1", "PROVED"),
+        (r"a \in \mathbb{R}_{> 0}", r"a \ge 1", "REFUTED"),
+        (r"a \in \mathbb{Z}_{\geq 1}", r"a \ge 1", "PROVED"),
+    ],
+)
+def test_braces_of_a_maximum_and_half_lines(declared: str, formula: str, verdict: str) -> None:
+    (step,) = check_document(f"Let ${declared}$.\n\n$$ {formula} $$\n").steps
+    assert (step.verdict, step.text) == (verdict, formula), step.evidence.text  # the step is shown as it is written
