@@ -13,9 +13,9 @@ from itertools import pairwise
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.words.caveats import relation_in
 
-_RULE = re.compile(r"^[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
-_HTML_ROW = re.compile(r"<tr\b[^>]*>(.*?)(?:</tr\s*>|(?=<tr\b)|\Z)", re.DOTALL | re.IGNORECASE)
-_HTML_CELL = re.compile(r"</?t[dh]\b[^>]*>", re.IGNORECASE)
+_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
+_HTML_ROW = re.compile(r"<tr\b[^<>]*>(.*?)(?:</tr\s*>|(?=<tr\b)|\Z)", re.DOTALL | re.IGNORECASE)
+_HTML_CELL = re.compile(r"</?t[dh]\b[^<>]*>", re.IGNORECASE)
 _CELL = re.compile(r"(?:\\.|\$(?:\\.|[^$\\])*\$|[^|$\\])+")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(\$[^$]+\$)\s*(?::|-+|\u2013|\u2014|\u2192)\s*(\$[^$]+\$)\s*[.,;]?\s*$")
 _FORMULA = re.compile(r"^\$([^$]+)\$$")
@@ -23,6 +23,7 @@ _BARE = re.compile(r"^(?:(?:=|<|>|<=|>=|\u2264|\u2265|\u2260)\s*)?-?(?:\d+(?:\.\
 _SIGNS = {"<=": r"\le", ">=": r"\ge", "\u2264": r"\le", "\u2265": r"\ge", "\u2260": r"\ne"}
 _BEGINS = re.compile(r"^\s*(?:[=<>]|\\(?:le|ge|leq|geq|ne|neq|in|approx|equiv|propto)(?![a-zA-Z]))")
 _SHAPE = re.compile(r"\\times|^\s*[(\[].*,.*[)\]]\s*$|\\math(?:bb|bf)\s*\{?\s*R", re.DOTALL)
+MAX_CELLS = 30  # of a row that may state something
 Row = tuple[int, list[str]]  # its line, and its cells
 
 
@@ -55,13 +56,11 @@ def relations_in_rows(paragraph: Paragraph) -> list[tuple[int, str, str]]:
 def _tables_in(paragraph: Paragraph) -> Iterator[tuple[list[Row], list[Row]]]:
     """The head and the rows of each table."""
     lines = paragraph.text.splitlines()
+    end = 0  # of the last table
     for place, (above, rule) in enumerate(pairwise(lines)):
-        if "|" in above and "-" in rule and _RULE.match(rule):
-            rows = []
-            for number in range(place + 2, len(lines)):
-                if "|" not in lines[number]:
-                    break
-                rows.append((paragraph.line + number, _cells_of(lines[number])))
+        if place >= end and "|" in above and "-" in rule and _RULE.fullmatch(rule.strip(" \t>")):
+            end = next((n for n in range(place + 2, len(lines)) if "|" not in lines[n]), len(lines))
+            rows = [(paragraph.line + n, _cells_of(lines[n])) for n in range(place + 2, end)]
             yield [(paragraph.line + place, _cells_of(above))], rows
     found = list(_HTML_ROW.finditer(paragraph.text))
     if found:
@@ -72,7 +71,8 @@ def _tables_in(paragraph: Paragraph) -> Iterator[tuple[list[Row], list[Row]]]:
 
 def _cells_of(line: str) -> list[str]:
     """The cells of a row that have content."""
-    return [cell for cell in (one.strip(" \t\n>*_") for one in _CELL.findall(line)) if cell]
+    cells = [cell for cell in (one.strip(" \t\n>*_") for one in _CELL.findall(line)) if cell]
+    return cells if len(cells) <= MAX_CELLS else []
 
 
 def _formula_in(cell: str) -> str:
