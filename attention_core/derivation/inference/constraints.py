@@ -438,9 +438,7 @@ class Builder:
             self.hint(inside[0], 2.5, "column", f"{node.function} takes vectors")
             if node.function == "diag":
                 edge = self.solver.extents.fresh()
-                self.solver.waiting.append(
-                    lambda: self.solver.set_array(args[0], edge, self.solver.extents.of(ONE)) or True
-                )
+                self.solver.waiting.append(self.solver.length(args[0], edge))
                 return self.solver.array(edge, edge)
         if node.function in ("tr", "det") and len(args) == 1:
             edge = self.solver.extents.fresh()

@@ -142,6 +142,21 @@ class Solver:
 
     # -- constraints --------------------------------------------------------------------------------------------
 
+    def length(self, vector: Shape, extent: int) -> Constraint:
+        """A row or a column has this many entries."""
+
+        def use() -> bool:
+            found = self.find(vector)
+            if found.kind == "array" and self.extents.size(found.cols) == ONE:
+                self.extents.join(extent, found.rows)
+            elif found.kind == "array" and self.extents.size(found.rows) == ONE:
+                self.extents.join(extent, found.cols)
+            else:
+                return found.kind == "number"
+            return True
+
+        return use
+
     def product(self, left: Shape, right: Shape, out: Shape, dot: bool = False) -> Constraint:
         """`left right = out`; a dot between two columns is their inner product."""
 
