@@ -84,15 +84,26 @@ def _count_sizes_for_exact(problem: Problem) -> int | None:
     claim, context = problem.claim, problem.context
     if not problem.tuples.sizes:
         return 1
-    if claim.op != "=":
-        names = relation_names(context, claim)
-        return None if any(context.symbols[n].kind == "size" for n in names) else 1
     own = [h for h in problem.hypotheses if not problem.tuples.whole(h)]
+    if claim.op != "=":
+        names = relation_names(context, claim).union(*(relation_names(context, h) for h in own))
+        return None if any(context.symbols[n].kind == "size" for n in names) else 1
     equations = [h for h in own if h.op == "="]
-    needed = enough_sizes(context, claim, bool(equations))
+    tied = [relation_names(context, h) for h in equations if _has_size_as_number(problem, h)]
+    needed = enough_sizes(context, claim, bool(equations), frozenset().union(*tied))
     if any(_ties_entries(h) for h in equations) or any(ties_sizes(h) for h in problem.tuples.conditions):
         return None
     return needed if needed is not None and needed <= MOST_SIZES else None
+
+
+def _has_size_as_number(problem: Problem, hypothesis: Relation) -> bool:
+    """Whether a size stands in an equation as a number, as in a = n."""
+    known = problem.context.symbols
+    parts = [part for side in (hypothesis.left, hypothesis.right) for part in side.walk()]
+    sizes = [name for part in parts if part.op == "size" for name in part.data.symbols()]
+    return bool(sizes) or any(
+        part.op == "int" and part.data in known and known[part.data].kind == "size" for part in parts
+    )
 
 
 def _ties_entries(hypothesis: Relation) -> bool:

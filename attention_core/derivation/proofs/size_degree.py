@@ -23,15 +23,23 @@ PARTS = frozenset({"blocks", "hcat", "vcat"})
 LOOPS = frozenset({"tr", "norm1"})
 
 
-def enough_sizes(context: Context, claim: Relation, identities: bool = False) -> int | None:
+def enough_sizes(
+    context: Context, claim: Relation, identities: bool = False, tied: frozenset[str] = frozenset()
+) -> int | None:
     """How many values of each size, from the smallest on, settle an equation for its degree; None if no number does.
 
     The two sides, brought to one denominator, are polynomials in every size of degree D at most, with coefficients
     among the entries; a size below a root counts half, and twice as many values are needed. With `identities`
     among the entries (A^T A = I) every sum over entries may be a number. They are polynomials only from the sizes on
     at which every condition on indices can hold: [i = j + 7] is 0 up to n = 7.
+
+    Args:
+        context: What is declared.
+        claim: An equation.
+        identities: Whether equations hold among the entries.
+        tied: Symbols that an equation ties to a size as a number, such as the a of a = n: |9 - a| = 9 - a up to n = 9.
     """
-    found = _Degrees(context, identities).of(Term("add", (claim.left, claim.right), claim.left.type))
+    found = _Degrees(context, identities, tied).of(Term("add", (claim.left, claim.right), claim.left.type))
     if found[0] == inf:
         return None
     whole = found[0] if found[0] == int(found[0]) else 2 * found[0]
@@ -73,6 +81,7 @@ def _numbers(term: Term) -> Fraction:
 class _Degrees:
     context: Context
     averaged: bool = False  # below an average sums over entries are numbers: E sum x_i^2 = n sigma^2
+    tied: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.known: dict[int, Degree] = {}  # what definitions share is looked at once
@@ -108,7 +117,7 @@ class _Degrees:
             (a, b), (c, d) = (self.of(x) for x in args)
             return a + d, b + c
         if op == "expect":
-            return _Degrees(self.context, True).of(args[0])
+            return _Degrees(self.context, True, self.tied).of(args[0])
         if op in LOOPS:
             return _plus(self.of(args[0]), self.loop(args))
         if op == "reduce":
@@ -122,6 +131,8 @@ class _Degrees:
         if term.op == "sqrt" and self.monomial(term.args[0]):
             above, below = self.of(term.args[0])
             return above / 2, below / 2
+        if self.tied and any(t.op in ("leaf", "member") and t.data in self.tied for t in term.walk()):
+            return NEVER
         over_entries = term.op not in ("norm", "softmax", "lse", "maxof", "minof", "normmax") or not self.loop(
             term.args
         )
@@ -142,7 +153,7 @@ class _Degrees:
             return NONE if base == NONE == self.of(to) else NEVER
         k = Fraction(to.data)
         if base == NONE:
-            return NONE
+            return NONE if k.denominator == 1 else self.other(term)
         if k.denominator != 1 and not (k.denominator == 2 and self.monomial(term.args[0])):
             return NEVER
         above, below = base if k >= 0 else base[::-1]

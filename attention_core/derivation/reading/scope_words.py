@@ -496,7 +496,9 @@ def _is_known(context: Context, word: str) -> bool:
     if _OF_LAWS.match(word) and any(symbol.law is not None for symbol in context.symbols.values()):
         return True
     if word.lower().startswith("by "):  # "by assumption"
-        return bool(context.hypotheses) or any(symbol.term is not None for symbol in context.symbols.values())
+        return bool(context.hypotheses) or any(
+            symbol.term is not None and not symbol.whole for symbol in context.symbols.values()
+        )
     return any(about.match(word) and any(form.search(h.text) for h in context.hypotheses) for about, form in _REFERS)
 
 

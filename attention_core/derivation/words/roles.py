@@ -138,4 +138,4 @@ def _fits(context: Context, name: str, kind: str) -> bool:
         return symbol.kind == "size"
     if kind == "weights":
         return is_weights(context, name)
-    return kind == "free" or symbol.term is not None
+    return kind == "free" or (symbol.term is not None and not symbol.whole)

@@ -48,3 +48,18 @@ def test_a_false_relation_of_sizes_that_an_equation_ties_is_not_exact(equation: 
     declared = rf"Let $a, b, c, d \in \mathbb{{N}}$ with $a < b$, $c < d$ and ${equation}$."
     (step,) = check_document(f"{declared}\n\n$$ {claim} $$\n").steps
     assert step.verdict not in ("EXACT", "PROVED"), step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("declared", "formula"),
+    [
+        ("a = n", r"a \le 10^{1600}"),
+        ("a = n", r"|10^{1600} - a| = 10^{1600} - a"),
+        ("a = n", r"\sqrt{(10^{1600} - a)^2} = 10^{1600} - a"),
+        (r"a \le n", r"a \le 10^{1600}"),
+    ],
+)
+def test_what_is_true_up_to_a_size_is_not_exact_where_an_equation_names_the_size(declared: str, formula: str) -> None:
+    text = f"Let $n \\in \\mathbb{{N}}$ and $a \\in \\mathbb{{R}}$ with ${declared}$.\n\n$$ {formula} $$\n"
+    (step,) = check_document(text).steps
+    assert step.verdict not in ("EXACT", "PROVED"), step.evidence.text  # false at n = 10^1601
