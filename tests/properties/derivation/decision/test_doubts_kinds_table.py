@@ -22,8 +22,6 @@ OTHERS = [
     (r"Let $x \in \mathbb{C}$.", "|x|^2 = x^2"),
     (r"Let $r, s \in R$ for a ring $R$.", "r s = s r"),
     ("The score $s$ may be infinite.", "s - s = 0"),
-    (r"Let $m \in \mathbb{Z}$.", "|m| = m"),
-    (r"Let $m \in \mathbb{Z}$.", r"2^m \ge 1"),
 ]
 
 
