@@ -19,9 +19,11 @@ from itertools import islice
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, readings
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.constraints import ENTRYWISE
 from attention_core.derivation.inference.infer import FRESH, domain_text
+from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.printer import all_names
-from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.syntax import Call, Transpose, Unreadable
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
@@ -127,7 +129,10 @@ def _symbols_apart(step: Step) -> Iterator[Change]:
 
 
 def _numbers_together(step: Step) -> Iterator[Change]:
-    """All letters that are matrices since they are capitals, as numbers."""
+    """All letters that are matrices since they are capitals, as numbers, where nothing asks for matrices."""
+    parts = [node for side in (step.left, step.right) for node in walk(side)]
+    if any(isinstance(one, Transpose) or (isinstance(one, Call) and one.function not in ENTRYWISE) for one in parts):
+        return
     capitals = [one for one in _open_symbols(step, (CAPITAL,)) if one.type is not None and one.type.kind == "matrix"]
     if capitals:
         yield _as_one_kind(capitals, SCALAR)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from attention_core.derivation.document.blocks import Block, Display, Paragraph
 from attention_core.derivation.inference.described import SQUARE, Described
@@ -189,7 +190,7 @@ def _rewrite(text: str, words: bool = True) -> str:
     for pattern in (_COPULA, _APPOSITION) if words else ():
         masked = pattern.sub(lambda found: _domain(found, formulas), masked)
     for domain, pattern in _COUNTS.items() if words else ():
-        masked = pattern.sub(lambda found, domain=domain: _join(found, formulas, domain, ""), masked)
+        masked = pattern.sub(partial(_join, formulas=formulas, domain=domain, rest=""), masked)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
 
 
