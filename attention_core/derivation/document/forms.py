@@ -23,6 +23,7 @@ _SCRIPT = re.compile(
     r"<script\s+type=[\"']math/tex(?P<display>;\s*mode=display)?[\"']\s*>(?P<body>.*?)</script>", re.DOTALL
 )
 _CDATA = re.compile(r"%?\s*<!\[CDATA\[|%?\s*\]\]>")
+_HUGO = re.compile(r"\{\{[<%]\s*math\s*[>%]\}\}(\s*\$)|(\$\s*)\{\{[<%]\s*/\s*math\s*[>%]\}\}")  # around `$$...$$`
 _BRACKETS = re.compile(
     r"^([ \t>*+-]*(?:\d+[.)])?[ \t]*)\\\\\[(?!-?[\d.]+(?:pt|em|ex|mm|"
     r"cm)\])((?:(?!\n\s*\n).)*?)\\\\\]",
@@ -64,6 +65,7 @@ def usual_forms(text: str, tex: bool = False) -> str:
         'Let $x > 0$.'
     """
     if not tex:
+        text = _HUGO.sub(lambda m: m.group(1) or m.group(2), text)
         text = _BRACKETS.sub(lambda m: f"{m.group(1)}$${m.group(2)}$$", text)
         text = _PAIRS.sub(r"$\1$", text)
         text = _GITLAB.sub(r"$\1$", text)

@@ -85,3 +85,8 @@ def test_a_display_that_is_not_closed_ends_in_front_of_a_sentence_with_a_formula
     lost, step = check_document(text).steps
     assert lost.verdict == "UNREADABLE" and "never closed" in lost.evidence.text
     assert step.line == 5 and step.verdict in ("PROVED", "EXACT", "AGREES")
+
+
+def test_shortcodes_around_formulas_fall_away() -> None:
+    text = "Let {{< math >}}$x \\in \\mathbb{R}${{< /math >}}.\n\n{{< math >}}\n$$ x^2 \\ge 0 $$\n{{< /math >}}\n"
+    assert [step.verdict for step in check_document(text).steps] == ["PROVED"]
