@@ -111,6 +111,9 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); declare its symbols for a verdict"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
+    elif verdict in GOOD and step.op == "in" and problem is not None and problem.claim.left == problem.claim.right:
+        text = "it says which shapes its symbols have, and they were read so: nothing is left to check"
+        verdict = Verdict.UNDECIDED
     elif verdict in GOOD and step.strange:
         text = f"read by itself it holds ({text}), but not as its section uses the symbols: {step.strange}"
         verdict = Verdict.UNDECIDED

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from attention_core.derivation.inference.sizes import domain_type, size_names, size_of
+from attention_core.derivation.inference.size_expressions import domain_type, size_names, size_of
 from attention_core.derivation.inference.solve import Shape, Solver
 from attention_core.derivation.inference.usage import (
     ONES_NAME,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attention_core.derivation.document.blocks import Block, Display, Paragraph
-from attention_core.derivation.inference.sizes import domain_type
+from attention_core.derivation.inference.size_expressions import domain_type
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name

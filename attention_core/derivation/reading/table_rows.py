@@ -1,6 +1,6 @@
 r"""Relations that a table or a list states without a sign: a row `x | y^2` may say that x is y^2.
 
-What stands in a row is no relation yet, so it is kept for steps that are found false, as relations of the prose are:
+A row has no relation sign, so what it states is kept for steps that are found false, as relations of the prose are:
 see `step`. A row of a shape ("n \times d") says nothing of values.
 """
 
@@ -86,7 +86,7 @@ def _formula_in(cell: str) -> str:
 
 
 def _pair(formulas: list[str]) -> Iterator[str]:
-    """What the first formula of a row may be said to be by the others."""
+    """The relations between the first formula of a row and the others."""
     found = [one for one in formulas if one]
     for other in found[1:]:
         if _BEGINS.match(other):

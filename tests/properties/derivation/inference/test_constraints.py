@@ -26,10 +26,15 @@ def test_typography(name: str, kind: str) -> None:
     ("formula", "read"),
     [
         (r"\operatorname{diag}(l)^{-1} A B = \operatorname{diag}(l)^{-1} (A B)", r"(diag takes vectors)"),
-        (r"m_1 = A x \in \mathbb{R}^{B_q}", r"A \in \mathbb{R}^{B_{q} \times "),
         (r"-\mathbb{E}_{x \sim P}[\log x] = -E_{x \sim P} [\log x]", r"\in \mathbb{R}"),
     ],
 )
 def test_what_a_formula_says_of_its_letters(formula: str, read: str) -> None:
     (step,) = check_document(f"$$ {formula} $$\n", infer=True).steps
     assert step.verdict in ("PROVED", "EXACT") and read in step.evidence.text, step.evidence.text
+
+
+def test_a_domain_in_a_display_says_shapes_and_claims_nothing() -> None:
+    (step,) = check_document("$$ m_1 = A x \\in \\mathbb{R}^{B_q} $$\n", infer=True).steps
+    assert step.verdict == "UNDECIDED" and "nothing is left to check" in step.evidence.text
+    assert r"A \in \mathbb{R}^{B_{q} \times " in step.evidence.text, step.evidence.text
