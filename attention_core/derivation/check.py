@@ -139,7 +139,9 @@ def _other_reading(step: Step, shown: Finding, found: Finding, effort: Effort) -
 
     def decide(one: Step) -> Finding:
         with ceiling(CEILING * brief.seconds):
-            return _decide_step(one, brief)[0]
+            other, problem, _ = _decide_step(one, brief)
+        doubt = unknown_dependence(problem.claim) if other.verdict in GOOD and problem is not None else ""
+        return Finding(Verdict.UNDECIDED, Evidence(doubt)) if doubt else other
 
     with suppress(OutOfTime):
         return find(step, shown, decide) or shown
