@@ -111,7 +111,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); declare its symbols for a verdict"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
-    elif verdict in GOOD and step.op == "in" and problem is not None and problem.claim.left == problem.claim.right:
+    elif verdict in GOOD and problem is not None and _says_shapes(step, readings, problem):
         text = "it says which shapes its symbols have, and they were read so: nothing is left to check"
         verdict = Verdict.UNDECIDED
     elif verdict in GOOD and step.strange:
@@ -121,6 +121,12 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
     evidence = replace(found.evidence, text=f"{text}; {_read_as(readings)}", figures=figures)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
+
+
+def _says_shapes(step: Step, readings: Sequence[str], problem: Problem) -> bool:
+    r"""Whether a step says in which \mathbb{R}^n a formula lies of whose arrays no other line says it."""
+    bare = step.op == "in" and problem.claim.left == problem.claim.right
+    return bare and any(r"\in \mathbb{R}^" in one and not one.endswith("says so)") for one in readings)
 
 
 def _other_reading(step: Step, shown: Finding, found: Finding, effort: Effort) -> Finding:
