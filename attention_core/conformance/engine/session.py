@@ -246,6 +246,7 @@ class Session:
         """What no law tests: parameters that no call gave a value, and what laws without a case would have judged."""
         status = {r.law: r.status for r in results}
         silent = silent_parameters(self.recorder.fates, self.implementation, self.subject.binding)
+        silent = [name for name in silent if name not in self.subject.unused_parameters()]
         unjudged = [
             law.untested for law in self.laws
             if law.untested and status.get(law.name) == "not_applicable" and not why_not_applicable(law, self.subject)

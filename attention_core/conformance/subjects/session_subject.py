@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from attention_core.conformance.worker.runner import Runner
@@ -25,6 +26,7 @@ class SessionSubject(Protocol):
         form: how a module is built and called; None of others.
         unjudged: what the law that runs met in the target and no law judges, "" where it met nothing such.
         written: sizes that are written in the target; those near which a case was judged are `met`.
+        unused_parameters: parameters that the contract's base class names and this target has no use for.
         close: ends what the subject has started and removes what it has written; the session's last call.
     """
 
@@ -46,6 +48,8 @@ class SessionSubject(Protocol):
     written: tuple[int, ...]
     met: set[int]
 
+    def unused_parameters(self) -> Collection[str]: ...
+
     def close(self) -> None: ...
 
 
@@ -65,6 +69,10 @@ class SubjectBase:
         self.unjudged = ""
         self.written: tuple[int, ...] = ()
         self.met: set[int] = set()
+
+    def unused_parameters(self) -> Collection[str]:
+        """Parameters that the contract's own base class names and this target has no use for."""
+        return ()
 
     def close(self) -> None:
         """End the process that counterexamples were tried in, if any."""

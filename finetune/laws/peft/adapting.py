@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,10 @@ class Adapting(Interrupted):
     """
 
     _facts: Facts | None = None
+
+    def unused_parameters(self) -> Collection[str]:
+        """`segments` where the model has none: the base class names it for those that have."""
+        return ("segments",) if self._facts is not None and self._facts.segments < 2 else ()
 
     def new(self, case: ParameterCase, saved: str = "") -> Interruptible:
         """A model with a new adapter, or one from a folder."""

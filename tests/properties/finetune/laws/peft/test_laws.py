@@ -200,3 +200,20 @@ def test_what_the_class_draws_is_of_its_seed_alone() -> None:
         return adapters.SoftPrompt(seed, "float32").numbers()
 
     assert torch.equal(row(1, 0), row(1, 5)) and not torch.equal(row(1, 0), row(2, 0))
+
+
+class Biases(graded_adapters.GradedLoRA):
+    """A method in a model without segments."""
+
+    segments = 0
+
+
+@pytest.mark.parametrize("target", [graded_adapters.GradedLoRA, Biases])
+def test_segments_are_tested_where_there_are_some_and_not_asked_for_elsewhere(target: Any) -> None:
+    with Session(Implementation(target, name="mine", contract=CONTRACT), effort="quick") as session:
+        laws = [law for law in session.laws if law.name in TOLD]
+        results = list(session.results(laws))
+        assert "segments" not in session.list_untested_parameters(results)
+
+
+TOLD = ("segments_count_as_before", "disabling_gives_the_plain_outputs", "the_outputs_are_those_of_the_formula")
