@@ -195,6 +195,14 @@ class declined_keys_are_kept(Cache):  # noqa: N801
         return self.keys[..., : value.shape[-2], :], value
 
 
+class declined_keys_stop_the_next_step(declined_keys_are_kept):  # noqa: N801
+    """The same without the cut: the next step that fits fails, for it has more keys than values."""
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        _, value = super().append(key, value)
+        return self.keys, value
+
+
 class first_page_of_a_declined_step(Cache):  # noqa: N801
     """There is room for 600 tokens, in pages of 64: a step that does not fit is declined behind its first page."""
 
@@ -456,7 +464,8 @@ FAULTY = (
     output_of_the_last_step, last_256_tokens_kept, buffers_belong_to_the_class, newest_cache_takes_the_slot,
     callers_arrays_are_kept, decoding_reads_the_first_sequence, long_texts_not_reset,
     newest_token_overwritten_after_twenty_steps, new_tokens_partly_detached, later_tokens_lowered_by_ten_thousand,
-    dtype_of_the_first_text, single_value_detached, declined_keys_are_kept, first_page_of_a_declined_step,
+    dtype_of_the_first_text, single_value_detached, declined_keys_are_kept,
+    declined_keys_stop_the_next_step, first_page_of_a_declined_step,
     values_beyond_32_heads_by_the_last,
 )  # fmt: skip
 WINDOWED = (

@@ -230,6 +230,14 @@ class head_not_saved(LowRank):  # noqa: N801
         return {n: t for n, t in super().tensors().items() if "lora" in n}
 
 
+class saves_what_asks_for_gradients(LowRank):  # noqa: N801
+    """What is saved are the parameters that ask for a gradient: of an adapter frozen for serving, none."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        asking = {name for name, parameter in self.adapted.named_parameters() if parameter.requires_grad}
+        return {n: t for n, t in super().tensors().items() if n in asking}
+
+
 class pooler_not_saved(HeadAlone):  # noqa: N801
     """The classifier is saved, the trained pooler before it is not."""
 
@@ -313,6 +321,7 @@ SEEN_BY: dict[type[Method], str] = {  # one law that must see it
     head_lost_when_disabled: "enabling_again_gives_the_adapter_back",
     merged_ignores_the_switch: "disabling_a_merged_adapter_gives_the_plain_outputs",
     head_not_saved: "a_saved_adapter_comes_back",
+    saves_what_asks_for_gradients: "a_saved_adapter_comes_back",
     pooler_not_saved: "a_saved_adapter_comes_back",
     saved_in_two_bytes: "a_saved_adapter_comes_back",
     first_save_kept: "a_saved_adapter_comes_back",

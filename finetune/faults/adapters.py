@@ -109,7 +109,9 @@ class Method(Adapted):
             parameter.requires_grad_(self.trains(name))
         self.old = {n: p.detach().clone() for n, p in model.named_parameters() if p.requires_grad}
         self.core = [model]  # in a list: not a second time a part of this module
-        return self.put_in(model)
+        made = self.put_in(model)
+        self.learning = {n for n, p in made.named_parameters() if p.requires_grad}  # frozen for serving, they are saved
+        return made
 
     def trains(self, name: str) -> bool:
         return name.split(".")[0] in self.head
@@ -139,7 +141,7 @@ class Method(Adapted):
         self.on = on
 
     def tensors(self) -> dict[str, Tensor]:
-        return {n: p.detach().clone() for n, p in self.adapted.named_parameters() if p.requires_grad}
+        return {n: p.detach().clone() for n, p in self.adapted.named_parameters() if n in self.learning}
 
     def save(self, folder: str) -> None:
         Path(folder).mkdir()

@@ -426,10 +426,17 @@ def a_declined_step_leaves_the_cache_as_it_was(subject: Cache, case: ParameterCa
     before = subject.run(case, number, parts, [0, first]) if first else []
     declined = decline_on_purpose(subject, case, number)
     rows = slice(first, case["n"])
-    with after(before):
-        results = subject.run(case, number, [a[..., rows, :] for a in parts], [0, case["n"] - first])
+    rest, what = [a[..., rows, :] for a in parts], f"rows {first} to {case['n'] - 1}, behind a step that was declined"
+    try:
+        with after(before):
+            results = subject.run(case, number, rest, [0, case["n"] - first])
+    except Refused as refusal:
+        subject.run(case, subject.fresh_instance(), parts, sorted({0, first, case["n"]}))  # refused there, too?
+        request = subject.request(*rest, dtype=case.dtype, **subject.step_fields(number))
+        with after([*before, declined]):
+            evidence = Evidence((Shown(request),), kind="crash")
+            raise Violation(f"{what}: got {refusal}, but should be taken", evidence) from None
     with after([*before, declined]):
-        what = f"rows {first} to {case['n'] - 1}, behind a step that was declined"
         require_close(results[0], true[..., rows, :], bound[..., rows, :], what)
 
 

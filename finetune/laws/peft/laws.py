@@ -368,20 +368,24 @@ def disabling_a_merged_adapter_gives_the_plain_outputs(subject: Adapting, case: 
 def a_saved_adapter_comes_back(subject: Adapting, case: ParameterCase) -> None:
     """Loaded into a plain model whose head is another, an adapter gives the outputs that it gave, bit by bit.
 
-    Formula: save(), training, save(): new model, load(): f'(x) as at the last; a checkpoint of a base holds no head
+    Formula: save(), training, save(): new model, load(): f'(x) as at the last, frozen for serving or not; a checkpoint
+        of a base holds no head
     Source: head not saved with the adapter; PEFT 0.21.2: BERT's pooler is neither trained nor saved
     Fault: head_not_saved
     """
-    with subject.places(2) as (earlier, place):
+    with subject.places(3) as (earlier, place, frozen):
         run = subject.draw_trained_model(case)
         texts = subject.texts(case, run, "right")
         subject.do(run, "save", earlier.path)
         subject.do(run, "draw", case.seed % 1000 + 2)
         first = subject.out(run, texts)
-        subject.do(run, "save", place.path)
-        other = subject.new(case, place.path)
-        with after(run.calls):
-            close(subject.out(other, texts), first, "a saved adapter, loaded", bits=True)
+        for where, what in ((place, "a saved adapter, loaded"), (frozen, "an adapter saved while frozen, loaded")):
+            if where is frozen:
+                subject.do(run, "freeze")
+            subject.do(run, "save", where.path)
+            other = subject.new(case, where.path)
+            with after(run.calls):
+                close(subject.out(other, texts), first, what, bits=True)
 
 
 def saving_changes_no_number(subject: Adapting, case: ParameterCase) -> None:

@@ -65,6 +65,7 @@ SEEN_BY = {  # one law that must see it
     "single_value_detached": "a_step_has_true_gradients",
     "dtype_of_the_first_text": "a_reset_cache_is_empty",
     "declined_keys_are_kept": DECLINED,
+    "declined_keys_stop_the_next_step": DECLINED,
     "first_page_of_a_declined_step": DECLINED,
     "values_beyond_32_heads_by_the_last": "single_steps_equal_the_full_pass",
 }
