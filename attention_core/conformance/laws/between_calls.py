@@ -216,12 +216,18 @@ def related_pair(subject: Any, case: ParameterCase, rng: np.random.Generator) ->
 
 
 def resize(space: Sizes, case: ParameterCase, rng: np.random.Generator) -> ParameterCase:
-    """The case with another size, or with heads and features exchanged: both make arrays as wide as before."""
+    """The case with another size, or with heads and features exchanged: both make arrays as wide as before.
+
+    Values as wide as keys stay so: a law of its own asks for others, and a target need not take them.
+    """
+    tied = case.sizes.get("d_v") == case.sizes.get("d") and "d" in case.sizes
     if {"H", "d"} <= case.sizes.keys() and rng.random() < 0.5:
-        return case.with_(H=case["d"], d=case["H"])
-    names = [name for name, (low, high) in space.ranges.items() if low < high and name in case.sizes]
-    name = str(rng.choice(names))
-    return case.with_(**{name: max(case.minimum.get(name, 1), case[name] + int(rng.choice([-1, 1, 2])))})
+        changed = {"H": case["d"], "d": case["H"]}
+    else:
+        names = [name for name, (low, high) in space.ranges.items() if low < high and name in case.sizes]
+        name = str(rng.choice([name for name in names if not (tied and name == "d_v")]))
+        changed = {name: max(case.minimum.get(name, 1), case[name] + int(rng.choice([-1, 1, 2])))}
+    return case.with_(**changed, **({"d_v": changed["d"]} if tied and "d" in changed else {}))
 
 
 def _laws_of(family: ModuleType) -> Iterator[Law]:

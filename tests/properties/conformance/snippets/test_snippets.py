@@ -56,7 +56,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      "attention_core.modules.cache:KeyValueCache", {}),
     ("paged", "arguments_changed_in_place_are_read_anew", "attention_core.faults.paged:written_table_not_seen",
      "attention_core.faults.paged:build", {"factory": True}),
-    ("kv-cache", "two_caches_do_not_mix", f"{M}:caches.cache_shared_by_instances", f"{M}:caches.Cache", {}),
+    ("kv-cache", "two_caches_do_not_mix", f"{M}:caches.buffers_belong_to_the_class", f"{M}:caches.Cache", {}),
     ("kv-cache", "tokens_outlive_the_callers_arrays", f"{M}:caches.callers_arrays_are_kept", f"{M}:caches.Cache", {}),
     ("kv-cache", "rows_go_on_with_the_tokens_of_their_beams", "attention_core.faults.cache_changes:keys_reordered_alone",
      "attention_core.faults.cache_changes:Changing", {}),
