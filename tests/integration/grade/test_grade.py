@@ -49,7 +49,9 @@ def graded(folder: Path, name: str, text: str, **more: Any) -> Grade:
 def test_cheats_are_refused_by_what_they_do(tmp_path: Path, name: str) -> None:
     cheat = next(each for each in CHEATS if each.name == name)
     found = graded(tmp_path, name, cheat.text)
-    assert (found.verdict, found.rule) == ("refused", cheat.timed), found.reason
+    # A thread that is late in the judged calls, too, is refused there: which it is depends on the machine.
+    rules = {cheat.timed, "law"} if name == "background_thread" else {cheat.timed}
+    assert found.verdict == "refused" and found.rule in rules, found.reason
     assert not found.timings and found.hint and found.seed
 
 
