@@ -200,6 +200,7 @@ class declined_keys_stop_the_next_step(declined_keys_are_kept):  # noqa: N801
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         _, value = super().append(key, value)
+        assert self.keys is not None
         return self.keys, value
 
 
