@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
+from torch import Tensor
 
 from finetune.faults import causal_lm as faults
 from finetune.faults.bases import causal_lm as models
@@ -100,3 +101,15 @@ def test_counterexamples_are_programs_that_pass_on_a_correct_model() -> None:
 
 
 CHOSEN = {"mask_one_place_late", "padding_counted_as_tokens", "one_token_behind"}
+
+
+class NucleusOfTheFirstRow(models.Plain):
+    """Every row of a batch keeps as many tokens as its first row: right for that one."""
+
+    def outside(self, total: Tensor, p: Tensor, top_p: float) -> Tensor:
+        return super().outside(total, p, top_p)[:1].expand_as(total)
+
+
+def test_texts_behind_the_first_ones_have_a_nucleus_of_their_own() -> None:
+    found = refuted("sampling_stays_in_the_nucleus", NucleusOfTheFirstRow, "quick", contract=CONTRACT)
+    assert re.search(r"with top_p=\S+, a text behind 2000 others: got token \d+ in \S+ of 300 draws", found.message)
