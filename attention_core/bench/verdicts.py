@@ -63,11 +63,11 @@ NO_GRADIENT = "the output carries no gradient"
 
 def verdict(
     named: Named, effort: str, seed: int, timeout: float, known: Known | None = None,
-    told: Callable[[int, int], None] = lambda done, whole: None,
+    report_progress: Callable[[int, int], None] = lambda done, whole: None,
 ) -> dict[str, str]:  # fmt: skip
     """{"verdict", "reason", "effort", "source", "hint", "known", "stale"} of a kernel, in a process of its own.
 
-    `told` is called after each law with how many are judged, and how many there are.
+    `report_progress` is called after each law with how many are judged, and how many there are.
 
     The hint, if there is one, says in a line each what would explain a refutation: other conventions, gradients that
     are not there, faults that known kernels have too. Stale are the laws among `known` that hold after all.
@@ -76,7 +76,7 @@ def verdict(
     # Only the verdict is wanted: `verify` makes the counterexamples small.
     report = verify_target(
         named.target, named.fields, effort=effort, seed=seed, timeout=timeout, known=known, shrink=False,
-        progress=lambda target, result, whole: told((next(judged) - 1) % whole + 1, whole),
+        progress=lambda target, result, whole: report_progress((next(judged) - 1) % whole + 1, whole),
     )  # fmt: skip
     return {
         "verdict": report.verdict, "reason": reason(report, named), "effort": effort, "source": source(named),
