@@ -171,8 +171,12 @@ def first_map_kept() -> Attend:
 
 def map_of_the_tensor_kept() -> Attend:
     """The map is kept for its place in memory: one that is changed there is not read anew."""
-    kept: dict[Any, Tensor] = {}
-    return build(read_map=lambda m, q: read_map(kept.setdefault((m.data_ptr(), tuple(m.shape)), m.clone()), q))
+    kept: dict[Any, tuple[Tensor, Tensor]] = {}
+
+    def copy(m: Tensor) -> Tensor:
+        return kept.setdefault((m.data_ptr(), tuple(m.shape)), (m, m.clone()))[1]  # alive: its place stays its own
+
+    return build(read_map=lambda m, q: read_map(copy(m), q))
 
 
 def written_into_the_map() -> Attend:

@@ -339,10 +339,11 @@ def pages_taken_as_contiguous() -> Attention:
 
 def written_table_not_seen() -> Attention:
     """The rows of the table are read once for a tensor of the same place and lengths."""
-    kept: dict[Any, Tensor] = {}
+    kept: dict[Any, tuple[Tensor, Tensor]] = {}
 
     def read(table: Tensor) -> Tensor:
-        return kept.setdefault((table.data_ptr(), tuple(table.shape)), table.clone())
+        place = table.data_ptr(), tuple(table.shape)
+        return kept.setdefault(place, (table, table.clone()))[1]  # alive: its place stays its own
 
     return build(rows=read)
 
