@@ -109,7 +109,8 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "attention-lse": frozenset(HELP) - {"config"},
     "mask-builder": _ALWAYS | {"causal", "mask_true", "masks"},
     "heads": _ALWAYS | {"gradients"},
-    "multi-head": _BUILT | {"mask_true", "masks", "always_causal", "config", "scale", "dead_rows", "gradients"},
+    "multi-head": _BUILT
+    | {"mask_true", "masks", "always_causal", "config", "scale", "dead_rows", "gradients", "grouping"},
     "rotary": _ALWAYS | {"layout"},
     "bias": _ALWAYS,
     "position-table": _ALWAYS,
@@ -121,14 +122,15 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
     "linear-attention": _ALWAYS | {"layout", "accumulate", "scale"},
     "mla": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale"},
-    "quantised": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale"},
+    "quantised": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale", "grouping"},
     "block-mask": _ALWAYS
     | {"layout", "causal", "always_causal", "mask_true", "masks", "dead_rows", "masked_nan", "accumulate", "merges"}
-    | {"scale", "gradients"},
-    "tree-mask": _ALWAYS | {"layout", "mask_true", "masks", "masked_nan", "accumulate", "merges", "scale"},
+    | {"scale", "gradients", "grouping"},
+    "tree-mask": _ALWAYS | {"layout", "mask_true", "masks", "masked_nan", "accumulate", "merges", "scale", "grouping"},
     "topk-index": _ALWAYS
-    | {"layout", "causal", "always_causal", "dead_rows", "masked_nan", "accumulate", "merges", "scale", "gradients"},
-    "cross-cache": _BUILT | {"layout", "accumulate", "merges", "scale"},
+    | {"layout", "causal", "always_causal", "dead_rows", "masked_nan", "accumulate", "merges", "scale", "gradients"}
+    | {"grouping"},
+    "cross-cache": _BUILT | {"layout", "accumulate", "merges", "scale", "grouping"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""

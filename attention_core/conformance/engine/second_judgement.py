@@ -320,8 +320,9 @@ def dtype_of(result: LawResult) -> str:
 
 
 MISFITS = "it takes arrays that do not fit each other: --misfits unspecified declares that nothing is said of those"
+SHARES_KEY_HEADS = ("kv-cache", "quantised", "block-mask", "tree-mask", "topk-index", "cross-cache")
 FORMS_OF_TEXTS: Mapping[str, Mapping[str, tuple[str | None, ...]]] = {
-    "kv-cache": {},
+    **{contract: {} for contract in SHARES_KEY_HEADS},
     "varlen": {"tokens": (None, "hnd", "bnhd", "bhnd")},
     "paged": {
         "query": (None, "bhnd", "bhd"), "pages": (None, "phsd", "hpsd", "phds"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.cases.null_models import SEPARATION
+from attention_core.conformance.subjects.axes import put_heads_in_order
 from attention_core.conformance.subjects.evidence import NotApplicable, Result, require_close
 from attention_core.conformance.subjects.masked_subject import Judged, MaskedSubject
 from attention_core.conformance.subjects.parameter_case import ParameterCase, as_argument
@@ -73,13 +74,16 @@ def compare_gradients(subject: MaskedSubject, case: ParameterCase, call: Any, ju
     """
     down = case.values("cotangent", *call.query.shape[:3], call.value.shape[3])
     true = subject.gradients(case, call, judged, down)
-    sent = as_argument(np.ascontiguousarray(subject.axes(call.query).to_target(down)), case.dtype)
+    order = subject.order(call)
+    own = down if order is None else down[:, order]
+    sent = as_argument(np.ascontiguousarray(subject.axes(call.query).to_target(own)), case.dtype)
     request = subject.request_of(case, call, wrt_=("0", "1", "2"), cotangent_=sent)
     response = subject.send(request)
     if not response.has_graph:
         raise NotApplicable("it carries no gradient")
     for place, (name, (want, bound)) in enumerate(true.items()):
         got = subject.read_gradient(response.gradients.get(str(place)), str(place), request, want)
+        got = put_heads_in_order(got, 1, order if name == "query" else None)
         ratio = require_close(got, want, bound, f"gradient of the {name}")
         key = (case.dtype, f"{name} of {subject.implementation.contract}")
         subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)

@@ -221,6 +221,15 @@ class ModuleSubject(ParameterSubject):
         shape = wish if wish in form.shapes else form.shapes[int(rng.integers(len(form.shapes)))]
         return Mask(drawn_pairs(case, shape, keys), form, shape)
 
+    def key_heads(self, case: ParameterCase) -> NDArray:
+        """The key head that each query head attends to."""
+        keys, heads = heads_of_keys(case), np.arange(case["H"])
+        return heads % keys if self.implementation.grouping == "modular" else heads // (case["H"] // keys)
+
+    def order(self, case: ParameterCase) -> NDArray:
+        """The query heads of the first key head, then those of the second, and so on."""
+        return np.argsort(self.key_heads(case), kind="stable")
+
     def require_causality(self) -> None:
         """Raise NotApplicable unless the module can be asked to be causal, or always is."""
         if not self.form.causal and not self.always_causal:
@@ -338,7 +347,8 @@ class ModuleSubject(ParameterSubject):
             for p in "qk"
         )
         q, k, v, q_error, k_error = (split_heads(a, case["d"]) for a in (q, k, flat["v"], q_error, k_error))
-        k, v, k_error = (np.repeat(a, case["H"] // heads_of_keys(case), axis=1) for a in (k, v, k_error))
+        shared = self.key_heads(case)
+        k, v, k_error = (a[:, shared] for a in (k, v, k_error))
         if unit:
             v = np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:-1], k.shape[-2]))
         scale = scale_of(self.implementation.scale, case["d"])

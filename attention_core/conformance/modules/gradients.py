@@ -74,7 +74,8 @@ def true_gradients(subject: ModuleSubject, case: ParameterCase, filled: Filled, 
         raise NotApplicable("queries or keys pass a norm, whose gradient is not modelled")
     q, k, v = (split_heads(flat, case["d"]) for flat in subject.project(parts, call.inputs()).values())
     down = call.cotangent @ parts.weights["out"] if "out" in parts.weights else call.cotangent  # exact, as q, k and v
-    down = split_heads(down, case["d"])
+    order = subject.order(case)
+    q, down = (a[:, order] for a in (q, split_heads(down, case["d"])))
     declared = subject.implementation
     scale, causal = scale_of(declared.scale, case["d"]), call.causal or subject.always_causal
     how: dict[str, Any] = {"scale": scale, "is_causal": causal}
@@ -89,11 +90,12 @@ def true_gradients(subject: ModuleSubject, case: ParameterCase, filled: Filled, 
     bounds = budget.backward_bound(q, k, v, down, true, found, forward_bounds=forward, **rounding)
     if not bounds.finite.all():
         raise NotApplicable
-    cotangents = {
-        part: Judged(join_heads(getattr(found, name)), join_heads(getattr(bounds, name)))
-        for part, name in (("q", "query"), ("k", "key"), ("v", "value"))
-    }
-    return ModuleGradients(cotangents, Judged(join_heads(true.out), join_heads(forward.out)))
+    back = np.argsort(order)
+    cotangents = {}
+    for part, name in (("q", "query"), ("k", "key"), ("v", "value")):
+        both = (getattr(found, name), getattr(bounds, name))
+        cotangents[part] = Judged(*(join_heads(a[:, back] if part == "q" else a) for a in both))
+    return ModuleGradients(cotangents, Judged(*(join_heads(a[:, back]) for a in (true.out, forward.out))))
 
 
 def parameter_gradients(

@@ -104,12 +104,13 @@ STANDARD = ("shared", "by sequence")
 PARTS = (1.0, 0.5, 0.25)
 """The parts of a head that models rotate."""
 CONVENTIONS: tuple[Mapping[str, Any], ...] = tuple(
-    {**causal, **batch, **scale}
+    {**causal, **batch, **scale, **grouping}
+    for grouping in ({}, {"grouping": "modular"})
     for scale in ({}, {"scale": "1"}, {"scale": "1/d"})
     for batch in ({}, {"batch_first": False})
     for causal in ({}, {"always_causal": True})
 )
-"""Changes of what is declared under which a plain call may agree with the truth, those of the scale last."""
+"""Changes of what is declared under which a plain call may agree with the truth, those of shared key heads last."""
 DECLINED = (Refused, Violation, NotApplicable)
 
 
@@ -180,7 +181,7 @@ def agree(subject: ModuleSubject) -> None:
     subject.agrees = None
     probe = subject.grouped_probe() if subject.form.grouped else subject.adapt_case(PROBE)
     called: dict[bool, Called | None] = {}
-    for changes in CONVENTIONS:
+    for changes in (one for one in CONVENTIONS if subject.form.grouped or "grouping" not in one):
         with subject.under(changes):
             if subject.batch_second not in called:
                 called[subject.batch_second] = subject.plain_call(probe)

@@ -121,6 +121,8 @@ class BlockCall(MaskedCall):
         pairs: what a mask_mod allows beside the map, bool (n_q, n_kv); None for everything.
     """
 
+    BY_HEAD = ("query", "bias", "blocks")
+
     blocks: NDArray
     block: tuple[int, int]
     causal: bool = False
@@ -215,6 +217,7 @@ class BlockSubject(MaskedSubject):
         **extra: Any,
     ) -> Request:
         """The request of a call; `extra` are fields of the request, with a trailing underscore."""
+        call = call.put_in_order(self.order(call))
         qkv = tuple(array(self.axes(x).to_target(x), case.dtype, view) for x in (call.query, call.key, call.value))
         fields = {k[:-1]: v for k, v in extra.items()}
         values = {**self._maps(case, call, map_view), **self._options(call)}

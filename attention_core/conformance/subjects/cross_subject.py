@@ -155,7 +155,7 @@ class CrossSubject(MaskedSubject):
         self, case: ParameterCase, call: Step, *, number: int = 0, begins: bool = False, **extra: Any
     ) -> Request:
         """The request of a step; one that `begins` brings its text, where objects take it so."""
-        fields = {k[:-1]: v for k, v in extra.items()}
+        fields, call = {k[:-1]: v for k, v in extra.items()}, call.put_in_order(self.order(call))
         p = self.protocol
         args = [array(self.own.to_target(call.query), case.dtype)]
         options: dict[str, Any] = {}

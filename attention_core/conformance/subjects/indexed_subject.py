@@ -81,6 +81,8 @@ class IndexedCall(MaskedCall):
         counts: how many indices of each row count, (B or 1, heads, n_q); None for all.
     """
 
+    BY_HEAD = ("query", "bias", "indices", "counts")
+
     indices: NDArray
     block: int = 1
     causal: bool = False
@@ -206,7 +208,7 @@ class IndexedSubject(MaskedSubject):
         **extra: Any,
     ) -> Request:  # fmt: skip
         """The request of a call; `extra` are fields of the request, with a trailing underscore."""
-        fields = {k[:-1]: v for k, v in extra.items()}
+        fields, call = {k[:-1]: v for k, v in extra.items()}, call.put_in_order(self.order(call))
         inputs = (call.query, call.key) if self.joined else (call.query, call.key, call.value)
         args = tuple(array(self.own.to_target(x), case.dtype, view) for x in inputs)
         counts = np.full(call.indices.shape[:3], call.indices.shape[3]) if call.counts is None else call.counts

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from attention_core import oracle
 from attention_core.conformance.budgets import budget
-from attention_core.conformance.subjects.axes import Arrangement
+from attention_core.conformance.subjects.axes import Arrangement, order_of_heads, put_heads_in_order
 from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Result, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, Value, array
@@ -84,12 +84,29 @@ class MaskedCall:
     query: NDArray
     key: NDArray
     value: NDArray
+    BY_HEAD: ClassVar[tuple[str, ...]] = ("query", "bias")
+    """The arrays whose second axis may be that of query heads."""
+
     scale: float | None = field(default=None, kw_only=True)
     bias: NDArray | None = field(default=None, kw_only=True)
 
     def with_(self, **changes: Any) -> Any:
         """A copy with some fields changed."""
         return replace(self, **changes)
+
+    def put_in_order(self, order: NDArray | None) -> Any:
+        """The call with its query heads in another order, and whatever it holds for each of them.
+
+        Example:
+            >>> x = np.arange(4.0).reshape(1, 4, 1, 1)
+            >>> MaskedCall(x, x[:, :2], x[:, :2]).put_in_order(np.array([0, 2, 1, 3])).query.ravel().tolist()
+            [0.0, 2.0, 1.0, 3.0]
+        """
+        if order is None:
+            return self
+        own = {name: values for name in self.BY_HEAD if (values := getattr(self, name)) is not None}
+        turned = {name: values[:, order] for name, values in own.items() if values.shape[1] == len(order)}
+        return self.with_(**turned)
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -154,6 +171,10 @@ class MaskedSubject(ParameterSubject):
         wanted |= {"scale": call.scale} if call.scale is not None else {}
         return wanted | ({"grouped": True} if call.key.shape[1] != call.query.shape[1] else {})
 
+    def order(self, call: Any) -> NDArray | None:
+        """The canonical query head at each place of the target's; None where they are the same."""
+        return order_of_heads(self.implementation.grouping, call.query.shape[1], call.key.shape[1])
+
     def axes(self, like: NDArray) -> Arrangement:
         """How an array (B, H, n, d) lies on the target's side."""
         return self.own
@@ -169,7 +190,8 @@ class MaskedSubject(ParameterSubject):
             message = f"out: got dtype {value.dtype}, but should be {case.dtype}, as the query (cast it back)"
             raise Violation(message, Evidence((Shown(request, "out"),), kind="shape", event="wrong dtype"))
         shape = (*call.query.shape[:3], call.value.shape[3])
-        return self.axes(call.query).result(value, shape, request, "out", "out")
+        result = self.axes(call.query).result(value, shape, request, "out", "out")
+        return put_heads_in_order(result, 1, self.order(call))
 
     def read_gradient(self, value: Value | None, place: str, request: Request, like: NDArray) -> Result:
         """A gradient as it came back, in canonical axes; zeros where none came."""

@@ -15,7 +15,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import forward_bound, round_to
 from attention_core.conformance.budgets.quantised_bound import Numbers, stored_errors
-from attention_core.conformance.subjects.axes import Arrangement
+from attention_core.conformance.subjects.axes import Arrangement, order_of_heads, put_heads_in_order
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
@@ -274,6 +274,7 @@ class QuantisedSubject(ParameterSubject):
         view_of_scales: str = "contiguous",
     ) -> Request:  # fmt: skip
         """The call for some operands; the views are how numbers and scales lie in memory."""
+        operands = self._put_in_order(operands)
         numbers, kinds = operands.numbers, operands.kinds
         qkv = [
             array((self.own_query if name == "query" else self.own_key).to_target(numbers[name]), kinds[name], view)
@@ -297,6 +298,21 @@ class QuantisedSubject(ParameterSubject):
         named = {self.roles[role]: value for role, value in extra.items() if role in self.roles}
         return Request(tuple(qkv), {**named, **self.implementation.arguments}, loose=True)
 
+    def order(self, operands: Operands) -> NDArray | None:
+        """The canonical query head at each place of the target's; None where they are the same."""
+        heads, kv_heads = (operands.numbers[name].shape[1] for name in ("query", "key"))
+        return order_of_heads(self.implementation.grouping, heads, kv_heads)
+
+    def _put_in_order(self, operands: Operands) -> Operands:
+        """The operands with query heads in the target's order, and their scales where each head has its own."""
+        order = self.order(operands)
+        if order is None:
+            return operands
+        numbers = {**operands.numbers, "query": operands.numbers["query"][:, order]}
+        own, axis = operands.scales.get("query"), {"head": 0, "token": 1, "block": 1}.get(operands.granularity)
+        scales = {} if own is None or axis is None else {"query": own.take(order, axis)}
+        return replace(operands, numbers=numbers).with_(scales)
+
     def _send_scale(self, role: str, own: NDArray, view: str) -> Array | float:
         """Scales as the target takes them: a number where its default is one, else an array of float32."""
         if own.ndim == 0:
@@ -318,6 +334,7 @@ class QuantisedSubject(ParameterSubject):
         outputs = self.send(request).outputs
         shape = (*operands.numbers["query"].shape[:-1], case["d_v"])
         out = self.own_query.result(outputs[0], shape, request, "out", "out")
+        out = put_heads_in_order(out, 1, self.order(operands))
         if outputs[0].dtype != case.dtype:
             because = "as is declared (--dtype)" if self.stores_query else "as the query (cast it back)"
             message = f"out: got dtype {outputs[0].dtype}, but should be {case.dtype}, {because}"

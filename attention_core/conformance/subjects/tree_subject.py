@@ -181,7 +181,7 @@ class TreeSubject(MaskedSubject):
         **extra: Any,
     ) -> Request:  # fmt: skip
         """The request of a call; `extra` are fields of the request, with a trailing underscore."""
-        fields = {k[:-1]: v for k, v in extra.items()}
+        fields, call = {k[:-1]: v for k, v in extra.items()}, call.put_in_order(self.order(call))
         split, room = "context_key" in self.roles, call.room
         draft = [x[:, :, room:] if split else self._join(call, x) for x in (call.key, call.value)]
         query = array(self.own.to_target(call.query), case.dtype, view)
