@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.decision.agreement import summarize_agreement
 from attention_core.derivation.effort import LATE
@@ -237,10 +238,14 @@ def search(problem: Problem) -> Finding | None:
                     break
                 if not tally.cases:
                     raise
-                last = tally.tuples[-1] if tally.tuples else {}
-                tally.notes.append(f"sizes beyond {last} were too large: {error}")
+                tally.notes.append(f"{_name_left_out(tally.tuples)} were too large: {error}")
                 break
     return None
+
+
+def _name_left_out(tried: list[Env]) -> str:
+    """What was not tried behind these sizes, in words; a step without sizes has only values."""
+    return f"sizes beyond {describe(tried[-1])}" if tried and tried[-1] else "other values"
 
 
 def _rounds(problem: Problem, near: list[tuple[int, list[Env]]]) -> Iterator[tuple[int, list[Env], bool]]:

@@ -18,10 +18,16 @@ from itertools import islice
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, readings
+from attention_core.derivation.decision.matrix_exponents import (
+    describe_matrices,
+    exponents_of_numbers,
+    letters_in_exponents,
+    with_matrices,
+)
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.constraints import ENTRYWISE
+from attention_core.derivation.inference.constraints import ENTRYWISE, is_capital
 from attention_core.derivation.inference.infer import FRESH, domain_text
-from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Call, Transpose, Unreadable
 from attention_core.derivation.reading.step import Step
@@ -36,6 +42,7 @@ MOST = 6  # readings that are tried
 CAPITAL = "(a capital letter)"
 _LETTERS = tuple(f"(the letter {letter})" for letter in "LJNT")
 MAX_PEERS = 30  # steps of a document that may tell whether it allows a reading
+_NUMBERS = ("(from the formulas around it)", *_LETTERS)
 WEAK = ("(from the formulas around it)", "(a small letter)")  # reasons that any other reading may overrule
 
 
@@ -67,6 +74,8 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
         found: What was found of it.
         decide: Decides a step.
     """
+    if one := _find_false_with_matrices(step, found, decide):
+        return one
     for words, changes in islice((*_symbols_apart(step), *_matrices_together(step), *_numbers_for_sizes(step)), MOST):
         if not _is_allowed(step, changes):
             continue
@@ -80,6 +89,45 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
             advice = f"declare {', '.join(f'${name}$' for name in changes)}"
             return Finding(Verdict.AMBIGUOUS, Evidence(text, figures, advice))
     return None
+
+
+def _find_false_with_matrices(step: Step, found: Finding, decide: Decide) -> Finding | None:
+    """AMBIGUOUS where capitals in exponents may be matrices, and the step is then false."""
+    letters = letters_in_exponents(step, _open_symbols(step, _NUMBERS))
+    if not letters or not all(_fits(with_matrices(peer, letters)) for peer in _peers_with(step, letters)):
+        return None
+    try:
+        other = decide(with_matrices(step, letters))
+    except (Unreadable, ShapeMismatch, Unsettled):
+        return None
+    if other.verdict is not Verdict.REFUTED:
+        return None
+    words = f"with square matrices ${', '.join(letters)}$ and $e^X = I + X + X X / 2 + \\dots$"
+    point = f"at {describe_matrices(letters)}"
+    text = f"it is false {words}, {point}: {other.evidence.text}; {READ}, {found.evidence.text}"
+    advice = f"declare {', '.join(f'${name}$' for name in letters)}"
+    return Finding(Verdict.AMBIGUOUS, Evidence(text, {**found.evidence.figures, "reading": words}, advice))
+
+
+def _peers_with(step: Step, letters: Sequence[str]) -> Iterator[Step]:
+    """The other steps whose shapes fit and that use these letters as this one does."""
+    for peer in step.peers[:MAX_PEERS]:
+        if not isinstance(peer, Step) or peer is step or not set(letters) & collect_symbols(peer):
+            continue
+        symbols = peer.context.symbols
+        if all(symbols.get(name) == step.context.symbols[name] for name in letters) and _fits(peer):
+            yield peer
+
+
+def _fits(step: Step) -> bool:
+    """Whether the shapes of a step fit."""
+    try:
+        claim_of(step)
+    except (Unreadable, ShapeMismatch, RecursionError):
+        return False
+    except Unsettled:
+        pass
+    return True
 
 
 def _is_allowed(step: Step, changes: dict[str, Symbol]) -> bool:
@@ -139,10 +187,17 @@ def _numbers_together(step: Step) -> Iterator[Change]:
 
 
 def _matrices_together(step: Step) -> Iterator[Change]:
-    """All capitals that are numbers by their letter alone, as square matrices."""
-    letters = [one for one in _open_symbols(step, _LETTERS) if one.type is not None and one.type.scalar]
+    """All capitals that are numbers by their letter or the formulas around them alone, as square matrices.
+
+    Not where one stands in an exponent: exp entry by entry, beside products of matrices, is not what anyone means.
+    """
+    raised = {name for exponent in exponents_of_numbers(step) for name in whole_names(exponent)}
+    letters = [
+        one for one in _open_symbols(step, _NUMBERS)
+        if one.type is not None and one.type.scalar and is_capital(one.name)
+    ]  # fmt: skip
     size = next((name for name in FRESH if name not in step.context.symbols and name not in all_names(step.left)), "")
-    if letters and size:
+    if letters and size and not raised & {one.name for one in letters}:
         edge = Size.symbol(size)
         words, changes = _as_one_kind(letters, matrix(edge, edge))
         yield words, {size: Symbol(size, "size", step.line, step.context.level), **changes}

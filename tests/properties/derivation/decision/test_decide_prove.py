@@ -63,3 +63,15 @@ def test_what_is_true_up_to_a_size_is_not_exact_where_an_equation_names_the_size
     text = f"Let $n \\in \\mathbb{{N}}$ and $a \\in \\mathbb{{R}}$ with ${declared}$.\n\n$$ {formula} $$\n"
     (step,) = check_document(text).steps
     assert step.verdict not in ("EXACT", "PROVED"), step.evidence.text  # false at n = 10^1601
+
+
+@pytest.mark.parametrize(
+    ("declared", "claim", "note"),
+    [
+        (r"$i \in \{1, \dots, 3\}$", r"2^{2^{2^{i+3}}} = 4^{2^{2^{i+3}-1}}", "sizes beyond i = 1 were too large: "),
+        (r"$x \in \mathbb{R}$", r"2^{e^{e^{x^9}}} > 0", "other values were too large: "),  # it has no size
+    ],
+)
+def test_what_was_too_large_to_try_is_named(declared: str, claim: str, note: str) -> None:
+    (step,) = check_document(f"Let {declared}.\n\n$$ {claim} $$\n").steps
+    assert step.verdict == "AGREES" and note in step.evidence.text, step.evidence.text
