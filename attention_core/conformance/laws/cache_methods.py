@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_core.conformance.laws.kv_cache import Cache
+from attention_core.conformance.laws.cache_steps import Cache
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, Violation, excess
 from attention_core.conformance.subjects.outcomes import check_response
 from attention_core.conformance.subjects.parameter_case import ParameterCase, supports
