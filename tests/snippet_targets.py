@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import torch
 
-from attention_core.faults import bias, kv_cache, mask_builder, multi_head, position_table, rotary, split_merge_heads
+from attention_core.faults import (
+    bias,
+    cache_state,
+    kv_cache,
+    mask_builder,
+    multi_head,
+    position_table,
+    rotary,
+    split_merge_heads,
+)
+from attention_core.faults.bases import cache
 
 split, faulty_merge = split_merge_heads.merge_without_permute()
 faulty_split, merge = split_merge_heads.uneven_split_truncated()
@@ -35,5 +45,5 @@ def attn_scaled(A: torch.Tensor, n_embd: int, n_heads: int) -> torch.Tensor:
     return A / (n_embd / n_heads) ** 0.5
 
 
-modules, caches = multi_head, kv_cache
-__all__ = ["bias", "caches", "modules", "position_table", "rotary"]
+modules, caches, leftovers = multi_head, kv_cache, cache_state
+__all__ = ["bias", "cache", "caches", "leftovers", "modules", "position_table", "rotary"]

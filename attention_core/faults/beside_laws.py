@@ -8,6 +8,7 @@ from typing import Any
 
 from attention_core.faults import (
     bias,
+    cache_state,
     causality,
     conventions,
     dead_rows,
@@ -111,7 +112,7 @@ def of_tables() -> list[Row]:
     """Rows of the files that list their faults themselves."""
     taken = {(entry[1], entry[2]) for entry in known.KNOWN}
     listed: list[tuple[ModuleType, Any, dict[str, Any]]] = [
-        *((kv_cache, made, {}) for made in kv_cache.FAULTY),
+        *((file, made, {}) for file in (kv_cache, cache_state) for made in file.FAULTY),
         *((kv_cache, made, {"parameters": {"window": 4}}) for made in kv_cache.WINDOWED),
         *((multi_head, made, {}) for made in multi_head.FAULTY),
         *((seed_attention, made, {}) for made in seed_attention.FAULTY),

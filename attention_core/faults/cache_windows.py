@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.faults.kv_cache import Cache
+from attention_core.faults.bases.cache import Cache
 from attention_core.faults.row import rows
 
 

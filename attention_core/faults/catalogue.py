@@ -9,6 +9,7 @@ from attention_core.faults import (
     bias,
     block_mask,
     cache_changes,
+    cache_state,
     cache_windows,
     causality,
     cross_cache,
@@ -54,8 +55,8 @@ from attention_core.faults.row import Row
 __all__ = ["CORRECT", "FAULTS", "named"]
 SUBJECTS = (
     tiles, online_softmax, scores, masking, mask_forms, causality, dead_rows, heads_and_batch, shapes, memory,
-    state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_windows, cache_changes, mask_builder,
-    rotary, bias,
+    state, backward, gradients, random_numbers, dropout, lse, kv_cache, cache_state, cache_windows, cache_changes,
+    mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
     features, packed_features, linear_attention, quantised, block_mask, latent_attention,

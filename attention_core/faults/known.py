@@ -10,6 +10,7 @@ from typing import Any
 
 from attention_core.faults import (
     bias,
+    cache_state,
     causality,
     dead_rows,
     dropout,
@@ -42,6 +43,7 @@ BOTTOM: dict[str, Any] = {"causal": "bottom_right"}
 WINDOW: dict[str, Any] = {"parameters": {"window": 4}}
 CONTRACTS: dict[ModuleType, dict[str, Any]] = {
     kv_cache: {"contract": "kv-cache", "direct": True, "accumulate": "float32"},
+    cache_state: {"contract": "kv-cache", "direct": True, "accumulate": "float32", "prefix": "kv_cache"},
     mask_builder: {"contract": "mask-builder", "direct": True},
     seed_attention: {"contract": "self-attention", "direct": True},
     seed_steps: {"contract": "self-attention-steps", "direct": True},
@@ -156,7 +158,7 @@ KNOWN: tuple[tuple[str, ModuleType, str, dict[str, Any]], ...] = (
     ("offset from head axis", kv_cache, "offset_from_the_head_axis", {}),
     ("offset from head axis", causality, "offset_from_head_axis", BOTTOM),
     ("offset = retained rows after eviction", kv_cache, "offset_is_what_is_kept", WINDOW),
-    ("stale slot position on reuse", kv_cache, "position_not_reset", {}),
+    ("stale slot position on reuse", cache_state, "position_not_reset", {}),
     ("mask length vs windowed cache", kv_cache, "mask_not_cropped_to_what_is_kept", WINDOW),
     ("causal mask sized by first call", state, "causal_sized_by_the_first_call", {}),
     ("causal mask sized by first call", mask_builder, "mask_built_once", {"factory": True}),

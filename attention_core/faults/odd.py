@@ -21,7 +21,7 @@ from attention_core.faults import (
 )
 from attention_core.faults.bases import arrays, multi_head, reference, tiles
 from attention_core.faults.bases.backward import build_backward
-from attention_core.faults.kv_cache import Cache
+from attention_core.faults.bases.cache import Cache
 from attention_core.faults.lse import build_lse
 from attention_core.faults.row import Row, row
 
@@ -110,7 +110,7 @@ CORRECT: tuple[Row, ...] = (
       for f in multi_head.NAMINGS),
     *(odd(right, contract="multi-head", direct=True, prefix="module_forms", **record)
       for right, _, record in (*module_forms.FORMS, *model_forms.FORMS)),
-    odd(Cache, contract="kv-cache", direct=True, **WIDE),
+    odd(Cache, name="kv_cache.Cache", contract="kv-cache", direct=True, **WIDE),
     odd(Cache, name="kv_cache.Cache.window", contract="kv-cache", direct=True, parameters={"window": 4}, **WIDE),
 )  # fmt: skip
 NEEDS = {"arrays.by_jax": "jax"}

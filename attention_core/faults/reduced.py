@@ -13,10 +13,10 @@ from torch import Tensor
 
 from attention_core.faults import bias as biases
 from attention_core.faults.bases import reference
+from attention_core.faults.bases.cache import Cache
 from attention_core.faults.bases.multi_head import MultiHead
 from attention_core.faults.bases.reference import build
 from attention_core.faults.bases.tiles import Tiles
-from attention_core.faults.kv_cache import Cache
 from attention_core.faults.row import row
 
 Attention = Callable[..., Any]

@@ -13,7 +13,7 @@ from torch import Tensor
 from witnesses.measures import Witness, distance, leaves, normal, off, three, truth
 
 from attention_core.faults import lse
-from attention_core.faults.kv_cache import Cache
+from attention_core.faults.bases.cache import Cache
 
 
 def loss_on_lse_alone(target: Any) -> float:

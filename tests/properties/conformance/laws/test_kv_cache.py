@@ -23,7 +23,9 @@ from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.options import check_applies
 from attention_core.declaration.sizes import SizeCondition
+from attention_core.faults import cache_state
 from attention_core.faults import kv_cache as faults
+from attention_core.faults.bases.cache import Cache
 from attention_core.modules.cache import KeyValueCache
 from attention_core.peers.transformers_functions import DynamicCacheStep
 
@@ -73,11 +75,12 @@ SEEN_BY = {  # one law that must see it
 
 @pytest.mark.parametrize("law", kv_cache.LAWS, ids=lambda law: law.name)
 def test_every_law_refutes_the_fault_it_names(law: kv_cache.Law) -> None:
-    refuted(law.name, getattr(faults, law.fault), effort="quick", contract=CONTRACT)
+    fault = getattr(faults if hasattr(faults, law.fault) else cache_state, law.fault)
+    refuted(law.name, fault, effort="quick", contract=CONTRACT)
 
 
 def test_a_store_that_belongs_to_the_class_is_refuted_though_it_refuses_every_other_size() -> None:
-    class Listed(faults.Cache):
+    class Listed(Cache):
         chunks: list[tuple[Tensor, Tensor]] = []  # noqa: RUF012 (the fault)
 
         def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,7 +93,7 @@ def test_a_store_that_belongs_to_the_class_is_refuted_though_it_refuses_every_ot
     refuted("a_second_cache_of_the_same_size_is_new", Listed, "quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("fault", [*faults.FAULTY, *faults.WINDOWED])
+@pytest.mark.parametrize("fault", [*faults.FAULTY, *cache_state.FAULTY, *faults.WINDOWED])
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     parameters = WINDOW if fault in faults.WINDOWED else {}
     refuted(SEEN_BY[fault.__name__], fault, "quick", contract=CONTRACT, parameters=parameters)
@@ -98,10 +101,10 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
 
 @pytest.mark.thorough(keep=("KeyValueCache-{}", "Cache-{'window': 4}", "Cache-{}"))
 @pytest.mark.parametrize("parameters", [{}, {"window": 1}, {"window": 4}, {"window": 40}], ids=str)
-@pytest.mark.parametrize("target", [faults.Cache, KeyValueCache])
+@pytest.mark.parametrize("target", [Cache, KeyValueCache])
 def test_correct_caches_conform(target: Callable[..., Any], parameters: dict[str, int]) -> None:
     results = conforming(target, CONTRACT, parameters=parameters, accumulate="float32")
-    absent = (*CHANGES, SHARE, DECLINED) if target is faults.Cache else CHANGES[2:]
+    absent = (*CHANGES, SHARE, DECLINED) if target is Cache else CHANGES[2:]
     shared = dict.fromkeys(absent, "not_applicable")
     assert all(r.status == shared.get(name, "held") for name, r in results.items())
 
@@ -189,7 +192,7 @@ def test_a_step_that_only_a_reset_cache_declines_is_refuted() -> None:
 
 
 def test_the_program_of_a_declined_step_goes_on_after_it() -> None:
-    result = refuted(DECLINED, faults.declined_keys_are_kept, "quick", contract=CONTRACT)
+    result = refuted(DECLINED, cache_state.declined_keys_are_kept, "quick", contract=CONTRACT)
     assert result.counterexample is not None
     *_, declined = result.counterexample.snippet.partition("try:\n    ")
     assert "    print('declined:', error)\n" in declined and "assert abs(got - want)" in declined
@@ -223,16 +226,18 @@ def test_a_cache_without_reset_is_left_in_peace() -> None:
 
 def test_a_cache_may_keep_the_callers_arrays_where_that_is_declared() -> None:
     law = "tokens_outlive_the_callers_arrays"
-    told = refuted(law, faults.callers_arrays_are_kept, "quick", contract=CONTRACT).message
+    told = refuted(law, cache_state.callers_arrays_are_kept, "quick", contract=CONTRACT).message
     assert "if nobody may, declare --parameter inputs=kept" in told
-    results = conforming(faults.callers_arrays_are_kept, CONTRACT, parameters={"inputs": "kept"}, accumulate="float32")
+    results = conforming(
+        cache_state.callers_arrays_are_kept, CONTRACT, parameters={"inputs": "kept"}, accumulate="float32"
+    )
     assert results[law].status == "not_applicable"
     for value in ("copied", 3):
         with pytest.raises(TargetError, match=rf"inputs={value}: inputs is kept, or not declared"):
             check_applies(CONTRACT, {"parameters": {"inputs": value}})
 
 
-class DecodingAlone(faults.Cache):
+class DecodingAlone(Cache):
     """What it gives carries no gradient."""
 
     def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -240,7 +245,7 @@ class DecodingAlone(faults.Cache):
             return super().__call__(query, key, value)
 
 
-class StoredDetached(faults.Cache):
+class StoredDetached(Cache):
     """Keys and values are read from a store that carries no gradient, queries are not."""
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -250,7 +255,7 @@ class StoredDetached(faults.Cache):
 @pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("target", [DecodingAlone, StoredDetached])
 def test_a_cache_for_decoding_alone_is_not_refuted_and_its_gradients_are_named(
-    target: type[faults.Cache], gradients: bool
+    target: type[Cache], gradients: bool
 ) -> None:
     record = Implementation(target, "f", CONTRACT, gradients=gradients, accumulate="float32", untested=("window",))
     report = check_implementation(record, "quick")
@@ -269,7 +274,7 @@ def test_gradients_of_our_cache_are_tested() -> None:
 @pytest.mark.parametrize("fault", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])
 def test_both_of_two_live_caches_are_judged(fault: str) -> None:
     """One of the two alone would be right throughout."""
-    assert refuting(getattr(faults, fault), CONTRACT) == {"two_caches_do_not_mix"}
+    assert refuting(getattr(cache_state, fault), CONTRACT) == {"two_caches_do_not_mix"}
 
 
 class Shared:

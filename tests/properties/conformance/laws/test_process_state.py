@@ -23,9 +23,10 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws.process_state import LAWS
 from attention_core.conformance.search.search import run_law
 from attention_core.conformance.worker.process_state import seed_generators
-from attention_core.faults import kv_cache, mask_builder, position_table
+from attention_core.faults import mask_builder, position_table
 from attention_core.faults import process_state as faults
 from attention_core.faults.bases import multi_head
+from attention_core.faults.bases.cache import Cache
 
 LAW = "a_call_leaves_the_process_as_it_was"
 WORDS = {
@@ -122,7 +123,7 @@ def test_a_change_by_a_call_of_another_law_is_seen() -> None:
 OTHERS = [
     (position_table.correct, "position-table", {}),
     (mask_builder.mask_of_each_call(), "mask-builder", {"parameters": {"kind": "causal"}}),
-    (kv_cache.Cache, "kv-cache", {"accumulate": "float32"}),
+    (Cache, "kv-cache", {"accumulate": "float32"}),
     (multi_head.MultiHead, "multi-head", {}),
 ]
 

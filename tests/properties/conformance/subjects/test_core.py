@@ -24,7 +24,6 @@ from attention_core.faults import (
     bias,
     block_mask,
     cross_cache,
-    kv_cache,
     latent_attention,
     linear_attention,
     merge,
@@ -38,6 +37,7 @@ from attention_core.faults import (
     tree_mask,
     varlen,
 )
+from attention_core.faults.bases.cache import Cache
 from attention_core.faults.bases.reference import correct
 from attention_core.modules import self_attention as ours
 
@@ -75,7 +75,7 @@ RECORDS: dict[str, dict[str, Any]] = {
 RIGHT: dict[str, Any] = {
     "attention": correct, "attention-lse": with_lse, "batch-invariant": batch_invariance.keys_one_by_one(), "mask-builder": causal, "heads": split_merge_heads.correct(),
     "multi-head": multi_head.MultiHead, "rotary": rotary.correct, "bias": bias.correct,
-    "position-table": position_table.correct, "kv-cache": kv_cache.Cache,
+    "position-table": position_table.correct, "kv-cache": Cache,
     "self-attention": ours.self_attention, "self-attention-steps": ours.attn_softmax,
     "merge": merge.correct, "varlen": varlen.a_loop_over_texts,
     "paged": paged.gathered_and_masked, "linear-attention": linear_attention.build("gla"),
