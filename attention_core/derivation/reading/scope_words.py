@@ -13,11 +13,16 @@ from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph, Sentence, sentences_of
 from attention_core.derivation.document.segments import ARROWS, BINDS, JOINS, bare
-from attention_core.derivation.latex.lexer import tokenize
-from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.printer import all_names
-from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.describe import without_properties
+from attention_core.derivation.reading.sentence_caveats import (
+    MAX_REASON,
+    REASON,
+    find_caveat,
+    is_closed,
+    is_known,
+    names_of,
+    topic_caveats,
+    was_read,
+)
 from attention_core.derivation.reading.withdrawals import OTHERWISE, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.words.caveats import (
@@ -28,18 +33,14 @@ from attention_core.derivation.words.caveats import (
     relation_in,
     shorten_quote,
 )
-from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
-from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration
+from attention_core.derivation.words.paragraphs import is_declaration
 from attention_core.derivation.words.phrase_patterns import (
     is_pattern,
     is_read_declaration,
     is_title,
     leads_to_value,
-    opens_declaration,
 )
-from attention_core.derivation.words.roles import is_weights, says_independent, says_roles, without_roles
-from attention_core.derivation.words.topics import restricting_topics
 from attention_core.derivation.words.vocabulary import CONDITION, DEGREE, NOUN, PROPERTY
 
 _FORMULAS = re.compile(r"(?<!\\)\$")
@@ -62,17 +63,6 @@ _CONDITIONAL = re.compile(
     r"under|suppose|on|at|after|once|only|provided|unless)\b",
     re.IGNORECASE,
 )
-_QUANTIFIED = re.compile(
-    r"(?:\bthere (?:is|are|exists?|must be)\b|\bexists?\b).*\b(?:such that|so that|for which|with)\W*$|"
-    r"\bfor some\b|\b(?:large|small|close) enough\b|\bsufficiently\b|"
-    r"\beventually\b|\b(?:false|wrong|untrue|not true|not the case)\b.*\bthat\W*$",
-    re.IGNORECASE,
-)  # what is claimed, and no hypothesis: a promise about hypotheses leaves it open
-_READ = re.compile(
-    r"(?<![\w-])(?:independent(?:ly)?|i\.?i\.?d\.?|identically|distributed|distinct|random|broadcast|draw[ns]?|drawn|"
-    r"normal|gaussian|uniform(?:ly)?)(?![\w-])",
-    re.IGNORECASE,
-)
 _BACKWARD = re.compile(
     r"^\W*(?:[a-z]|(?:This|Here|That|It|These|Note|Recall|Both|We used|Only|In (?:this|the|each|every)|The (?:\w+ )?"
     r"(?:equality|step|inequality|identity|bound|equation|relation|formula|equalities|steps|claim|line|result))\b)"
@@ -90,7 +80,6 @@ _GENERAL = re.compile(
     r"vanish(?:es)?|agrees?|coincides?|share[sd]?)\b",
     re.IGNORECASE,
 )
-_OPENS = re.compile(r"\b(?:suppos\w+|(?:special )?cases?)\b", re.IGNORECASE)  # in a sentence that was read
 _USED = re.compile(
     r"\b(?:have|has)(?= (?:used|taken|assumed|set|put|chosen|fixed|let|replaced|written)\b)", re.IGNORECASE
 )
@@ -127,10 +116,10 @@ def words_of_paragraph(
         if OTHERWISE.match(one.prose):
             lasting.append(_contrary(context, one))
             continue
-        found = _caveat(context, one, named, was_read(context, one, declares), _is_bold(one), last)
+        found = find_caveat(context, one, named, was_read(context, one, declares), _is_bold(one), last)
         if found is None or (behind and place == 0 and not named and _COMMENT.match(one.prose)):
             continue
-        alone = last and not (declares or named or universal or _CONDITIONAL.match(one.prose) or _is_closed(one))
+        alone = last and not (declares or named or universal or _CONDITIONAL.match(one.prose) or is_closed(one))
         (passing if alone or found.value else lasting).append(found)
     return lasting, passing
 
@@ -208,7 +197,7 @@ def words_of_the_whole(context: Context, paragraph: Paragraph) -> list[Caveat]:
     out: list[Caveat] = []
     for one in sentences_of(paragraph):
         if _OF_THE_WHOLE.search(one.prose) and not one.formulas:
-            found = _caveat(context, one, names_of(one), was_read(context, one, False))
+            found = find_caveat(context, one, names_of(one), was_read(context, one, False))
             out += [found] if found is not None and found.whole else []
     return out + _says_special(context, paragraph)
 
@@ -227,7 +216,7 @@ def words_below(context: Context, paragraph: Paragraph, leads: bool) -> list[Cav
     out: list[Caveat] = []
     for one in sentences[: len(sentences) - leads]:
         if not _PROMISE.match(one.prose):
-            found = _caveat(context, one, names_of(one), was_read(context, one, False))
+            found = find_caveat(context, one, names_of(one), was_read(context, one, False))
             out += [] if found is None else [found]
     return out
 
@@ -243,7 +232,7 @@ def words_of_remark(context: Context, sentence: Sentence, declares: bool) -> lis
     if _PROMISE.match(sentence.prose):
         return []
     named = names_of(sentence)
-    found = _caveat(context, sentence, named, declares)
+    found = find_caveat(context, sentence, named, declares)
     out = caveats_of(context, sentence) + ([] if found is None else [found])
     return [replace(one, level=0, names=named or None) for one in out if not (named and one.names is None)]
 
@@ -263,9 +252,9 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
         if _PROMISE.match(one.prose):
             continue
         back = place == 0 and bool(_BACKWARD.match(one.prose.replace("$$", "x")))
-        if leads and place == len(sentences) - 1 and not _is_closed(one) and (not back or leads_to_value(one.prose)):
+        if leads and place == len(sentences) - 1 and not is_closed(one) and (not back or leads_to_value(one.prose)):
             continue
-        words = _caveat(context, one, names_of(one), was_read(context, one, False))
+        words = find_caveat(context, one, names_of(one), was_read(context, one, False))
         if words is not None and read and place == 0:
             words = replace(words, whole=words.whole and not is_read_declaration(one.parts))
             words = words if words.words or words.maybe or words.whole else None
@@ -273,15 +262,6 @@ def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool
         if not (read and place == 0):
             out += _relations_behind(context, one)
     return out
-
-
-def _is_closed(sentence: Sentence) -> bool:
-    """Whether a sentence ends with its full stop: it leads into no display then, and may point either way."""
-    text = _TAGS_AT_END.sub("", sentence.text + sentence.end)
-    return text.rstrip(" *_)\"'")[-1:] in (".", "!", "?")
-
-
-_TAGS_AT_END = re.compile(r"(?:\s*</\w+>)+\s*$")
 
 
 def words_declared_behind(context: Context, after: Context, paragraph: Paragraph) -> list[Caveat]:
@@ -309,7 +289,7 @@ def words_declared_behind(context: Context, after: Context, paragraph: Paragraph
         if _PROMISE.match(sentence.prose):
             continue
         named = names_of(sentence)
-        found = _caveat(after, sentence, named, was_read(after, sentence, True))
+        found = find_caveat(after, sentence, named, was_read(after, sentence, True))
         if found is not None and not (named & fresh and not named & known):
             out.append(found)
     return out
@@ -342,12 +322,12 @@ def words_inside(context: Context, display: Display) -> list[Caveat]:
             continue
         parts = _FORMULAS.split(found.group("words"))
         found_words = words = left_over(parts, claims=False)
-        if not CONDITION.match(found.group("words").strip()) or _REASON.match(found.group("words")):
-            words = tuple(word for word in words if not _is_known(context, word))
+        if not CONDITION.match(found.group("words").strip()) or REASON.match(found.group("words")):
+            words = tuple(word for word in words if not is_known(context, word))
         prose = " ".join("$$".join(parts[::2]).split())
         known = bool(found_words) and not words and len(prose.split()) <= MAX_REASON  # a reason that was assumed
         whole = not (
-            known or _is_joint(prose) or is_pattern(prose) or _REASON.match(prose) or is_read_declaration(parts)
+            known or _is_joint(prose) or is_pattern(prose) or REASON.match(prose) or is_read_declaration(parts)
         )
         if words or whole:
             line = display.line + before.count("\n")
@@ -386,9 +366,9 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
     if is_title(heading.text):
         said = conditional_words((heading.text,))
         out = [Caveat(heading.line, shorten_quote(heading.text), context.level, None, maybe=said)] if said else []
-        return out + _topic_caveats(context, heading.text, heading.line)
+        return out + topic_caveats(context, heading.text, heading.line)
     for one in sentences_of(Paragraph(heading.line, heading.text)):
-        found = _caveat(context, one, frozenset(), was_read(context, one, False), title=True)
+        found = find_caveat(context, one, frozenset(), was_read(context, one, False), title=True)
         out += [] if found is None else [found]
     return out
 
@@ -423,183 +403,9 @@ def names_document(heading: Heading, blocks: Sequence[Block]) -> bool:
     return "$" not in text and "\\" not in text and not any(one.search(text) for one in known)
 
 
-def _topic_caveats(context: Context, text: str, line: int) -> list[Caveat]:
-    """What a harmless phrase leaves open all the same: it may say what a symbol is."""
-    return [
-        Caveat(line, shorten_quote(text), context.level, None, words=(word,), made_by=ops)
-        for word, ops in restricting_topics(text)
-    ]
-
-
-_TALKS_OF = re.compile(
-    r"\b(?:stud(?:y|ies)|turn|recall|comput|consider|look|discuss|analy[sz]|insert|substitut|us(?:e|ing)\b)",
-    re.IGNORECASE,
-)
-
-
-def names_of(sentence: Sentence) -> frozenset[str]:
-    """The symbols that the formulas of a sentence mention, declared or not."""
-    found: set[str] = set()
-    for formula in sentence.formulas:
-        try:
-            tokens = tokenize(formula, sentence.line)
-        except Unreadable:
-            found |= set(re.findall(r"(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z])", formula))
-            continue
-        found |= {t.value for t in tokens if t.kind == "NAME"}
-        for piece in cut_at_commas(tokens):
-            try:
-                found |= set().union(*(all_names(chain) for chain in parse_tokens(piece).chains))
-            except (Unreadable, RecursionError):
-                continue
-    return frozenset(found)
-
-
-def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
-    """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
-    lines = {sentence.line + k for k in range(sentence.text.count("\n") + 3)}
-    return declares or any(line in lines and text.startswith("assumed") for line, text in context.understood)
-
-
 OPENS_CONDITION = re.compile(
     r"^\W*(?:for|if|when|whenever|provided|assuming|given|under|unless|except|as long as|only)\b", re.IGNORECASE
 )  # in a display: it may hold for those below as well
-_REASON = re.compile(
-    r"^\W*(?:(?:and|so|hence|thus|now|then)\b\W*)*(?:by|since|because|as|using|due|thanks|from|via|with|which|"
-    r"this|recall)\b",
-    re.IGNORECASE,
-)
-# Words of reasons, and what a hypothesis that they refer to looks like.
-_REFERS = (
-    (re.compile(r"^orthogonal|^perpendicular", re.IGNORECASE), re.compile(r"= 0|orthogonal")),
-    (re.compile(r"^orthonormal", re.IGNORECASE), re.compile(r"= I|= 1|orthonormal")),
-    (re.compile(r"^normali[sz]|^unit$|^unit-|^sums?$|^one$", re.IGNORECASE), re.compile(r"= 1")),
-    (re.compile(r"^(?:anti|skew-?)?symmetr", re.IGNORECASE), re.compile(r"\\top")),
-    (
-        re.compile(r"^positiv|^negativ|^non-?negativ|^non-?positiv|^signs?$", re.IGNORECASE),
-        re.compile(r"(?:[<>]|\\[lg]eq?) ?0"),
-    ),
-    (re.compile(r"^non-?zero", re.IGNORECASE), re.compile(r"\\ne ?0|> ?0")),
-    (re.compile(r"^stochastic|^probabilit|^distribution", re.IGNORECASE), re.compile(r"= 1")),
-)
-_OF_WEIGHTS = re.compile(
-    r"^(?:attention|softmax) |^(?:a|by the|from the) softmax$|^probabilit|^distribution", re.IGNORECASE
-)
-_OF_LAWS = re.compile(
-    r"^(?:independen|uncorrelat|mean|means|zero|cent|varianc|normal|gaussian|random|i\.?i\.?d|unit|isotrop)",
-    re.IGNORECASE,
-)
-
-
-def _is_known(context: Context, word: str) -> bool:
-    """Whether a word of a reason refers to what is assumed."""
-    if _OF_LAWS.match(word) and any(symbol.law is not None for symbol in context.symbols.values()):
-        return True
-    if word.lower().startswith("by "):  # "by assumption"
-        return bool(context.hypotheses) or any(
-            symbol.term is not None and not symbol.whole for symbol in context.symbols.values()
-        )
-    return any(about.match(word) and any(form.search(h.text) for h in context.hypotheses) for about, form in _REFERS)
-
-
-def _caveat(
-    context: Context,
-    sentence: Sentence,
-    names: frozenset[str],
-    read: bool,
-    title: bool = False,
-    leads: bool = False,
-) -> Caveat | None:
-    quote, maybe = shorten_quote(sentence.text), conditional_words(sentence.parts)
-    if read and opens_declaration(sentence.prose):  # of what could not be read there is a caveat
-        parts = [_SOME.sub("with", part) if k % 2 == 0 else part for k, part in enumerate(sentence.parts)]
-        sentence = replace(sentence, parts=tuple(parts))
-    quantified = _QUANTIFIED.search(sentence.prose) if leads else None
-    if quantified is not None:
-        claim = quantified[0].lower()
-        return Caveat(sentence.line, quote, context.level, None, plain=True, words=(claim,), whole=True)
-    signs = tuple(dict.fromkeys(SIGNS.findall("".join(sentence.parts[::2]))))
-    if signs:  # no pattern knows what they say
-        return Caveat(sentence.line, quote, context.level, names & set(context.symbols) or None, words=signs)
-    claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
-    if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
-        topics = _topic_caveats(context, sentence.prose, sentence.line) if _TALKS_OF.search(sentence.prose) else []
-        open_topic = min(topics, key=lambda one: len(one.made_by), default=None)
-        if open_topic is not None:
-            return replace(open_topic, quote=quote, maybe=maybe)
-        return Caveat(sentence.line, quote, context.level, None, maybe=maybe) if maybe else None
-    if leads and leads_to_value(sentence.prose):
-        return Caveat(sentence.line, quote, context.level, None, maybe=maybe, value=True)
-    parts = list(sentence.parts)
-    if read:
-        parts = without_properties(parts)
-        parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
-    said = left_over(parts, read=read)
-    words = said
-    if _REASON.match(sentence.prose):
-        words = tuple(word for word in words if not _is_known(context, word))
-    about = names & set(context.symbols)
-    weights = bool(about) and all(is_weights(context, name) for name in about)
-    if weights:
-        words = tuple(word for word in words if not _OF_WEIGHTS.match(word))
-    known = bool(said) and not words and len(sentence.prose.split()) <= MAX_REASON
-    if not maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
-        return None
-    plain = without_roles(context, parts)
-    declares = read and opens_declaration(sentence.prose) and is_read_declaration(plain)
-    whole = not (known or declares or (not words and _is_announced(sentence)))
-    if not words and not maybe and not whole:
-        return None
-    written = (
-        (whole or bool(words))
-        and _is_closed(sentence)
-        and sentence.end.strip() != "?"
-        and _ties_formulas(context, sentence)
-    )
-    place = (sentence.line, quote, context.level, about or None)
-    return Caveat(*place, words=words, maybe=maybe, whole=whole, written=written)
-
-
-_BETWEEN = re.compile(r"^(?!.*\b(?:where|when|while|if|that|which|because|whose|since)\b)\s*[^,;:.()]*[\w)]\s*$")
-_JOINED = re.compile(
-    r"\s*(?:and|or)\b.*|\s*(?:for|with|where|as|so|then|while|when|if|let|in|of|at|per)\s*|.*(?:^|\s)(?:and|or|let|that|the|an?)\s*",
-    re.IGNORECASE,
-)
-
-
-def _ties_formulas(context: Context, sentence: Sentence) -> bool:
-    """Whether words alone stand between two symbols or numbers: "$x$ exceeds $0$", "$A$ commutes with $B$"."""
-    bare = [_is_bare(context, one, sentence.line) for one in sentence.formulas]
-    return any(
-        first and second and "symbol" in (first, second) and _BETWEEN.match(words) and not _JOINED.fullmatch(words)
-        for first, words, second in zip(bare, sentence.parts[2::2], bare[1:], strict=False)
-    )
-
-
-def _is_bare(context: Context, formula: str, line: int) -> str:
-    """Whether a formula is a declared symbol or a number, '' if neither."""
-    if re.fullmatch(r"\s*[-+]?\d+\s*", formula):
-        return "number"
-    return "symbol" if _PLAIN.fullmatch(formula) and declared_names(context, formula, line) else ""
-
-
-_PLAIN = re.compile(r"\s*(?:\\[a-zA-Z]+\s*)?\{?\\?[a-zA-Z]+\}?(?:_\{?\w+\}?)?\s*")
-
-
-MAX_REASON = 4  # words of a reason that only names what is assumed
-_SOME = re.compile(r"\bfor some(?: (?:real|positive|fixed|number|scalar|constant|vector|matrix))*(?=\s*$)")
-_ANNOUNCES = re.compile(
-    r"^\W*(?:(?:now|next|first|finally|here|so|hence|thus|indeed),? )*(?:we|let us|it) (?:(?:can|now|next|first|"
-    r"finally|"
-    r"also|will|again|want to|wish to|have to|remains to|suffices to) )*(?:show|prove|verify|check|claim|see) that\b",
-    re.IGNORECASE,
-)
-
-
-def _is_announced(sentence: Sentence) -> bool:
-    """Whether a sentence announces what it says, with no condition: then it claims, and its words are plain."""
-    found = _ANNOUNCES.match(sentence.prose)
-    return found is not None and not CONDITION.search(sentence.prose, found.end())
 
 
 def _is_bold(sentence: Sentence) -> bool:

@@ -1,0 +1,264 @@
+"""What one sentence leaves open: the words of it that nothing read, and the symbols that they may be about."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from attention_core.derivation.document.blocks import Sentence
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.parse import parse_tokens
+from attention_core.derivation.latex.printer import all_names
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.describe import without_properties
+from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.words.caveats import (
+    SIGNS,
+    declared_names,
+    shorten_quote,
+)
+from attention_core.derivation.words.inert import CLAIMED_SUM
+from attention_core.derivation.words.leftovers import conditional_words, left_over
+from attention_core.derivation.words.paragraphs import cut_at_commas
+from attention_core.derivation.words.phrase_patterns import (
+    is_pattern,
+    is_read_declaration,
+    is_title,
+    leads_to_value,
+    opens_declaration,
+)
+from attention_core.derivation.words.roles import is_weights, says_independent, says_roles, without_roles
+from attention_core.derivation.words.topics import restricting_topics
+from attention_core.derivation.words.vocabulary import CONDITION, PROPERTY
+
+_QUANTIFIED = re.compile(
+    r"(?:\bthere (?:is|are|exists?|must be)\b|\bexists?\b).*\b(?:such that|so that|for which|with)\W*$|"
+    r"\bfor some\b|\b(?:large|small|close) enough\b|\bsufficiently\b|"
+    r"\beventually\b|\b(?:false|wrong|untrue|not true|not the case)\b.*\bthat\W*$",
+    re.IGNORECASE,
+)  # what is claimed, and no hypothesis: a promise about hypotheses leaves it open
+
+_READ = re.compile(
+    r"(?<![\w-])(?:independent(?:ly)?|i\.?i\.?d\.?|identically|distributed|distinct|random|broadcast|draw[ns]?|drawn|"
+    r"normal|gaussian|uniform(?:ly)?)(?![\w-])",
+    re.IGNORECASE,
+)
+
+_OPENS = re.compile(r"\b(?:suppos\w+|(?:special )?cases?)\b", re.IGNORECASE)  # in a sentence that was read
+
+
+def is_closed(sentence: Sentence) -> bool:
+    """Whether a sentence ends with its full stop: it leads into no display then, and may point either way."""
+    text = _TAGS_AT_END.sub("", sentence.text + sentence.end)
+    return text.rstrip(" *_)\"'")[-1:] in (".", "!", "?")
+
+
+_TAGS_AT_END = re.compile(r"(?:\s*</\w+>)+\s*$")
+
+
+def topic_caveats(context: Context, text: str, line: int) -> list[Caveat]:
+    """What a harmless phrase leaves open all the same: it may say what a symbol is."""
+    return [
+        Caveat(line, shorten_quote(text), context.level, None, words=(word,), made_by=ops)
+        for word, ops in restricting_topics(text)
+    ]
+
+
+_TALKS_OF = re.compile(
+    r"\b(?:stud(?:y|ies)|turn|recall|comput|consider|look|discuss|analy[sz]|insert|substitut|us(?:e|ing)\b)",
+    re.IGNORECASE,
+)
+
+
+def names_of(sentence: Sentence) -> frozenset[str]:
+    """The symbols that the formulas of a sentence mention, declared or not."""
+    found: set[str] = set()
+    for formula in sentence.formulas:
+        try:
+            tokens = tokenize(formula, sentence.line)
+        except Unreadable:
+            found |= set(re.findall(r"(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z])", formula))
+            continue
+        found |= {t.value for t in tokens if t.kind == "NAME"}
+        for piece in cut_at_commas(tokens):
+            try:
+                found |= set().union(*(all_names(chain) for chain in parse_tokens(piece).chains))
+            except (Unreadable, RecursionError):
+                continue
+    return frozenset(found)
+
+
+def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
+    """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
+    lines = {sentence.line + k for k in range(sentence.text.count("\n") + 3)}
+    return declares or any(line in lines and text.startswith("assumed") for line, text in context.understood)
+
+
+REASON = re.compile(
+    r"^\W*(?:(?:and|so|hence|thus|now|then)\b\W*)*(?:by|since|because|as|using|due|thanks|from|via|with|which|"
+    r"this|recall)\b",
+    re.IGNORECASE,
+)
+
+# Words of reasons, and what a hypothesis that they refer to looks like.
+_REFERS = (
+    (re.compile(r"^orthogonal|^perpendicular", re.IGNORECASE), re.compile(r"= 0|orthogonal")),
+    (re.compile(r"^orthonormal", re.IGNORECASE), re.compile(r"= I|= 1|orthonormal")),
+    (re.compile(r"^normali[sz]|^unit$|^unit-|^sums?$|^one$", re.IGNORECASE), re.compile(r"= 1")),
+    (re.compile(r"^(?:anti|skew-?)?symmetr", re.IGNORECASE), re.compile(r"\\top")),
+    (
+        re.compile(r"^positiv|^negativ|^non-?negativ|^non-?positiv|^signs?$", re.IGNORECASE),
+        re.compile(r"(?:[<>]|\\[lg]eq?) ?0"),
+    ),
+    (re.compile(r"^non-?zero", re.IGNORECASE), re.compile(r"\\ne ?0|> ?0")),
+    (re.compile(r"^stochastic|^probabilit|^distribution", re.IGNORECASE), re.compile(r"= 1")),
+)
+
+_OF_WEIGHTS = re.compile(
+    r"^(?:attention|softmax) |^(?:a|by the|from the) softmax$|^probabilit|^distribution", re.IGNORECASE
+)
+
+_OF_LAWS = re.compile(
+    r"^(?:independen|uncorrelat|mean|means|zero|cent|varianc|normal|gaussian|random|i\.?i\.?d|unit|isotrop)",
+    re.IGNORECASE,
+)
+
+
+def is_known(context: Context, word: str) -> bool:
+    """Whether a word of a reason refers to what is assumed."""
+    if _OF_LAWS.match(word) and any(symbol.law is not None for symbol in context.symbols.values()):
+        return True
+    if word.lower().startswith("by "):  # "by assumption"
+        return bool(context.hypotheses) or any(
+            symbol.term is not None and not symbol.whole for symbol in context.symbols.values()
+        )
+    return any(about.match(word) and any(form.search(h.text) for h in context.hypotheses) for about, form in _REFERS)
+
+
+def find_caveat(
+    context: Context,
+    sentence: Sentence,
+    names: frozenset[str],
+    read: bool,
+    title: bool = False,
+    leads: bool = False,
+) -> Caveat | None:
+    """Find what a sentence leaves open, None if nothing.
+
+    Args:
+        context: What is declared there.
+        sentence: The sentence.
+        names: The symbols that its formulas mention.
+        read: Whether it was read as an assumption.
+        title: Whether it is a heading.
+        leads: Whether a display follows it directly.
+    """
+    about = Caveat(
+        sentence.line, shorten_quote(sentence.text), context.level, None, maybe=conditional_words(sentence.parts)
+    )
+    if read and opens_declaration(sentence.prose):  # of what could not be read there is a caveat
+        parts = [_SOME.sub("with", part) if k % 2 == 0 else part for k, part in enumerate(sentence.parts)]
+        sentence = replace(sentence, parts=tuple(parts))
+    matched = _match_patterns(context, sentence, names, about, title, leads)
+    return _find_leftovers(context, sentence, names, about, read) if matched is None else next(iter(matched), None)
+
+
+def _match_patterns(
+    context: Context, sentence: Sentence, names: frozenset[str], about: Caveat, title: bool, leads: bool
+) -> list[Caveat] | None:
+    """What a sentence that fits a pattern leaves open; None where it fits none.
+
+    Args:
+        about: A caveat about the sentence as it was written, with its conditional words.
+        context, sentence, names, title, leads: As `find_caveat` has them.
+    """
+    quantified = _QUANTIFIED.search(sentence.prose) if leads else None
+    if quantified is not None:
+        return [replace(about, plain=True, words=(quantified[0].lower(),), maybe=(), whole=True)]
+    signs = tuple(dict.fromkeys(SIGNS.findall("".join(sentence.parts[::2]))))
+    if signs:  # no pattern knows what they say
+        return [replace(about, names=names & set(context.symbols) or None, words=signs, maybe=())]
+    claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
+    if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
+        topics = topic_caveats(context, sentence.prose, sentence.line) if _TALKS_OF.search(sentence.prose) else []
+        open_topic = min(topics, key=lambda one: len(one.made_by), default=None)
+        if open_topic is not None:
+            return [replace(open_topic, quote=about.quote, maybe=about.maybe)]
+        return [about] if about.maybe else []
+    return [replace(about, value=True)] if leads and leads_to_value(sentence.prose) else None
+
+
+def _find_leftovers(
+    context: Context, sentence: Sentence, names: frozenset[str], about: Caveat, read: bool
+) -> Caveat | None:
+    """The words of a sentence that nothing read, None if nothing is left; arguments as of `_match_patterns`."""
+    parts = list(sentence.parts)
+    if read:
+        parts = without_properties(parts)
+        parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
+    said = left_over(parts, read=read)
+    words = said
+    if REASON.match(sentence.prose):
+        words = tuple(word for word in words if not is_known(context, word))
+    symbols = names & set(context.symbols)
+    if symbols and all(is_weights(context, name) for name in symbols):
+        words = tuple(word for word in words if not _OF_WEIGHTS.match(word))
+    known = bool(said) and not words and len(sentence.prose.split()) <= MAX_REASON
+    if not about.maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
+        return None
+    plain = without_roles(context, parts)
+    declares = read and opens_declaration(sentence.prose) and is_read_declaration(plain)
+    whole = not (known or declares or (not words and _is_announced(sentence)))
+    if not words and not about.maybe and not whole:
+        return None
+    written = (
+        (whole or bool(words))
+        and is_closed(sentence)
+        and sentence.end.strip() != "?"
+        and _ties_formulas(context, sentence)
+    )
+    return replace(about, names=symbols or None, words=words, whole=whole, written=written)
+
+
+_BETWEEN = re.compile(r"^(?!.*\b(?:where|when|while|if|that|which|because|whose|since)\b)\s*[^,;:.()]*[\w)]\s*$")
+
+_JOINED = re.compile(
+    r"\s*(?:and|or)\b.*|\s*(?:for|with|where|as|so|then|while|when|if|let|in|of|at|per)\s*|.*(?:^|\s)(?:and|or|let|that|the|an?)\s*",
+    re.IGNORECASE,
+)
+
+
+def _ties_formulas(context: Context, sentence: Sentence) -> bool:
+    """Whether words alone stand between two symbols or numbers: "$x$ exceeds $0$", "$A$ commutes with $B$"."""
+    bare = [_is_bare(context, one, sentence.line) for one in sentence.formulas]
+    return any(
+        first and second and "symbol" in (first, second) and _BETWEEN.match(words) and not _JOINED.fullmatch(words)
+        for first, words, second in zip(bare, sentence.parts[2::2], bare[1:], strict=False)
+    )
+
+
+def _is_bare(context: Context, formula: str, line: int) -> str:
+    """Whether a formula is a declared symbol or a number, '' if neither."""
+    if re.fullmatch(r"\s*[-+]?\d+\s*", formula):
+        return "number"
+    return "symbol" if _PLAIN.fullmatch(formula) and declared_names(context, formula, line) else ""
+
+
+_PLAIN = re.compile(r"\s*(?:\\[a-zA-Z]+\s*)?\{?\\?[a-zA-Z]+\}?(?:_\{?\w+\}?)?\s*")
+
+MAX_REASON = 4  # words of a reason that only names what is assumed
+
+_SOME = re.compile(r"\bfor some(?: (?:real|positive|fixed|number|scalar|constant|vector|matrix))*(?=\s*$)")
+
+_ANNOUNCES = re.compile(
+    r"^\W*(?:(?:now|next|first|finally|here|so|hence|thus|indeed),? )*(?:we|let us|it) (?:(?:can|now|next|first|"
+    r"finally|"
+    r"also|will|again|want to|wish to|have to|remains to|suffices to) )*(?:show|prove|verify|check|claim|see) that\b",
+    re.IGNORECASE,
+)
+
+
+def _is_announced(sentence: Sentence) -> bool:
+    """Whether a sentence announces what it says, with no condition: then it claims, and its words are plain."""
+    found = _ANNOUNCES.match(sentence.prose)
+    return found is not None and not CONDITION.search(sentence.prose, found.end())
