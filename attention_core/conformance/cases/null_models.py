@@ -288,8 +288,3 @@ def power(case: Case, truth: oracle.Truth, bound: NDArray, alignment: str = "top
         found[name], seen[name] = int(differs.sum()), int(apart.sum())
         judged |= apart
     return Power(found, seen, int(judged.sum()))
-
-
-def count_separations(case: Case, truth: oracle.Truth, bound: NDArray, alignment: str = "top_left") -> dict[str, int]:
-    """Null model -> number of slices of the case that separate it from the truth."""
-    return dict(power(case, truth, bound, alignment).separated)

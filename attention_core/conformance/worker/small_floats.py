@@ -42,13 +42,6 @@ def values_by_bits(dtype: str) -> NDArray:
     return np.concatenate([positive, -positive])
 
 
-@cache
-def largest_of(dtype: str) -> float:
-    """The largest number of a format."""
-    numbers = values_by_bits(dtype)
-    return float(numbers[np.isfinite(numbers)].max())
-
-
 def encode_float8(values: NDArray, dtype: str) -> NDArray:
     """The bits of the nearest numbers of a format; beyond the largest one that one, NaN stays NaN.
 

@@ -260,10 +260,6 @@ class Opaque:
             place += 1
         return Times(tuple(factors), tuple(ops)) if ops else factors[0]
 
-    def is_called(self, name: str | None, bracket: Expr) -> bool:
-        """Whether a letter is a function that is not defined, in front of its argument."""
-        return name is not None and name in self.functions and not is_factor(name, bracket)
-
     def inside(self, node: Expr, bound: frozenset[str]) -> Expr:
         """A bracket with what stands in it replaced, but not the bracket."""
         assert isinstance(node, Group)

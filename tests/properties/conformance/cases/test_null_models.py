@@ -16,7 +16,7 @@ from attention_core import oracle
 from attention_core.conformance import Implementation, check_implementation
 from attention_core.conformance.cases import null_models
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.null_models import NULLS, Problem, count_separations, power
+from attention_core.conformance.cases.null_models import NULLS, Problem, power
 from attention_core.conformance.laws.value import agrees_with_truth
 from attention_core.conformance.search import search
 from attention_core.conformance.subjects.binding import bind
@@ -69,8 +69,8 @@ def test_a_null_model_is_seen_up_to_a_quarter_of_its_distance() -> None:
     distance = np.abs(truth.out)  # of the null model "zeros"; powers of two keep the quarters exact
     bound = distance.max(axis=(-2, -1), keepdims=True) / null_models.SEPARATION * np.ones_like(distance)
     alive = int((distance.max(axis=(-2, -1)) > 0).sum())
-    assert count_separations(case, truth, bound)["zeros"] == 0
-    assert count_separations(case, truth, bound * (1 - 2.0**-40))["zeros"] == alive
+    assert power(case, truth, bound).separated["zeros"] == 0
+    assert power(case, truth, bound * (1 - 2.0**-40)).separated["zeros"] == alive
 
 
 def test_what_a_case_lacks_is_not_relevant() -> None:

@@ -8,7 +8,7 @@ import torch
 
 from attention_core.conformance.worker.arrays import NumpyArrays, TorchArrays
 from attention_core.conformance.worker.exchange import array, decode
-from attention_core.conformance.worker.small_floats import FORMATS, encode_float8, largest_of, values_by_bits
+from attention_core.conformance.worker.small_floats import FORMATS, encode_float8, values_by_bits
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
@@ -18,7 +18,6 @@ def test_every_pattern_of_bits_is_torch_s_number(dtype: str) -> None:
     np.testing.assert_array_equal(values_by_bits(dtype), theirs)
     finite = np.isfinite(theirs)
     np.testing.assert_array_equal(encode_float8(theirs[finite], dtype), bits.numpy()[finite])
-    assert largest_of(dtype) == torch.finfo(getattr(torch, dtype)).max
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
