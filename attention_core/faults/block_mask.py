@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases.one_row import read_behind_the_row, write_into_the_row
 from attention_core.faults.row import row
 
 Attend = Callable[..., Any]
@@ -161,6 +162,16 @@ def map_read_in_order() -> Attend:
         return read_map(m if m.is_contiguous() else m.as_strided(m.shape, torch.empty(m.shape).stride(), 0), q)
 
     return build(read_map=flat)
+
+
+def rows_behind_the_row_of_a_map() -> Attend:
+    """A map whose rows are expanded from one is read as if each had memory of its own."""
+    return build(read_map=lambda m, q: read_map(read_behind_the_row(m), q))
+
+
+def row_of_a_map_written_into() -> Attend:
+    """A map whose rows are expanded from one is written into, in that row."""
+    return build(read_map=lambda m, q: read_map(write_into_the_row(m), q))
 
 
 def first_map_kept() -> Attend:
@@ -432,7 +443,7 @@ def maximum_of_blocks_from_zero() -> Attend:
 FAULTY = (
     map_ignored, map_transposed, map_of_the_first_head, map_of_the_first_sequence, map_of_the_next_head,
     map_of_the_key_head, map_one_block_late, map_inverted, map_read_in_order, first_map_kept, written_into_the_map,
-    map_of_the_tensor_kept,
+    map_of_the_tensor_kept, rows_behind_the_row_of_a_map, row_of_a_map_written_into,
     short_last_block_dropped, padded_keys_weigh, last_block_one_key_short, sides_of_blocks_swapped,
     sixteen_blocks_at_most, last_block_left_out, other_blocks_weigh_little, maximum_not_subtracted,
     dead_rows_are_means, dead_rows_are_nan,

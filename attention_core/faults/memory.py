@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attention_core.faults.bases import reference
 from attention_core.faults.bases.inputs import Attention, Given, around, with_keys_and_values
+from attention_core.faults.bases.one_row import read_behind_the_row, write_into_the_row
 from attention_core.faults.bases.reference import build
 from attention_core.faults.row import rows
 from attention_core.faults.shapes import Fault, wrapped
@@ -436,6 +437,16 @@ def single_value_returned_itself() -> Any:
         return value if alone and plain and out.shape == value.shape else out
 
     return around(lambda a: {}, finish)
+
+
+def row_of_a_mask_written_into() -> Any:
+    """A mask whose rows are expanded from one is written into, in that row."""
+    return around(lambda a: {} if a["attn_mask"] is None else {"attn_mask": write_into_the_row(a["attn_mask"])})
+
+
+def rows_behind_the_row_of_a_mask() -> Any:
+    """A mask whose rows are expanded from one is read as if each had memory of its own."""
+    return around(lambda a: {} if a["attn_mask"] is None else {"attn_mask": read_behind_the_row(a["attn_mask"])})
 
 
 ROWS = (

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.bases.multi_head import MultiHead
-from attention_core.faults.row import rows
+from attention_core.faults.bases.one_row import read_behind_the_row, write_into_the_row
+from attention_core.faults.row import row, rows
 
 
 class weights_of_the_other_mask_repeat(MultiHead):  # noqa: N801
@@ -135,6 +136,22 @@ class masks_tiled_over_folded_heads(masks_of_sequences_for_heads):  # noqa: N801
     """Heads are folded into the batch, and masks (B, 1, n, n) are repeated behind themselves."""
 
 
+class row_of_a_mask_written_into(MultiHead):  # noqa: N801
+    """A mask whose rows are expanded from one is written into, in that row."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        own = None if attn_mask is None else write_into_the_row(attn_mask)
+        return super().allowed(n, own, is_causal, need_weights)
+
+
+class rows_behind_the_row_of_a_mask(MultiHead):  # noqa: N801
+    """A mask whose rows are expanded from one is read as if each had memory of its own."""
+
+    def allowed(self, n: int, attn_mask: Tensor | None, is_causal: bool, need_weights: bool) -> Tensor:
+        own = None if attn_mask is None else read_behind_the_row(attn_mask)
+        return super().allowed(n, own, is_causal, need_weights)
+
+
 COMMON: dict[str, Any] = {"direct": True, "contract": "multi-head"}
 """What each of them declares."""
 ROWS = (
@@ -153,5 +170,6 @@ ROWS = (
     *rows("third_sight_others", fast_path_knows_padding_alone, parameters={"weights_flag": "need_weights"}, **COMMON),
     *rows("fourth_sight_others", masks_of_sequences_for_heads, triangle_keeps_a_mask, **COMMON),
     *rows("fourth_sight_others", weights_without_causality, parameters={"weights_flag": "need_weights"}, **COMMON),
+    row(row_of_a_mask_written_into, "law", **COMMON), row(rows_behind_the_row_of_a_mask, "law", **COMMON),
     *rows("fifth_sight_others", open_by_mask_or_causality, masks_tiled_over_folded_heads, **COMMON),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases.one_row import read_behind_the_row, write_into_the_row
 from attention_core.faults.row import row
 
 Attend = Callable[..., Any]
@@ -181,6 +182,16 @@ def written_into_the_indices() -> Attend:
     return build(read=clamp)
 
 
+def row_of_the_indices_written_into() -> Attend:
+    """Indices whose rows are expanded from one are written into, in that row."""
+    return build(read=write_into_the_row)
+
+
+def rows_behind_the_row_of_indices() -> Attend:
+    """Indices whose rows are expanded from one are read as if each row had memory of its own."""
+    return build(read=read_behind_the_row)
+
+
 # --- padding ---------------------------------------------------------------------------
 
 
@@ -343,6 +354,7 @@ FAULTY = (
     keys_between_indices_attended, indices_taken_for_ascending, sixteen_indices_at_most,
     indices_beyond_a_block_left_out, indices_of_the_first_head, indices_of_the_query_head,
     indices_of_the_first_sequence, first_indices_kept, indices_read_in_order, written_into_the_indices,
+    row_of_the_indices_written_into, rows_behind_the_row_of_indices,
     padding_is_the_last_key, padding_is_the_first_key, rows_end_at_their_first_padding, padding_keeps_a_weight,
     indices_beyond_are_the_last_key, repeated_indices_count_twice, counts_ignored, other_keys_weigh_little,
     maximum_not_subtracted, rows_without_an_index_are_nan, rows_without_an_index_are_means, causality_ignored,

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases.one_row import read_behind_the_row
 from attention_core.faults.row import row
 
 Attend = Callable[..., Any]
@@ -296,6 +297,15 @@ def key_heads_of_large_groups_in_turn() -> Attend:
     return build(key_head=lambda h, heads, keys: h % keys if heads >= 3 * keys else h // (heads // keys))
 
 
+def trees_behind_the_first() -> Attend:
+    """Parents that are expanded from those of one sequence are read as if each sequence had memory of its own."""
+
+    def limited(parents: list[int], i: int) -> list[int]:
+        return path([min(parent, child - 1) for child, parent in enumerate(parents)], i)  # parents come first
+
+    return build(read_tree=lambda parents, b: read_tree(read_behind_the_row(parents), b), path=limited)
+
+
 FAULTY = (
     tree_taken_for_causal, all_draft_tokens_seen, parent_alone, itself_left_out, root_left_out, descendants_seen,
     siblings_seen, eight_ancestors_at_most, tokens_beyond_32_unseen, tokens_beyond_64_wrap,
@@ -304,6 +314,6 @@ FAULTY = (
     last_key_of_the_context_left_out, tree_at_the_front, context_of_the_longest, draft_tokens_behind_the_longest,
     blocks_below_the_diagonal_unmasked, maximum_of_the_context_alone, parts_averaged, key_heads_in_turn,
     given_scale_ignored, scale_of_zero_taken_for_none,
-    key_heads_of_large_groups_in_turn,
+    key_heads_of_large_groups_in_turn, trees_behind_the_first,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="tree-mask", accumulate="float32") for fault in FAULTY)

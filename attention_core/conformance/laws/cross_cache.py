@@ -351,7 +351,7 @@ LAWS = (
         declares=lambda i: i.array == "torch",
         because="arrays of other libraries fail by the same exceptions as a text that is declined",
     ),
-    Law(texts_have_their_own_lengths, **{**ROW, "space": ROWS}),
+    Law(texts_have_their_own_lengths, **{**ROW, "large": 12, "space": ROWS}),
     Law(beams_are_reordered_with_their_texts, **{**ROW, "large": 12, "space": ROWS}),
     Law(taking_tokens_back_leaves_the_text, **ROW),
     Law(two_objects_keep_their_own_texts, **{**ROW, "large": 6}),

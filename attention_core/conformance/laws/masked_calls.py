@@ -20,14 +20,29 @@ VIEWS = ("contiguous", "transposed", "heads_last", "heads_chunk", "sliced", "pad
 """How query, key and value may lie in memory."""
 FAR = {"float64": 1000.0}
 """What queries are multiplied by so that exponentials of their scores overflow: 100, and more in float64."""
-CHOICE_VIEWS = ("transposed", "padded", "sliced")
+ALIKE = ("one_row", "broadcast")
+"""Views that have one row in memory, which stands for all."""
+CHOICE_VIEWS = ("transposed", "padded", "sliced", *ALIKE)
 """How what chooses the keys may lie in memory."""
 
 
 def draw_views(case: ParameterCase) -> tuple[str, str]:
     """Draw how query, key and value lie in memory, and how what chooses the keys does."""
     rng = case.rng("view")
-    return str(rng.choice(VIEWS)), str(rng.choice(CHOICE_VIEWS))
+    shares = [1.0] * (len(CHOICE_VIEWS) - len(ALIKE)) + [2.0, 1.0]
+    return str(rng.choice(VIEWS)), str(rng.choice(CHOICE_VIEWS, p=np.array(shares) / sum(shares)))
+
+
+def repeat_rows(choice: NDArray, view: str) -> NDArray:
+    """What chooses the keys, its first row in the place of all where a view has one row of it in memory.
+
+    Example:
+        >>> repeat_rows(np.array([[1, 2], [3, 4]]), "one_row").tolist(), repeat_rows(np.eye(2), "padded").tolist()
+        ([[1, 2], [1, 2]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    if view not in ALIKE:
+        return choice
+    return np.broadcast_to(choice.reshape(-1, choice.shape[-1])[0], choice.shape).copy()
 
 
 def factor_of_far(case: ParameterCase) -> float:

@@ -23,6 +23,8 @@ SCORES = 1 << 15
 """Bound on B H n_q n_kv of a case made larger."""
 EXPANDED = ((-4,), (-3,), (-3,), (-4, -3))
 """Axes of stride 0: sequences, heads, both."""
+OF_ONE_ROW = ("whole", "matrix", "sequences")
+"""Shapes of masks whose rows are expanded from one: that of the scores, (n_q, n_kv) and (B, 1, n_q, n_kv)."""
 SHARED = (("key", "value"), ("key", "value"), ("key",), ("value",), ("query",), INPUTS)
 """Inputs that lie expanded: keys and values of one head for all heads, most often."""
 
@@ -137,13 +139,30 @@ def expanded_views_change_nothing(subject: Subject, case: Case) -> None:
     case = longer(subject, whole if subject.allows(whole) else case, "expanded length")
     names = SHARED[rng.integers(len(SHARED))]
     same: dict[str, NDArray] = {name: _repeat_first(getattr(case, name), axes) for name in names}
+    views = dict.fromkeys(same, "broadcast")
     if case.mask is not None:
-        scores = (*case.query.shape[:-1], case.sizes[1])
-        rows = (-2,) if rng.random() < 0.6 else ()
-        same["mask"] = _repeat_first(np.broadcast_to(case.mask, scores), (*axes, *rows))
+        views["mask"] = "one_row" if rng.random() < 0.5 else "broadcast"
+        whole_mask = np.broadcast_to(case.mask, (*case.query.shape[:-1], case.sizes[1]))
+        if views["mask"] == "one_row":
+            same["mask"] = _repeat_first(reshape_mask(whole_mask, str(rng.choice(OF_ONE_ROW))), (-2,))
+        else:
+            rows = (-2,) if rng.random() < 0.6 else ()
+            same["mask"] = _repeat_first(whole_mask, (*axes, *rows))
     copies = case.with_(**same)
-    other = copies.with_(views=dict.fromkeys(same, "broadcast"))
+    other = copies.with_(views=views)
     compare_layouts(subject, copies, other, describe_views(other))
+
+
+def reshape_mask(mask: NDArray, form: str) -> NDArray:
+    """A mask of the scores' shape as one of a form, that of the first sequence or head where it is one for all.
+
+    Example:
+        >>> reshape_mask(np.ones((2, 3, 5, 7)), "matrix").shape, reshape_mask(np.ones((2, 3, 5, 7)), "sequences").shape
+        ((5, 7), (2, 1, 5, 7))
+    """
+    if form == "matrix":
+        return np.asarray(mask.reshape(-1, *mask.shape[-2:])[0])
+    return mask[..., :1, :, :] if form == "sequences" else mask
 
 
 def _repeat_first(x: NDArray, axes: Sequence[int] = (-4,)) -> NDArray:

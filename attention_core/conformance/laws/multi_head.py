@@ -44,6 +44,8 @@ __all__ = ["CONTRACT", "LAWS", "MultiHead"]
 CONTRACT = "multi-head"
 SAYS_NO = ("ValueError", "NotImplementedError", "TypeError", "AssertionError")
 """How a module says that it does not take two masks at once; an error of shapes says nothing of the kind."""
+ONE_ROW = 0.3
+"""The share of masks that are expanded from one row."""
 ONE_HEAD, OWN_KEYS = "one head in place of several", "heads of keys that are not shared"
 """What a module could compute unseen where all cases of several heads, or of fewer heads of keys, say nothing."""
 
@@ -89,17 +91,19 @@ def causal_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterC
 def masked_heads_attend_as_the_formula_says(subject: MultiHead, case: ParameterCase) -> None:
     """A mask, of pairs or of keys, shared or one per sequence, takes keys out of every head's softmax.
 
-    A second mask of the same shape, written into the array of the first, takes out its own keys.
+    A second mask of the same shape, written into the array of the first, takes out its own keys. Some masks are
+    expanded from one row.
 
     Formula: as heads_attend_as_the_formula_says with s_ij = -inf where the mask forbids
     Source: rasbt/LLMs-from-scratch PR1062 (polarity), lucidrains/vit-pytorch#71 (sequences taken for heads)
     Fault: mask_polarity_reversed
     """
     mask = subject.mask(case, str(case.options["mask"]))
+    mask = mask.of_one_row() if case.rng("memory of the mask").random() < ONE_ROW else mask
     found = subject.recognise(case)
     first = _check_truth(subject, case, mask, found=found)
     before = None
-    if subject.implementation.array != "jax":
+    if subject.implementation.array != "jax" and mask.view == "contiguous":  # one row cannot hold those of another
         before = replace(
             subject.make_request(case, found, subject.input(case), mask=mask), instance=None, parameters=None
         )

@@ -19,6 +19,7 @@ from attention_core.conformance.laws.masked_calls import (
     count_power,
     draw_views,
     factor_of_far,
+    repeat_rows,
     wrong_scales,
 )
 from attention_core.conformance.subjects.evidence import NotApplicable
@@ -317,7 +318,9 @@ def strides_of_indices_are_followed(subject: IndexedSubject, case: ParameterCase
     view, index_view = draw_views(case)
     what = f"out of arrays whose memory is {view.replace('_', ' ')}, by indices whose memory is {index_view}"
     law, about = "strides_of_indices_are_followed", ("indices of the next query", "first index left out")
-    check(subject, case, subject.draw(case), what, law, about=about, view=view, index_view=index_view)
+    call = subject.draw(case)
+    call = call.with_(indices=repeat_rows(call.indices, index_view))
+    check(subject, case, call, what, law, about=about, view=view, index_view=index_view)
 
 
 def a_scale_that_is_given_counts_beside_indices(subject: IndexedSubject, case: ParameterCase) -> None:
@@ -426,7 +429,7 @@ LAWS = (
     Law(keys_that_no_index_names_do_not_matter, **{**ROW, "space": FEW}),
     Law(large_scores_of_named_keys_stay_numbers, **{**ROW, "large": 12, "space": FAR_SPACE}),
     Law(other_indices_of_the_same_shape_are_read_anew, **{**ROW, "space": SMALL}),
-    Law(strides_of_indices_are_followed, **{**ROW, "space": VIEWS}),
+    Law(strides_of_indices_are_followed, **{**ROW, "large": 14, "space": VIEWS}),
     Law(a_scale_that_is_given_counts_beside_indices, **{**ROW, "large": 12}),
     Law(
         gradients_through_indices_are_true, **{**ROW, "large": 12, "space": GRADED}, declares=_differentiable,

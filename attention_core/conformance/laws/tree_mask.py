@@ -13,7 +13,14 @@ import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.counts import count_many, share_heads, single_tokens
-from attention_core.conformance.laws.masked_calls import compare, count_power, draw_views, factor_of_far, wrong_scales
+from attention_core.conformance.laws.masked_calls import (
+    compare,
+    count_power,
+    draw_views,
+    factor_of_far,
+    repeat_rows,
+    wrong_scales,
+)
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
@@ -249,7 +256,9 @@ def strides_of_a_tree_are_followed(subject: TreeSubject, case: ParameterCase) ->
     what = f"out of arrays whose memory is {view.replace('_', ' ')}, with a tree whose memory is {tree_view}"
     law = "strides_of_a_tree_are_followed"
     about = ("causal instead of the tree", "columns one late", "descendants instead of ancestors")
-    check(subject, case, subject.draw(case), what, law, about=about, view=view, tree_view=tree_view)
+    call = subject.draw(case)
+    call = call.with_(parents=repeat_rows(call.parents, tree_view))
+    check(subject, case, call, what, law, about=about, view=view, tree_view=tree_view)
 
 
 def a_scale_that_is_given_counts_in_a_tree(subject: TreeSubject, case: ParameterCase) -> None:
@@ -319,7 +328,7 @@ LAWS = (
     Law(other_branches_do_not_matter, **ROW),
     Law(large_scores_in_a_tree_stay_numbers, **{**ROW, "large": 12, "space": FAR_SPACE}),
     Law(another_tree_of_the_same_size_is_read_anew, **{**ROW, "space": SEVERAL}),
-    Law(strides_of_a_tree_are_followed, **{**ROW, "space": VIEWS}),
+    Law(strides_of_a_tree_are_followed, **{**ROW, "large": 14, "space": VIEWS}),
     Law(a_scale_that_is_given_counts_in_a_tree, **{**ROW, "large": 12}),
     Law(query_heads_share_key_heads_in_a_tree, **{**ROW, "large": 16, "space": HEADS}),
 )

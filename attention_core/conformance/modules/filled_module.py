@@ -171,13 +171,19 @@ class ModuleSubject(ParameterSubject):
         named: dict[str, Any] = {name: value for name, value in inputs.items() if name not in places}
         named |= dict.fromkeys(form.required)
         masks = [one for one in (mask, also) if one is not None]
-        named |= {one.form.name: one.argument(self.implementation.mask_true) for one in masks}
+        named |= {one.form.name: self._lay_out(one) for one in masks}
         if causal and not self.always_causal:
             named[form.causal] = True
         fields: dict[str, Any] = {"mode_": "eval", "parameters_": filled.parameters or None, "loose_": True, **kwargs}
         request = self.request(*(inputs[name] for name in places), instance_=self.plan_instance(case, filled.instance),
                                **named, **fields)  # fmt: skip
         return self._add_rotation(request, case, x)
+
+    def _lay_out(self, mask: Mask) -> Array:
+        """A mask as the module takes it, in the memory that it asks for."""
+        values = mask.argument(self.implementation.mask_true)
+        kind = "bool" if values.dtype == bool else "int64" if values.dtype.kind == "i" else "float32"
+        return array(values, kind, mask.view)
 
     def _add_rotation(self, request: Request, case: ParameterCase, x: NDArray) -> Request:
         """The request with a rotation that turns nothing, where the module takes one."""

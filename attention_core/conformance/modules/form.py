@@ -165,12 +165,20 @@ class Form:
 class Mask:
     """Which pairs are allowed, (n, m), (B, 1, n, m) or (B, 1, 1, m), and where and in which shape this is said.
 
-    Numbers in place of True and False are biases, which additive masks alone can say.
+    Numbers in place of True and False are biases, which additive masks alone can say. `view` is how it lies in memory.
     """
 
     pairs: NDArray
     form: MaskForm
     shape: str
+    view: str = "contiguous"
+
+    def of_one_row(self) -> Mask:
+        """The mask with its first row in the place of all, each with its first key, and expanded from that row."""
+        axis = -2 if self.shape in ("shared", "by sequence", "rows") else 0
+        pairs = np.repeat(np.take(self.pairs, [0], axis=axis), self.pairs.shape[axis], axis=axis)
+        pairs[..., 0] = True
+        return replace(self, pairs=pairs, view="one_row")
 
     def argument(self, true: str) -> NDArray:
         """The mask as the module takes it; `true` says what True (or 1) means, "attend" or "ignore"."""

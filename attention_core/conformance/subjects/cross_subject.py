@@ -131,6 +131,8 @@ class CrossSubject(MaskedSubject):
         if self.protocol.lengths:
             counts = case.rng(f"counts{turn}").integers(1, n_kv + 1, size=B)
             counts[case.seed % B] = n_kv
+            if self.protocol.lengths in PADDINGS and case.seed % 2:  # one row of padding, that of all texts
+                counts[:] = max(1, n_kv - 1 - case.seed % 3)
         return Step(
             case.queries(f"query{turn}", B, H, case["n_q"] if n_q is None else n_q, case["d"]),
             case.keys(f"key{turn}", B, case["H_kv"], n_kv, case["d"]),
@@ -171,7 +173,7 @@ class CrossSubject(MaskedSubject):
         if not name:
             return {}
         if name in PADDINGS:
-            return {name: array(np.arange(call.key.shape[2]) >= call.counts[:, None], "bool")}
+            return {name: array(np.arange(call.key.shape[2]) >= call.counts[:, None], "bool", "one_row")}
         return {name: whole(call.counts)}
 
     def begin(self, case: ParameterCase, number: int, call: Step) -> list[Result]:

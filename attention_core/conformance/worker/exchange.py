@@ -89,12 +89,15 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
     larger last axis), "chunk" (the middle third of a last axis three times as wide), "heads_chunk" (the same
     of axes that lie as in "heads_last": keys of heads whose projections are joined), "padded" (a window of a larger
     buffer), "offset" (starts at an odd element), "expanded" (stride 0 along the leading axis: its values must be equal
-    there), "broadcast" (stride 0 along every axis but the last where values repeat), "repeated" (one number, all
-    strides 0, as the cotangent of a sum: its values must all be equal).
+    there), "broadcast" (stride 0 along every axis but the last where values repeat), "one_row" (stride 0 along the
+    rows, in front of other rows of the same memory: where the rows differ it is contiguous), "repeated" (one number,
+    all strides 0, as the cotangent of a sum: its values must all be equal).
     """
     values = np.asarray(values)
     shape = values.shape
     filler = np.nan if dtype in (*FLOATS, *FORMATS) else 1
+    if view == "one_row" and (values.ndim < 2 or not (values == values[..., :1, :]).all()):
+        view = "contiguous"
     if view == "contiguous" or values.ndim == 0 or values.size == 0:
         return Array(encode(values, dtype).reshape(-1), dtype, shape, c_strides(shape))
     axes = _order(view, values.ndim)
@@ -122,6 +125,10 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
         big = np.full((*shape[:-2], shape[-2] + 3, shape[-1] + 2), filler, dtype=values.dtype)
         big[..., 1:-2, 1:-1] = values
         return Array(encode(big, dtype).reshape(-1), dtype, shape, c_strides(big.shape), shape[-1] + 3)
+    if view == "one_row":
+        big, strides = np.full(shape, filler, dtype=values.dtype), c_strides(shape)
+        big[..., 0, :] = values[..., 0, :]
+        return Array(encode(big, dtype).reshape(-1), dtype, shape, (*strides[:-2], 0, strides[-1]))
     if view == "repeated":
         return Array(encode(values.reshape(-1)[:1], dtype), dtype, shape, (0,) * len(shape))
     if view == "broadcast" or (view == "expanded" and values.ndim >= 3):

@@ -20,6 +20,8 @@ WIDE: dict[str, Any] = {"accumulate": "float32"}
 SEEN_BY = {  # what no law but these is sure to see
     "map_of_the_key_head": "every_head_has_its_own_map",
     "map_of_the_tensor_kept": "arguments_changed_in_place_are_read_anew",
+    "rows_behind_the_row_of_a_map": "arrays_are_read_by_their_strides",
+    "row_of_a_map_written_into": "arrays_are_read_by_their_strides",
     "map_read_in_order": "arrays_are_read_by_their_strides",
     "sixteen_blocks_at_most": "many_blocks_are_attended_whole",
     "other_blocks_weigh_little": "keys_outside_the_blocks_do_not_matter",

@@ -16,6 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from attention_core.conformance.laws import cross_cache
 from attention_core.conformance.laws.cross_cache import CONTRACT
 from attention_core.faults import cross_cache as faults
+from attention_core.faults.bases.one_row import read_behind_the_row
 from attention_core.modules.cross_cache import CrossCache
 
 WIDE: dict[str, Any] = {"accumulate": "float32"}
@@ -84,6 +85,14 @@ class Updated(torch.nn.Module):
         return (scores.softmax(-1) @ self.v).transpose(1, 2)
 
 
+class BehindTheRow(Updated):
+    """Padding that is expanded from one row is read as if each text had memory of its own."""
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        own = None if key_padding_mask is None else read_behind_the_row(key_padding_mask)
+        return super().forward(query, key, value, own)
+
+
 def closure() -> Callable[..., Tensor]:
     """A function that keeps the last text; it knows no lengths and no beams."""
     text: list[Tensor] = []
@@ -135,3 +144,7 @@ def test_wrong_masks_are_all_wrong_somewhere() -> None:
     call = cross_cache.Step(x[:, :, :3], x, x, np.array([12, 11]))
     mask = np.broadcast_to(np.arange(12) < call.counts[:, None, None, None], (2, 1, 3, 12))
     assert not [name for name, other in cross_cache.wrong_masks(call, mask).items() if (other == mask).all()]
+
+
+def test_padding_expanded_from_one_row_is_read_by_its_strides() -> None:
+    refuted("texts_have_their_own_lengths", BehindTheRow, "quick", contract=CONTRACT, layout="bnhd", **FLOAT)

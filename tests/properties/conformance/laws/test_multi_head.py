@@ -18,6 +18,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import module_calls, module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.faults import multi_head as faults
+from attention_core.faults import multi_head_masks
 from attention_core.faults.bases import multi_head as bases
 from attention_core.modules.self_attention import MultiHeadSelfAttention, shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module
@@ -314,3 +315,8 @@ def test_a_module_judged_with_one_head_alone_does_not_conform() -> None:
     assert report.verdict == "incomplete"
     why = "these null models from the truth: one head in place of several (0); other cases say nothing: the parameter"
     assert any(f"{why} q_proj.weight of shape" in line for line in report.missing()), report.missing()
+
+
+@pytest.mark.parametrize("fault", ["row_of_a_mask_written_into", "rows_behind_the_row_of_a_mask"])
+def test_masks_expanded_from_one_row_are_read_by_their_strides(fault: str) -> None:
+    refuted("masked_heads_attend_as_the_formula_says", getattr(multi_head_masks, fault), "quick", contract=CONTRACT)

@@ -85,6 +85,8 @@ REFUTED = [
     ("expanded_views_change_nothing", "batch_stride_assumed"),
     ("expanded_views_change_nothing", "expanded_values_lose_their_last_key"),
     ("expanded_views_change_nothing", "expanded_mask_rows_end_at_the_first_block"),
+    ("expanded_views_change_nothing", "row_of_a_mask_written_into"),
+    ("expanded_views_change_nothing", "rows_behind_the_row_of_a_mask"),
     ("layout_of_the_cotangent_changes_nothing", "cotangent_strides_ignored"),
     ("layout_of_the_cotangent_changes_nothing", "cotangent_of_a_sum_misread"),
     ("inputs_stay_as_they_were", "cotangent_scaled_in_place"),

@@ -25,6 +25,7 @@ SEEN_BY = {  # what no law but these is sure to see
     "eight_ancestors_at_most": "deep_branches_reach_their_root",
     "first_token_is_everyones_root": "roots_have_no_ancestor",
     "tree_read_in_order": "strides_of_a_tree_are_followed",
+    "trees_behind_the_first": "strides_of_a_tree_are_followed",
     "other_branches_weigh_little": "other_branches_do_not_matter",
     "blocks_below_the_diagonal_unmasked": "the_tree_holds_behind_a_context_of_any_length",
     "maximum_of_the_context_alone": "large_scores_in_a_tree_stay_numbers",

@@ -16,7 +16,7 @@ from attention_core.conformance.worker.exchange import FLOATS, STORAGE, Array, N
 
 VIEWS = (
     "contiguous", "transposed", "heads_last", "rows_first", "heads_first", "sliced", "padded", "chunk", "offset", "expanded", "repeated",
-    "broadcast",
+    "broadcast", "one_row",
 )  # fmt: skip
 
 
@@ -91,6 +91,14 @@ def test_a_broadcast_view_has_no_stride_where_values_repeat(axis: int, strides: 
     np.testing.assert_array_equal(seen(spec), values)
 
 
+def test_behind_the_one_row_of_a_view_is_room_for_all_of_other_numbers() -> None:
+    values = np.broadcast_to(np.arange(6.0).reshape(2, 1, 3), (2, 4, 3))
+    spec = array(values, "float32", "one_row")
+    np.testing.assert_array_equal(seen(spec), values)
+    everything = decode(spec.base, "float32").reshape(values.shape)
+    assert np.isnan(everything[:, 1:]).all() and not np.isnan(everything[:, 0]).any()
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_is_what_its_name_says(view: str) -> None:
     spec = array(np.ones((2, 3, 4, 5)), "float64", view)
@@ -101,7 +109,7 @@ def test_a_view_is_what_its_name_says(view: str) -> None:
         "sliced": ((120, 40, 10, 2), 0), "padded": ((3 * 7 * 7, 7 * 7, 7, 1), 5 + 3), "offset": (plain, 3),
         "expanded": ((0, 20, 5, 1), 0), "repeated": ((0, 0, 0, 0), 0), "rows_first": ((15, 5, 30, 1), 0),
         "heads_first": ((20, 40, 5, 1), 0), "chunk": ((180, 60, 15, 1), 5),
-        "broadcast": ((0, 0, 0, 1), 0),
+        "broadcast": ((0, 0, 0, 1), 0), "one_row": ((60, 20, 0, 1), 0),
     }  # fmt: skip
     assert (spec.strides, spec.offset) == expected[view]
     assert spec.is_plain == (view == "contiguous")
