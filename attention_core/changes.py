@@ -85,7 +85,7 @@ def changes_since(revision: str, folder: Path) -> Changes:
 
 
 def ask_git(folder: Path, *words: str, option: str = "--changed-since") -> str:
-    """What git answers; `option` begins what is said where it refuses. Raises: TargetError."""
+    """What git answers; `option` begins the message where it refuses. Raises: TargetError."""
     try:
         found = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)
     except FileNotFoundError:

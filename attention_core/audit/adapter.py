@@ -135,7 +135,7 @@ class Adapter:
         return self.form.fill(results)
 
     def refuse_as_original(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Refuse what the user's function refuses; it is asked on copies, and draws no random number that others miss.
+        """Refuse what the user's function refuses; it is called on copies, and draws no random number that others miss.
 
         Raises: NotImplementedError.
         """

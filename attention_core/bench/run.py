@@ -172,7 +172,7 @@ def judge(
     kernels: Mapping[str, Named], cells: int, known: Mapping[str, Known], results: Results, settings: Settings,
     progress: Progress,
 ) -> None:  # fmt: skip
-    """The verdicts of the laws on kernels, law by law for whoever waits: they take most of a short run's time."""
+    """The verdicts of the laws on kernels, law by law, since someone waits: they take most of a short run's time."""
     for number, (name, kernel) in enumerate(kernels.items(), 1):
         ahead = f"kernel {number} of {len(kernels)}, then {count(cells, 'cell')} of {settings.seconds:g} s and more"
         words = f"{name}: is it right?"

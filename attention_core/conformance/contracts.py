@@ -99,7 +99,7 @@ class Contract:
         small: `(subject, space) -> Hypothesis strategy` or None, the small source.
         core: spaces of which one case each must be accepted for the target to conform.
         from_json: rebuilds a saved case.
-        allows: `(subject, space, case)`: whether a shrunk case may still be asked.
+        allows: `(subject, space, case)`: whether a shrunk case is still allowed.
         widest: `(subject, space)`: a space whose small cases serve this one too where they fit, or None.
         ask: `(subject, case)`: the plain call of a core case.
         look: `(runner, implementation, description, seed)`: the first look at a target, before any law; None without.
@@ -318,7 +318,7 @@ def contracts() -> dict[str, Contract]:
 
 
 def find_contract(name: str) -> Contract:
-    """One contract; those of other packages are loaded only where they are asked for.
+    """One contract; those of other packages are loaded only where they are used.
 
     Raises:
         TargetError: there is no such contract, or it cannot be loaded.

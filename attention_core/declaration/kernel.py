@@ -47,5 +47,5 @@ FLASH_FAILURES = {
     GARBAGE: "flash on the CPU gives 0 for a NaN query, with few keys (3)",
 }
 
-# A module is asked for its weights by this flag.
+# This flag makes a module return its weights.
 WEIGHTS: dict[str, Any] = {"weights_flag": "need_weights"}

@@ -71,7 +71,7 @@ def attention(
         On a GPU torch gets a positive scale and aligned rows (`kernels/guarded.py`), the same function of others.
         Within torch.compile and torch.export nothing is chosen: "auto" is torch's own function there.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; a row without a key left is 0.
-    Raises: ValueError for an unknown kernel, one without sinks and caps where they are asked for, or sizes, heads or a
+    Raises: ValueError for an unknown kernel, one without sinks and caps where they are given, or sizes, heads or a
         mask that contradict each other; TypeError for what
         is not a tensor. Second derivatives, forward-mode ones and torch.func need `kernel="torch:math"`: fused kernels
         have none, and auto may choose one where torch would have fallen back to that.

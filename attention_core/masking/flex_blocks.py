@@ -71,7 +71,7 @@ def predicate(mask: Mask, n_q: int, n_kv: int, device: torch.device) -> Allows:
 
 
 def _touch_blocks(extent: Extent, n_q: int, n_kv: int, block: int) -> tuple[Tensor, Tensor]:
-    """(B, blocks of queries, blocks of keys): where single pairs are asked for, and where all are attended."""
+    """(B, blocks of queries, blocks of keys): where the mask is evaluated pair by pair, and where all are attended."""
     first, end = (x.reshape(1, -1) if x.ndim == 1 else x for x in (extent.first, extent.end))
     dead = first >= end
     first, end = first.masked_fill(dead, n_kv), end.masked_fill(dead, 0)

@@ -22,7 +22,7 @@ def synthesized_scores(
     """The scores of m tokens for the first n places: ReLU(h) B + b_2, cut to n columns.
 
     Args: hidden, X A_i + b_1 by head; w2 (d, L) for all heads or (H, d, L); b2 (L,) or (H, L); n <= L.
-    Raises: ValueError where more places are asked for than there are columns.
+    Raises: ValueError for more places than there are columns.
     """
     L = w2.shape[-1]
     if n > L:

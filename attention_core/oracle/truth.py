@@ -22,7 +22,7 @@ class Truth:
 
     scores: Array  # (*batch, H, n_q, n_kv) scaled scores plus bias, -inf where masked
     weights: Array  # (*batch, H, n_q, n_kv) rows sum to 1; dead rows are 0
-    out: Array  # (*batch, H, n_q, d_v) dead rows as asked
+    out: Array  # (*batch, H, n_q, d_v) dead rows as declared
     lse: Array  # (*batch, H, n_q) natural log of the sum of exp(scores); -inf for dead rows
     dead: BoolArray  # (*batch, H, n_q) no key left by mask and causal together
 

@@ -1,7 +1,7 @@
 """transformers' registered attention function "sdpa".
 
 Its `is_causal` is a statement about the model, not about the call: with a mask it is ignored, and one query
-is taken for decoding, where it is the last position. The adapter refuses what cannot be said to it.
+is taken for decoding, where it is the last position. The adapter refuses what its arguments cannot express.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def answers(row: Kernel) -> bool:
 
 @cache
 def load(name: str) -> Callable[..., Tensor]:
-    """The function of a kernel, imported when first asked for.
+    """The function of a kernel, imported on first use.
 
     Raises: ValueError for a name that no row has or whose row `attention` cannot call; Unavailable where the
         kernel cannot run on this machine.

@@ -28,7 +28,7 @@ class Section:
     """One part of the page.
 
     Args:
-        title: what was asked. name: of the file. verdict: a word or two. state: `GOOD`, `BAD`, `OPEN` or `PLAIN`.
+        title: the question. name: of the file. verdict: a word or two. state: `GOOD`, `BAD`, `OPEN` or `PLAIN`.
         remark: the verdict in a line. body: HTML. kind: of the part.
     """
 

@@ -120,7 +120,7 @@ def check_function(
     Args:
         target: what the student wrote.
         contract: which laws apply; `attention-core contracts` lists them.
-        laws: names of laws, where not all are asked.
+        laws: names of laws, where not all are to be judged.
         effort: "quick", "standard" or "thorough".
         declared: fields of `Implementation`; other names are parameters of the contract, such as `kind`.
 
@@ -255,7 +255,7 @@ def check_against(
         function: what the student wrote.
         truth: a right function of the same parameters.
         cases: arguments by place.
-        hints: what a function is told that gives the very results of a wrong one, by its words.
+        hints: from the hint to the wrong function whose exact results call for it.
 
     >>> check_against(lambda a, b: a - b, lambda a, b: a + b, [(0, 0), (1, 2)])
     <lambda>: not yet right

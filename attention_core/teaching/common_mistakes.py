@@ -1,7 +1,7 @@
-"""Common mistakes in the exercise of self-attention: a function that is wrong in a known way is told in which.
+"""Common mistakes in the exercise of self-attention: a function that is wrong in a known way gets the hint for it.
 
 A law says that something is wrong, and shows where; a student wants to know what. Each mistake here is a function that
-makes it; whoever gives its very numbers on drawn inputs has made it as well.
+makes it; a function that gives the same numbers on drawn inputs makes it as well.
 """
 
 from __future__ import annotations

@@ -56,5 +56,5 @@ def end_with_the_starting_thread() -> None:
     if sys.platform == "linux":
         parent = os.getppid()
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before it could be asked for
+        if os.getppid() != parent:  # it was gone before its number was read
             os._exit(1)

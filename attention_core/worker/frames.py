@@ -72,7 +72,7 @@ def receive_frame(
 
     Args:
         descriptor: the end of a pipe.
-        expired: asked every `STEP` seconds, while nothing comes, whether to give up.
+        expired: called every `STEP` seconds while nothing comes; whether to give up.
         largest: bytes of a header at most.
 
     Raises:

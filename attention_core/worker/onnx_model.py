@@ -82,7 +82,7 @@ def spread_mask(value: Any, kind: str, shape: list[Any], sizes: dict[Any, int]) 
     """A mask with all axes of an input; where none is given, one that hides nothing.
 
     Raises:
-        ValueError: it does not broadcast to the sizes that other inputs have told.
+        ValueError: it does not broadcast to the sizes that other inputs have.
 
     Example:
         >>> spread_mask(np.array([[True, False]]), "bool", [1, "n_q", "n_kv"], {"n_q": 1, "n_kv": 2}).shape

@@ -47,7 +47,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "array": ("dtype", "shape", "optional"), "result": ("dtype", "shape"), "size": ("type",),
     "value": ("type", "default"),
 }  # fmt: skip
-"""What an argument can be -> what else is said of it."""
+"""What an argument can be -> its further keys."""
 FLOATS = ("float16", "float32", "float64")
 INPUTS = 3
 SCALE = "1/sqrt(d)"
@@ -324,13 +324,13 @@ def check_arguments(where: str, arguments: Sequence[Argument]) -> None:
             raise TargetError(
                 f"{where} has no {role}: one of its arguments is {{{role} = ..., dtype = ..., shape = ...}}"
             )
-    told: list[str | int] = [s for one in arguments if one.role == "array" and not one.optional for s in one.shape]
+    known: list[str | int] = [s for one in arguments if one.role == "array" and not one.optional for s in one.shape]
     names = [one.name for one in arguments if one.role != "size"]
     for one in arguments:
         if names.count(one.name) > 1:
             raise TargetError(f"{where} has two arguments {one.name!r}")
         needs = {"size": (one.name,), "array": one.shape, "result": one.shape}.get(one.role, ())
         needs = (*needs, *(["d"] if one.default == SCALE else []))
-        missing = [size for size in needs if not isinstance(size, int) and size not in told]
+        missing = [size for size in needs if not isinstance(size, int) and size not in known]
         if missing:
             raise TargetError(f"{where}: no array tells the size {missing[0]!r} of {one.role} {one.name!r}")

@@ -50,7 +50,7 @@ def index() -> str:
         "",
         f"{count} laws, by the contract that asks them. Each has a page: what it says, a fault that breaks it with the",
         "smallest input that shows it, when right code is refuted all the same, and where it comes from.",
-        "[What these laws do not see](../../explanation/not_covered.md) is said, too.",
+        "See also [what these laws do not see](../../explanation/not_covered.md).",
         "",
     ]
     for contract in contracts().values():

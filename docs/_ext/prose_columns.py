@@ -1,4 +1,4 @@
-"""Columns of tables that hold sentences or phrases get a class, which the style sheet keeps from being squeezed."""
+"""Columns of sentences get a class, so that the style sheet does not squeeze them; short code gets one too."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from sphinx.application import Sphinx
 
 LONG = {"prose": 40, "phrase": 18}
 """Characters of text, code and figures aside, from which on a cell holds a sentence or a phrase."""
+SHORT = 20
+"""Characters of code up to which it does not break at its hyphens: an option, a name."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -20,8 +22,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:
-    """Give every cell of a column the class of its longest text below the head, which may stand on several lines."""
+    """Give every cell of a column the class of its longest text below the head, and short code a class of its own."""
     for table in doctree.findall(nodes.table):
+        for code in table.findall(nodes.literal):
+            if len(code.astext()) <= SHORT:
+                code["classes"].append("short")
         rows = [[cell for cell in row.children if isinstance(cell, nodes.entry)] for row in table.findall(nodes.row)]
         for column in zip_longest(*rows):
             cells = [cell for cell in column if cell is not None]

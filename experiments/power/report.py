@@ -146,17 +146,17 @@ def opening(
     rates = (figures.rate(found[n] for n in faulty if n in found) for found in (quick, standard))
     yield from (
         "# Detection power", "",
-        f"**Of {unknown} faults unknown to those who wrote the laws, the last {len(later)} sets, {seen} were refuted",
-        f"at first sight at quick ({100 * seen / unknown:.0f} %, 95 % interval {100 * low:.0f} to",
+        f"**Of {unknown} faults that were unknown when the laws were written (the last {len(later)} sets),",
+        f"{seen} were refuted at first sight at quick ({100 * seen / unknown:.0f} %; 95 % interval: {100 * low:.0f} to",
         f"{100 * high:.0f} %).**",
-        "That is the figure for your next fault.", *hunt_lines(),
-        "Of all faults of the catalogue, to most of which the laws have been fitted since,",
-        f"{' at quick and '.join(rates)} at standard are refuted today (a dash: not run).", "",
-        "What this does not cover: every target ran on a processor, in torch, NumPy or JAX; faults that show on a",
-        "GPU alone, at lengths above about 2000, or below a dtype's derived rounding budget are not among them.", "",
-        "Every fault of the catalogue (`attention_core/faults/catalogue.py`) against every law of its contract, in one",
-        "run. Written by `tox run -e power`; nothing is typed by hand. Seconds are processor seconds on one thread,",
-        "from the start of a session to the first refutation, before the counterexample is made small.",
+        "Expect this rate for your next fault.", *hunt_lines(),
+        "To most faults of the catalogue the laws have been fitted since: of all of them,",
+        f"{' are refuted today at quick, and '.join(rates)} at standard. In the tables, a dash means: not run.", "",
+        "What this does not cover: every target ran on a CPU, in torch, NumPy or JAX. Faults that show only on a",
+        "GPU, at lengths above about 2000, or below a dtype's derived rounding budget are not among them.", "",
+        "Every fault of the catalogue (`attention_core/faults/catalogue.py`) was put to every law of its contract, in",
+        "one run. `tox run -e power` writes this page; nothing is typed by hand. Seconds are processor seconds on one",
+        "thread, from the start of a session to the first refutation, before the counterexample is made small.",
         *([BUSY] if busy else []),
         *(PARTIAL.format(older=older).split("\n") if older else WHOLE.split("\n")),
         f"Laws and oracle: hash `{store.suite()[:12]}`, commit `{commit()}`, {date.today()}; torch {version('torch')},",
@@ -168,16 +168,16 @@ def opening(
 def hunt_lines() -> Iterator[str]:
     """What the laws made of faults that were written to find their holes."""
     for one in json.loads(FIRST_SIGHT.read_text())["hunts"]:
-        found = f"{one['quick']} were ({100 * one['quick'] / one['faults']:.0f} %)"
+        found = f"{one['quick']} were refuted ({100 * one['quick'] / one['faults']:.0f} %)"
         yield f"Of {one['faults']} that an author wrote to find what laws leave out, {found}."
 
 
 BUSY = "The machine was busy at the time, so they are higher than on a quiet one."
 WHOLE = """At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left
 at its first refutation."""
-PARTIAL = """A fault is left at its first refutation. Standard begins with the cases of quick, so that only what quick
-left is run there. What else laws refute (the picture, data/power_laws.csv, laws_at_quick in data/power_faults.csv) and
-the smallest cases were measured at commit `{older}`."""
+PARTIAL = """A fault is left at its first refutation. Standard begins with the cases of quick, so only faults that quick
+left unrefuted were run at standard. Which other laws refute a fault (the picture, data/power_laws.csv, laws_at_quick in
+data/power_faults.csv), and the smallest cases, were measured at commit `{older}`."""
 
 
 def summary(

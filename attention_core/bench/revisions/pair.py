@@ -45,7 +45,7 @@ class Waited(Exception):
 
 @dataclass
 class Judged:
-    """What a revision's process said of its kernel: errors by quantity, and checksums of what it gave."""
+    """What a revision's process reports of its kernel: errors by quantity, and checksums of what it gave."""
 
     errors: dict[str, Any] = field(default_factory=dict)
     gave: list[int] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Pair:
 
 
 class Ends:
-    """How the processes of a round have ended, as far as the one that they come from has said so."""
+    """How the processes of a round have ended, as far as the process that they come from reports it."""
 
     def __init__(self, process: WorkerProcess) -> None:
         self.process, self.known = process, dict[int, int]()
@@ -152,7 +152,7 @@ class Seat:
         raise NotImplementedError
 
     def wait_for(self, event: str) -> dict[str, Any]:
-        """The next message of a kind; what is said of the kernel before is kept.
+        """The next message of a kind; what comes about the kernel before it is kept.
 
         Raises: Unjudged: the kernel is wrong, or raised, or its process died or hung.
         """
@@ -281,7 +281,7 @@ def run_round(
 ) -> RoundTimes:
     """One round in fresh processes.
 
-    Args: judged, what the first round said, which spares the others the truth; clock, "processor" or "wall".
+    Args: judged, the report of the first round, which spares the others the truth; clock, "processor" or "wall".
     Raises: Unjudged. Waited: the clock is "processor", and one of the two waits.
     """
     known = [{**job, "gave": one.gave} for job, one in zip(jobs, judged, strict=True)] if judged else list(jobs)

@@ -20,7 +20,7 @@ from attention_core.bench.timing.statistics import DECIDING, MARGIN, log_ratios
 
 Array = npt.NDArray[np.float64]
 LIMIT = 1 + MARGIN
-"""A head that takes this much longer than its base is slower, where nothing else is asked for."""
+"""A head that takes this much longer than its base is slower, unless another gate is given."""
 FLOOR = 4
 """Blocks of a round at least, whatever the budget: with fewer, one burst is half of the median."""
 

@@ -234,7 +234,7 @@ def backward_bound(
 
     Args: as in `forward_bound`; cotangent like truth.out, rounded to dtype; gradients from
         `oracle.gradients` on the same call; want_mask: bound the float mask's gradient too.
-    Returns: Bounds with query, key, value, mask (None unless asked), exact, finite. Entries that a row
+    Returns: Bounds with query, key, value, mask (None unless wanted), exact, finite. Entries that a row
         without `exact` reaches are inf: only their finiteness can be judged, and only if `finite`.
     Raises: ValueError for an unknown accumulate.
     Example: backward_bound(q, k, v, c, truth, grads, dtype="float32").query has the shape of q.

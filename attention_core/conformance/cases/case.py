@@ -186,7 +186,7 @@ class Case:
     def cotangent(self, purpose: str = "cotangent") -> NDArray:
         """A drawn cotangent for the output, exact in the dtype; small whole numbers beside plain inputs.
 
-        It is drawn once, and nobody writes into it.
+        It is drawn once, and never written into.
         """
         drawn: dict[str, NDArray] = self.__dict__.setdefault("_cotangents", {})
         if purpose not in drawn:

@@ -12,7 +12,7 @@ import numpy as np
 Adjust = Callable[[dict[str, int], np.random.Generator], dict[str, int]]
 
 GROUPS = (2, 3, 3, 4, 4, 5, 6, 8)
-"""Query heads of a key head: with two alone, a group is told from the whole, and the first from the last, by chance."""
+"""Query heads of a key head: with two alone, a mistaken group may look like the whole, or the first like the last."""
 MANY_HEADS = ((33, 41), (65, 73), (65, 73), (129, 131))
 """Beyond 32, 64 and 128 heads, which blocks, tables and bits are made for."""
 MANY_SEQUENCES = ((9, 18), (33, 41), (65, 73), (65, 73))

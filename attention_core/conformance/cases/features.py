@@ -47,7 +47,7 @@ class Features:
         return replace(self, **changes)
 
     def given(self) -> dict[str, Any]:
-        """The features that are asked for, by name."""
+        """The features of the call, by name."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if getattr(self, name) is not None}
 
     def describe(self) -> str:

@@ -143,7 +143,7 @@ def options_near(
 ) -> dict[str, Any] | None:
     """The options of a case near a written size; None where texts have lengths of their own.
 
-    A window that is asked for has sides near it, too, half of the time.
+    A window, if there is one, has sides near it, too, half of the time.
     """
     options = dict(drawn)
     if "lengths" in choices:

@@ -110,7 +110,7 @@ def scale_off(p: Problem) -> NDArray:
 
 
 def scale_ignored(p: Problem) -> NDArray:
-    """The default scale, whatever was asked for."""
+    """The default scale, whatever the call's scale is."""
     return p.again(scale=None)
 
 

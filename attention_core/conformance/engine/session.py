@@ -324,7 +324,7 @@ class Session:
         """The results of several laws at the session's effort.
 
         Every law is put at effort "quick" before any goes on, since most of what can be seen is seen there: a fault
-        that only a late law sees is told in seconds, and not after all the cases of the laws before it.
+        that only a late law sees is found within seconds, and not after all the cases of the laws before it.
         """
         left, before = list(laws), dict[str, tuple[str, LawResult]]()
         for effort in up_to(self.effort):
@@ -466,7 +466,7 @@ class Session:
             return judge_one(law, self.subject, case)
         except TargetError:
             raise
-        except Exception as error:  # an edited case may be one that no law can be asked about
+        except Exception as error:  # an edited case may be one that no law can judge
             raise TargetError(f"the saved case cannot be put to {law.name}: {summarize_error(error)}") from error
 
     def core(self) -> str:

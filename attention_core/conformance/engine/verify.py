@@ -209,7 +209,7 @@ def run_share(sender: Any, target: str, fields: dict[str, Any], options: dict[st
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Where this process is told to end (SIGTERM), everything that was opened is closed, and no worker stays behind."""
+    """When this process is to end (SIGTERM), everything that was opened is closed, and no worker stays behind."""
     status = 0
 
     def leave(number: int, frame: object) -> None:
@@ -250,7 +250,7 @@ def failed_report(target: str, error: TargetError, effort: str = "standard", see
 def exit_status(reports: Sequence[Report]) -> int:
     """1 if any target is refuted, else 2 if any is in error or incomplete, else 0.
 
-    Where only some laws were asked for, there is no verdict to be had, and 0 says that all of these held.
+    If only some laws were chosen, there is no verdict, and 0 says that all of these held.
     """
     if any(report.verdict == "refuted" for report in reports):
         return 1

@@ -22,7 +22,7 @@ WIDTHS = (1, 2, 3)
 SIDES: Mapping[str, Sequence[Sides]] = {
     kind: ((2, 0), (1, 2), (2, -1), (-1, 1)) if kind == "sides" else ((2, 0), (1, 2)) for kind in PAIRS
 }  # fmt: skip
-"""What is asked of a target whose window is a pair."""
+"""The windows for a target whose window is a pair."""
 
 
 def window_convention(

@@ -40,7 +40,7 @@ from attention_core.declaration.implementation import Implementation, TargetErro
 from attention_core.oracle import causal_mask
 
 GROUPED = ((2, 4, 5, 7, 4, 4), (2, 4, 5, 5, 4, 4))
-"""Problems with 4 query heads, asked with 2 key heads: the first whose sizes are declared."""
+"""Problems with 4 query heads, called with 2 key heads: the first whose sizes are declared."""
 
 
 def look_at_function(
@@ -371,7 +371,7 @@ class Look:
         return {"dtypes": tuple(kept)} if kept and tuple(kept) != record.dtypes else {}
 
     def dead_rows(self, record: Implementation) -> Changes:
-        """Whether rows without a key are a mean of the values in the dtype first asked for, but not in every way.
+        """Whether rows without a key are a mean of the values in the dtype first tried, but not in every way.
 
         A score beside the lowest number of its dtype is swallowed, but still gets a gradient; in float16 it is not
         even swallowed.

@@ -150,7 +150,7 @@ def look_at_parameters(
 
 
 def describe_other_sizes(changes: Mapping[str, Any]) -> str:
-    """What is to be said of sizes that are left out: the target answers them, since a refusal needs no declaration."""
+    """The remark about sizes that are left out: the target answers them, since a refusal needs no declaration."""
     return f"sizes other than {changes['sizes']}, where it is wrong, are then not judged" if "sizes" in changes else ""
 
 

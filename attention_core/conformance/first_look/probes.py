@@ -28,7 +28,7 @@ class Asker:
     """A runner that remembers: the same request is sent once, however many conventions it is compared under.
 
     What a call writes into its inputs is noted in `changed`, and its answer compared all the same.
-    After a call that cost the process nothing is asked any more: the laws tell what happened.
+    After a call that ended the process there are no further calls: the laws report what happened.
     """
 
     runner: Runner

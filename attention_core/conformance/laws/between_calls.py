@@ -133,7 +133,7 @@ def request_dtype(request: Request, name: str) -> str:
 def turn(subject: Any, own: Array, other: Array | None) -> Array | None:
     """An array of the form of one, with other numbers that a call may hold in its place; None where there is none.
 
-    Whole numbers are told apart by what they hold: ends of texts are those of the texts in reverse, numbers of pages
+    Arrays of whole numbers differ in what they hold: ends of texts are those of the texts in reverse, numbers of pages
     and keys are counted from the other end, and lengths are one less. Other arrays are those of another case.
     """
     values = decode(own.base.reshape(own.shape), own.dtype)

@@ -82,9 +82,9 @@ def null_models(subject: BlockSubject, call: BlockCall, mask: NDArray) -> dict[s
 
 def check(
     subject: BlockSubject, case: ParameterCase, call: BlockCall, what: str, law: str = "", *,
-    about: Collection[str] = (), asked: BlockCall | None = None, **how: Any,
+    about: Collection[str] = (), given: BlockCall | None = None, **how: Any,
 ) -> Result:  # fmt: skip
-    """One call agrees with the truth; `asked` holds other numbers where they should not matter.
+    """One call agrees with the truth; `given` holds other numbers where they should not matter.
 
     The power of `law` is counted by the null models that it is `about`, all of them where none is named.
     """
@@ -92,7 +92,7 @@ def check(
     if law:
         nulls = null_models(subject, call, subject.mask(call))
         count_power(subject, law, {n: out for n, out in nulls.items() if n in about or not about}, judged)
-    out = subject.attend(case, asked or call, **how)
+    out = subject.attend(case, given or call, **how)
     compare(subject, case, out, judged, what)
     return out
 
@@ -249,7 +249,7 @@ def keys_outside_the_blocks_do_not_matter(subject: BlockSubject, case: Parameter
     keys = slice(gone * call.block[1], (gone + 1) * call.block[1])
     key[:, :, keys] = value[:, :, keys] = poison
     what = f"out beside a block of {poison:g} that is not attended"
-    check(subject, case, call, what, asked=call.with_(key=key, value=value))
+    check(subject, case, call, what, given=call.with_(key=key, value=value))
 
 
 def another_map_of_the_same_shape_is_read_anew(subject: BlockSubject, case: ParameterCase) -> None:
@@ -364,12 +364,12 @@ RANGES = {
     "d": (1, 8), "d_v": (1, 8),
 }  # fmt: skip
 MODELS = {"d": (32, 64), "d_v": (32, 64), "q_block": (16, 16), "k_block": (8, 16), "n_q": (33, 70), "n_kv": (33, 70)}
-ASKED = {"causal": (False, False, True), "share": (0.3, 0.5, 0.7)}
-SPACE = Sizes(RANGES, ASKED, adjust=as_in_models(MODELS))
-SMALL = Sizes(RANGES, ASKED, adjust=count_many(share=0.15))
+OPTIONS = {"causal": (False, False, True), "share": (0.3, 0.5, 0.7)}
+SPACE = Sizes(RANGES, OPTIONS, adjust=as_in_models(MODELS))
+SMALL = Sizes(RANGES, OPTIONS, adjust=count_many(share=0.15))
 FAR_SPACE = replace(SMALL, options={**SMALL.options, **FAR_SCORES})
 PLAIN = Sizes(RANGES, {"share": (0.3, 0.5)})
-ENDS = Sizes(RANGES, ASKED, adjust=_short_ends)
+ENDS = Sizes(RANGES, OPTIONS, adjust=_short_ends)
 HEADS = Sizes(
     {**RANGES, "B": (1, 3), "H_kv": (1, 5), "group": (1, 8), "n_q": (2, 9), "n_kv": (4, 12)}, {"share": (0.4,)},
     adjust=share_heads(share=0.6),

@@ -108,7 +108,7 @@ class Text:
     def take_back(self, name: str, left: int) -> bool:
         """Whether tokens were taken back, so that `left` of them stay.
 
-        A window that has dropped what would be seen again may decline, and goes on as if it had not been asked.
+        A window that has dropped what would be seen again may decline, and goes on as if there had been no call.
         """
         assert self.parts is not None
         meaning = self.subject.meaning(name, self.case)

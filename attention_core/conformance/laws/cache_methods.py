@@ -59,7 +59,7 @@ class ChangingCache(Cache):
 
     @cached_property
     def methods(self) -> Mapping[str, list[dict[str, Any]]]:
-        """The parameters of the methods that its objects have, of those that are known here; asked once."""
+        """The parameters of the methods that its objects have, of those that are known here; looked up once."""
         number = self.fresh_instance()
         names = (*TRIMS, *REORDERS, *REPEATS)
         requests = {name: Request(instance=(number, self.arguments), method=name, describe=True) for name in names}
@@ -103,7 +103,7 @@ class ChangingCache(Cache):
 
     @cached_property
     def numbers(self) -> dict[str, str]:
-        """What the number of each method means that was asked for so far."""
+        """What the number of each method means, of those that were tried so far."""
         return {}
 
     def meaning(self, name: str, case: ParameterCase) -> str:
@@ -114,10 +114,10 @@ class ChangingCache(Cache):
         if "trim" in self.parameters:
             return str(self.parameters["trim"])
         if name not in self.numbers:
-            said = read_number(name, self.methods[name][0]["name"] if self.methods[name] else "")
-            found = "" if said and name != "crop" else self._try_number(name, case)
+            by_name = read_number(name, self.methods[name][0]["name"] if self.methods[name] else "")
+            found = "" if by_name and name != "crop" else self._try_number(name, case)
             usual = KEEPS if name == "truncate" else REMOVES
-            self.numbers[name] = NEGATIVE if found == NEGATIVE else said or found or usual
+            self.numbers[name] = NEGATIVE if found == NEGATIVE else by_name or found or usual
         return self.numbers[name]
 
     def _try_number(self, name: str, case: ParameterCase) -> str:

@@ -48,7 +48,7 @@ class Cache(ParameterSubject):
         self.shares_key_heads: bool | None = None
 
     def takes_fewer_key_heads(self, case: ParameterCase) -> bool:
-        """Whether a step of four query heads and two key heads gives an output of four heads; asked once."""
+        """Whether a step of four query heads and two key heads gives an output of four heads; tried once."""
         if self.shares_key_heads is None:
             self.shares_key_heads = False
             case = case.with_(H_kv=2, group=2)

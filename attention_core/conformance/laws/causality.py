@@ -35,7 +35,7 @@ from attention_core.oracle.masks import causal_mask
 
 CAUSAL = Space(masks=("none",), causal=(True,), min_kv=2)
 STRENGTHS = (CLEAR, WINNING, 2.0**17)
-"""Scores of keys that nobody may see: some weight, all of it, and more than the lowest number of float16 takes away."""
+"""Scores of keys that no row may see: some weight, all of it, and more than the lowest number of float16 takes away."""
 CUTS = 16  # all cuts of up to this many keys are tried; longer sequences get this many, block edges preferred
 BLOCK = 16
 
@@ -158,12 +158,12 @@ def causal_alignment_is_as_declared(subject: Subject, case: Case) -> None:
     n_q, n_kv = case.sizes[:2]
     if n_q == n_kv:
         case = case.with_(key=case.key[..., : n_kv - 1, :], value=case.value[..., : n_kv - 1, :])
-    for asked in (case, case.with_(query=case.query[..., :1, :])):
-        if asked.sizes[0] == asked.sizes[1] or not subject.binding.profile().allows(asked.sizes):
+    for call in (case, case.with_(query=case.query[..., :1, :])):
+        if call.sizes[0] == call.sizes[1] or not subject.binding.profile().allows(call.sizes):
             continue
-        n_q, n_kv = asked.sizes[:2]
+        n_q, n_kv = call.sizes[:2]
         what = f"causal output where n_q={n_q} and n_kv={n_kv} ({subject.implementation.causal})"
-        require_truth(subject, asked, what, where=judged_rows(subject, asked))
+        require_truth(subject, call, what, where=judged_rows(subject, call))
 
 
 def rows_of_steps(subject: Subject, case: Case) -> NDArray:

@@ -1,6 +1,6 @@
 """Counts that chance does not explain: when a number of successes is too far from its rate, at a stated risk.
 
-Laws of dropout accuse nobody on a feeling: every test here is false with probability FALSE_ALARM at most.
+Laws of dropout refute by statistics: every test here is false with probability FALSE_ALARM at most.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def a_new_text_takes_the_place_of_the_last(subject: CrossSubject, case: Paramete
 def a_declined_text_leaves_the_last_one(subject: CrossSubject, case: ParameterCase) -> None:
     """A text that is declined on purpose, by an exception other than a RuntimeError, takes the place of none.
 
-    Asked is one whose keys and values differ in number. Who takes it, or fails by accident, is not judged.
+    The step has keys and values that differ in number. A target that takes it, or fails by accident, is not judged.
 
     Formula: step after a declined (K', V') = step on (K, V)
     Source: the definition of a refusal

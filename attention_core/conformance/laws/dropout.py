@@ -5,7 +5,7 @@ key the weight 1/n exactly, and values (I I; 0 0) return the weights of the firs
 dropout takes is a zero in both copies; one that it keeps is 1/(n (1 - p)) in both.
 
 What a law refutes on such a probe it then asks of smaller ones, and shows the smallest that it refutes as well. The
-risk stays that of the first probe, without which no other is asked. How small it becomes depends on the fault: a wrong
+risk stays that of the first probe, without which no other is made. How small it becomes depends on the fault: a wrong
 value is seen in two weights, a count only where chance explains it with a probability below the risk (46 equal places
 at p = 1/2, as 2 * 2^-46 < 6.1e-14).
 """
@@ -54,7 +54,7 @@ SMALLER: tuple[Sizes, ...] = tuple(
 def shown_on_smaller(sizes: Sequence[Any]) -> Callable[[Callable[..., None]], Callable[[Subject, Case], None]]:
     """A law whose violations are those of the first of these sizes at which it is broken in the same way, too.
 
-    They are asked only after the law refuted at its own sizes, so its risk of a false alarm does not grow. The law
+    They are made only after the law refuted at its own sizes, so its risk of a false alarm does not grow. The law
     takes sizes as a third argument.
     """
 

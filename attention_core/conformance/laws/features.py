@@ -103,13 +103,13 @@ def count_power(subject: Subject, call: Featured, law: str, wanted: str) -> None
         raise NotApplicable(f"no wrong {wanted.replace('_', ' ')} would stand out")
 
 
-def require_output(subject: Subject, call: Featured, asked: Case, what: str) -> Result:
+def require_output(subject: Subject, call: Featured, given: Case, what: str) -> Result:
     """The output of a call with the features of `call`, of these arrays, which must be its truth."""
-    out = subject.forward(asked, features=call.features).out
+    out = subject.forward(given, features=call.features).out
     where = call.rows_to_judge
     ratio = require_close(out, call.truth.out, call.limit, f"{what} ({call.features.describe()})", where=where)
     for name in call.features.given():
-        subject.record_ratio(asked, name, ratio)
+        subject.record_ratio(given, name, ratio)
     return out
 
 

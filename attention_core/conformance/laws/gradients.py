@@ -121,7 +121,7 @@ def shared_by_rows(subject: Subject, case: Case) -> Case:
 def one_gradient_alone_is_the_same(subject: Subject, case: Case) -> None:
     """The gradient of one input does not depend on which other inputs ask for theirs.
 
-    Formula: |d_x' - d_x| <= E_x for each x of query, key, value (and mask) asked alone, or with one other
+    Formula: |d_x' - d_x| <= E_x for each x of query, key, value (and mask) computed alone, or with one other
     Source: derivations/softmax_backward.md (softmax-vjp)
     Fault: gradients_in_order_of_asking
     """

@@ -251,7 +251,7 @@ def before_reset(subject: Cache, case: ParameterCase) -> tuple[ParameterCase, Pa
 def a_declined_step_leaves_the_cache_as_it_was(subject: Cache, case: ParameterCase) -> None:
     """A step that a cache declines on purpose, by an exception other than a RuntimeError, is not kept in part.
 
-    Asked are steps that do not fit (another number of queries, keys or values, of sequences, heads or features,
+    The steps do not fit (another number of queries, keys or values, of sequences, heads or features,
     another dtype) and one of hundreds of tokens. A cache that declines none of them is not judged.
 
     Formula: step(x[a:b]) after a declined step = step(x[a:b]) without it
@@ -316,7 +316,7 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
     """The output of a step behind a prompt has the gradients of the full pass, for its query and its new tokens.
 
     What was kept before counts as constant. A cache made for decoding alone, of which no step's output or new tokens
-    carry a gradient, is not asked; the report says so. Where those of one step do, those of every step have to.
+    carry a gradient, is not judged; the report says so. Where those of one step do, those of every step have to.
 
     Formula: d<step(x[p:]), c> / d(q, k, v)[p:] = d<full(x)[p:], c> / d(q, k, v)[p:]
     Source: derivations/softmax_backward.md (d-query, d-key, d-value)

@@ -43,7 +43,7 @@ WIDE = ("float32", "float64")
 LOW_SHARE = 0.3
 """How often a size is tried in two bytes where wider numbers are declared, too: they hide an error of 1e-3."""
 CAUSAL_SHARE = 0.5
-"""How often a size is tried causally where that can be asked for: of two cases three in four see it."""
+"""How often a size is tried causally where a call can be causal: of two cases three in four see it."""
 MOST_WEIGHTS = 1 << 20
 """Bound on n_q n_kv^2 of a problem whose returned weights are judged: their budget is that of n_kv values."""
 SHARED = 2

@@ -274,8 +274,8 @@ def asking_for_the_state_changes_no_output(subject: LinearAttention, case: Param
     tokens = subject.tokens(case)
     bound = 2 * subject.truth(case, tokens).bounds.out
     plain, _ = subject.attend(case, tokens, ask=False)
-    asked, _ = subject.attend(case, tokens)
-    require_same(asked, plain, bound, "out of a call that returns the state")
+    beside, _ = subject.attend(case, tokens)
+    require_same(beside, plain, bound, "out of a call that returns the state")
 
 
 def an_earlier_call_leaves_no_state(subject: LinearAttention, case: ParameterCase) -> None:

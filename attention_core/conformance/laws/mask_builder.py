@@ -101,7 +101,7 @@ class MaskBuilder(ParameterSubject):
         """The alignment of a case: the declared one, or either of them where a parameter claims both.
 
         A parameter with a default of another kind (`align=True`, `align="left"`) speaks another language, and one that
-        is called `causal` may be a switch: such builders are asked for what is declared alone. Segments are not asked
+        is called `causal` may be a switch: such builders are called only as declared. Segments are not asked
         for bottom right where some queries stand before the first key: they would have no id.
         """
         declared, name = self.implementation.causal, self.find_name(*ALIGNMENTS[:2])

@@ -84,7 +84,7 @@ def huge_masked_keys_leave_gradients_alone(subject: Subject, case: Case) -> None
 
 
 def nonfinite_masked_keys_leave_gradients_alone(subject: Subject, case: Case) -> None:
-    """NaN and infinities in keys and values that nobody may attend change no gradient and get none.
+    """NaN and infinities in keys and values that no row may attend to change no gradient and get none.
 
     Formula: m_ij = 0 for all i and j in J implies d f(q, k', v') = d f(q, k, v), k', v' NaN or +-inf in J
     Source: IEEE 754-2019, section 6.2: 0 * NaN = NaN, so a zero weight does not mask

@@ -109,7 +109,7 @@ def _judge(
 def _is_random(
     subject: MultiHead, case: ParameterCase, found: Filled, call: Call, seen: Mapping[str, Result]
 ) -> bool:  # fmt: skip
-    """Whether the same training call has other gradients for another seed: asked until it has, 24 times at most."""
+    """Whether the same training call has other gradients for another seed: tried until it has, 24 times at most."""
     again = (module_gradients(subject, case, found, call, tuple(seen), "train", seed=seed) for seed in range(SEEDS))
     if all(np.array_equal(one[name].values, seen[name].values) for one in again for name in seen):
         return False

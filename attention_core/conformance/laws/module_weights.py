@@ -34,7 +34,7 @@ def the_weights_path_equals_the_fast_path(subject: MultiHead, case: ParameterCas
 
 
 def returned_weights_are_those_of_the_heads(subject: MultiHead, case: ParameterCase) -> None:
-    """Weights that are asked for are those of every head, or their mean over the heads, causal, masked or neither.
+    """Returned weights are those of every head, or their mean over the heads, causal, masked or neither.
 
     Formula: f(x, need_weights=True)[1] = p with p_h = softmax(q_h k_h^T / sqrt(E/H)), or (1/H) sum_h p_h
     Source: derivations/error_budget.md (output), with unit vectors as values; torch's average_attn_weights

@@ -274,7 +274,7 @@ def training_without_dropout_is_evaluation(subject: MultiHead, case: ParameterCa
 def random_in_training(
     subject: MultiHead, case: ParameterCase, found: Filled, x: NDArray, seen: Result, flags: dict[str, Any]
 ) -> bool:
-    """Whether the same training call gives something else for another seed: asked until it does, 24 times at most."""
+    """Whether the same training call gives something else for another seed: tried until it does, 24 times at most."""
     calls = (subject.module(case, found, x, mode="train", seed_=seed, **flags) for seed in range(SEEDS))
     if all(np.array_equal(call.values, seen.values, equal_nan=True) for call in calls):
         return False

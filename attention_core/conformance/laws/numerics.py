@@ -265,7 +265,7 @@ def garbage_is_not_turned_into_a_number(subject: Subject, case: Case) -> int:
         clean = subject.truth(case)
         wrong = ~np.isfinite(np.repeat(dirty.value, case.group, axis=-3))
         bad &= np.where(clean.weights > SURE, 1.0, 0.0) @ wrong.astype(float) > 0
-    else:  # a score of -inf cannot be told from a masked one, NaN and +inf can
+    else:  # a score of -inf looks like a masked one, NaN and +inf can
         bad &= (np.isnan(truth.scores) | (truth.scores == np.inf)).any(axis=-1, keepdims=True)
     if not bad.any():
         raise NotApplicable("no row attends to what is not finite")

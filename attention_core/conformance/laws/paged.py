@@ -14,8 +14,8 @@ import numpy as np
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.laws.varlen import (
-    ASKED,
     BESIDE,
+    OPTIONS,
     check_pack,
     compare,
     count_power,
@@ -278,11 +278,11 @@ VIEWS = ("chunk", "padded", "offset", "heads_first", "heads_last", "contiguous")
 """How pages lie in memory (see `array`), two of them at a time: features side by side, as every cache has them."""
 USUAL = Sizes(
     PAGED,
-    {**ASKED, **LARGE_SCORES, "last": (None, None, "fits"), "lengths": ("any", "same", "decode", "edges", "one")},
+    {**OPTIONS, **LARGE_SCORES, "last": (None, None, "fits"), "lengths": ("any", "same", "decode", "edges", "one")},
     adjust=without_page,
 )
 FEW = Sizes(
-    {**PAGED, "most": (3, 12)}, {**ASKED, **BESIDE, "lengths": ("any", "same")}, adjust=count_many(without_page, 0.15)
+    {**PAGED, "most": (3, 12)}, {**OPTIONS, **BESIDE, "lengths": ("any", "same")}, adjust=count_many(without_page, 0.15)
 )
 SHARED_PAGES = Sizes(
     {**PAGED, "most": (8, 16), "page": (1, 3)},

@@ -49,7 +49,7 @@ def a_call_leaves_the_process_as_it_was(subject: Any, case: Any) -> None:
     """A call leaves the process as it was: defaults, modes and threads, folder, environment, generators' seeds.
 
     Formula: settings before f(x) = settings after f(x); generators seeded with s and s' differ after f(x), too
-    Source: pytorch/pytorch, notes on reproducibility: whoever seeds a global generator makes all later draws repeat
+    Source: pytorch/pytorch, notes on reproducibility: code that seeds a global generator makes all later draws repeat
     Fault: seeds_the_global_generator
     """
     with suppress(Violation):  # what else is wrong with a call is for other laws to say

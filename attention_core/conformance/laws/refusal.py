@@ -102,7 +102,7 @@ def mask_must_broadcast_to_the_scores(subject: Subject, case: Case) -> None:
 def mask_must_not_enlarge_the_result(subject: Subject, case: Case) -> None:
     """A mask with more than one row, key, head or batch where the scores have one is refused, not broadcast.
 
-    Asked of what is declared to validate: no caller is told to pass such a mask, and array libraries broadcast it.
+    Only for targets that are declared to validate: such a mask is a caller's mistake, and array libraries broadcast it.
 
     Formula: n of an axis of the mask > 1 where the scores have 1 must raise
     Source: the declaration `validates`
@@ -147,7 +147,7 @@ def _wrong_mask(subject: Subject, case: Case, axes: list[bool], mend: str = "") 
 
 
 def with_flag(subject: Subject, case: Case, grouped: bool) -> Request:
-    """The call for a case with the flag for grouped heads as said, whatever the numbers of heads."""
+    """The call for a case with the flag for grouped heads as given, whatever the numbers of heads."""
     name = subject.binding.names.get("enable_gqa")
     request = subject.binding.request(case)
     kwargs = {k: v for k, v in request.kwargs.items() if k != name}

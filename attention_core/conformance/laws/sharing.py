@@ -1,7 +1,7 @@
 """Laws of what calls and arguments share: a result keeps its numbers, lies in memory of its own, and one tensor may be
 several inputs.
 
-A buffer that serves two calls, or two gradients, is right as long as nobody looks at both.
+A buffer that serves two calls, or two gradients, is right as long as its callers look at only one of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Laws of state: attention is a function of its arguments, whatever was called before, in which order.
 
-The same bits are asked only of what is declared deterministic; everything else may differ by its rounding.
+The same bits are required only of what is declared deterministic; everything else may differ by its rounding.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def large_scales_pick_the_best_key(subject: Subject, case: Case) -> int:
     says = near_the_best(subject, case.with_(scale=scale * factor), "output at a large scale")
     # Scores apart by more than e^89, the reach of float32; no mask, as some kernels scale what is masked (see `draw`).
     wide = case.with_(query=-case.query, scale=-8 * scale * factor, mask=None, is_causal=False)
-    with suppress(Refused):  # whoever declines negative scales is judged at positive ones
+    with suppress(Refused):  # a target that declines negative scales is judged at positive ones
         near_the_best(subject, wide, "output at a large negative scale")
     return says
 

@@ -135,7 +135,7 @@ def parts_merge_by_log_sum_exp(subject: Subject, case: Case) -> None:
     alive = [~subject.truth(x).dead for x in parts]
     out, bound, lse, slack = zip(*(_part(subject, x) for x in parts), strict=True)
     # The share of the first part is 1/(1 + e^-x), x = lse_1 - lse_2, known up to the budgets of both.
-    with np.errstate(invalid="ignore"):  # infinities of one sign, in rows that are not told below
+    with np.errstate(invalid="ignore"):  # infinities of one sign, in rows that are not compared below
         x, e = lse[0] - lse[1], slack[0] + slack[1]
         unsure = np.maximum(_sigmoid(x + e) - _sigmoid(x), _sigmoid(x) - _sigmoid(x - e))
     share = np.where(alive[1], np.where(alive[0], _sigmoid(x), 0.0), 1.0)[..., None]

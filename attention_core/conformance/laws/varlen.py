@@ -389,12 +389,12 @@ def as_in_models(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, i
 
 
 SIDES = (None, (-1, -1), (2, 0), (1, 1), (3, 2), (0, 0), (-1, 1), (2, -1), (-1, 0))
-ASKED = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0, 0.0), "sides": SIDES}
+OPTIONS = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0, 0.0), "sides": SIDES}
 """What calls ask for. A scale of 0 makes the weights of the keys that a row sees equal, and is false in Python."""
 USUAL = Sizes(
     heads_of(),
     {
-        **ASKED,
+        **OPTIONS,
         **LARGE_SCORES,
         "last": (None, None, None, "fits"),
         "lengths": ("any", "same", "chunk", "decode", "one", "edges"),
@@ -404,9 +404,9 @@ USUAL = Sizes(
 BESIDE = {"softcap": (None, None, None, 1.0), "sinks": (False, False, True), "slopes": (False, False, True)}
 """Features that stand beside what a law is about, where the target has them."""
 FEW = Sizes(
-    heads_of(most=(1, 8)), {**ASKED, **BESIDE, "lengths": ("any", "same", "chunk")}, adjust=count_many(share=0.15)
+    heads_of(most=(1, 8)), {**OPTIONS, **BESIDE, "lengths": ("any", "same", "chunk")}, adjust=count_many(share=0.15)
 )
-EMPTY = Sizes(heads_of(most=(1, 6)), {**ASKED, **BESIDE, "lengths": ("empty",)})
+EMPTY = Sizes(heads_of(most=(1, 6)), {**OPTIONS, **BESIDE, "lengths": ("empty",)})
 SHARED = Sizes(
     heads_of(H_kv=(2, 5), group=(2, 8)), {"causal": (False, True), "lengths": ("any", "same", "decode")},
     adjust=share_heads(),
@@ -414,7 +414,7 @@ SHARED = Sizes(
 LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})
 VIEWS = Sizes(heads_of(H_kv=(2, 3), d=(2, 8)), {"causal": (False, True), "lengths": ("same", "any")})
 SINGLE = Sizes(
-    heads_of(H_kv=(1, 5), group=(1, 8), most=(1, 8)), {**ASKED, "lengths": ("any", "same", "empty", "chunk")},
+    heads_of(H_kv=(1, 5), group=(1, 8), most=(1, 8)), {**OPTIONS, "lengths": ("any", "same", "empty", "chunk")},
     adjust=share_heads(share=0.5),
 )  # fmt: skip
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "varlen", "large": 12, "small": 0, "space": FEW}

@@ -92,7 +92,7 @@ def _argument(name: str, p: Mapping[str, Any], values: Mapping[str, Any], descri
 def needs_size(p: Mapping[str, Any]) -> bool:
     """Whether a parameter that takes a size is given one: where it has no default, or one that fixes the size.
 
-    Fewer heads of keys are always asked for; a longest length is, where no case would fit the default.
+    Fewer heads of keys are always tried; a longest length is tried where no case would fit the default.
     """
     size, value = SIZES[p["name"]], p.get("value")
     if not p["default"] or size in ("H", "H_kv"):

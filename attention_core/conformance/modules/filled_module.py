@@ -126,11 +126,11 @@ class ModuleSubject(ParameterSubject):
             self.widens = self.widens and self.plain_call(probe.with_(more=probe["H"])) is not None
         step = int(case.rng("more").choice([1, 2, 4, 1 - case["d"]]))
         wider, keys = case.with_(more=step * case["H"]), 2 * heads_of_keys(case) * case["d"]
-        told = features_of(wider) not in (
+        differs = features_of(wider) not in (
             keys,
             keys + case["H"] * case["d"],
         )  # from joined keys and values by its shape
-        chosen = self.widens and told and case.seed % 3 == 0
+        chosen = self.widens and differs and case.seed % 3 == 0
         return wider if chosen and supports(self.implementation, wider) else case
 
     def grouped_probe(self) -> ParameterCase:
@@ -237,7 +237,7 @@ class ModuleSubject(ParameterSubject):
         return np.argsort(self.key_heads(case), kind="stable")
 
     def require_causality(self) -> None:
-        """Raise NotApplicable unless the module can be asked to be causal, or always is."""
+        """Raise NotApplicable unless the module can be made causal, or always is."""
         if not self.form.causal and not self.always_causal:
             raise NotApplicable("the module has no parameter that asks for causality")
 

@@ -163,7 +163,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Mask:
-    """Which pairs are allowed, (n, m), (B, 1, n, m) or (B, 1, 1, m), and where and in which shape this is said.
+    """Which pairs are allowed, (n, m), (B, 1, n, m) or (B, 1, 1, m), and by which argument and in which shape.
 
     Numbers in place of True and False are biases, which additive masks alone can say. `view` is how it lies in memory.
     """

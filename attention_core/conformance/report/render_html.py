@@ -77,7 +77,7 @@ def with_other_forms(report: Report) -> Iterator[Report]:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """What is said of one target before its counterexamples."""
+    """The part about one target before its counterexamples."""
     yield report.reason()
     if report.first_look is not None:
         yield from report.first_look.lines

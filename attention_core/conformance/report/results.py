@@ -48,11 +48,11 @@ class Report:
         advice: conventions under which a refuted target would conform.
         explained: refuted laws that hold under the conventions of the advice.
         unavailable: why a known target cannot run on this machine.
-        partial: whether only some laws were asked for; a verdict needs all, so such a report never says "conforms".
+        partial: whether only some laws were chosen; a verdict needs all, so such a report never says "conforms".
         asked: what came of them in words, where "the chosen laws held" is not it.
         first_look: what a few calls found before any law; None where the contract has no first look.
         under_found: the report under the conventions that the first look found, where these were judged as well.
-        notes: what else is to be said of how it was tested.
+        notes: what else the report says about how it was tested.
         untested: parameters that no law tests and that were not accepted.
         accepted_untested: those that were accepted.
         constructed: those of them that are parameters of a constructor.

@@ -254,7 +254,7 @@ def weak_nulls(law: str, subject: Any, effort: str) -> dict[str, int]:
 def weigh(result: LawResult, subject: Any, effort: str, silence: str = "") -> None:
     """Put the power of the law's cases into its result; name the null models that too few problems separated.
 
-    `silence`: why other cases said nothing, "" where each of them did.
+    `silence`: why other cases decided nothing, "" where each of them did.
     """
     powers = subject.powers
     result.powers = {null: count for (law, null), count in powers.items() if law == result.law}

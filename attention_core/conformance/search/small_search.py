@@ -1,7 +1,7 @@
 """The small source: cases drawn by Hypothesis, shared by all laws they fit; what fails, Hypothesis shrinks.
 
 Cases are drawn once and remembered, so that laws which share them also share the calls on them, and targets of one
-process that declare and claim the same are asked the same cases.
+process that declare and claim the same get the same cases.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The calls of a counterexample made again, as the snippet makes them and as the law made them.
 
-The suite calls without gradients where none are asked for, a reader's program does not: where that matters, the
+The suite calls without gradients where none are needed, a reader's program does not: where that matters, the
 snippet has to say so, or it would pass on faulty code.
 """
 

@@ -74,7 +74,7 @@ class CrossSubject(MaskedSubject):
 
     @cached_property
     def protocol(self) -> Protocol:
-        """How objects are called, found by the names of their methods and parameters; asked once.
+        """How objects are called, found by the names of their methods and parameters; looked up once.
 
         Raises: TargetError where nothing takes queries, or keys and values; Refused where no object is made.
         """
@@ -111,7 +111,7 @@ class CrossSubject(MaskedSubject):
         return response.described.get("parameters") if response.status == "ok" else None
 
     def takes_fewer_key_heads(self, case: ParameterCase) -> bool:
-        """Whether a step of four query heads and two key heads gives an output of four heads; asked once."""
+        """Whether a step of four query heads and two key heads gives an output of four heads; tried once."""
         if self.shares_key_heads is None:
             self.shares_key_heads = False
             case = case.with_(H_kv=2, group=2)

@@ -47,7 +47,7 @@ class Evidence:
     # value | pair | raises | must_raise | nonfinite | crash | shape | mutated | shares | again | process | seeds
     before: tuple[Shown, ...] = ()
     times: float = 1.0
-    event: str = ""  # what happened where it says nothing about the law that was asked: see `responses.EVENTS`
+    event: str = ""  # what happened where it says nothing about the law at hand: see `responses.EVENTS`
     no_grad: bool = False  # whether the calls give something else where gradients are left on
     alone: bool = True  # whether the calls fail where no other call was made before; False only where that was tried
 

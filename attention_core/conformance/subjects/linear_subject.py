@@ -212,7 +212,7 @@ class LinearAttention(ParameterSubject):
     ) -> tuple[Result, Result | None]:  # fmt: skip
         """(outputs, last state) of one call, canonical; the state is None where it returns none.
 
-        Raises: Violation where it was asked for the state and returns one result.
+        Raises: Violation where it should return the state and returns one result.
         """
         request = self.request_of(case, tokens, start, ask=ask, scale=scale, view=view)
         outputs = self.send(request).outputs

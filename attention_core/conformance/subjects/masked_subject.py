@@ -164,7 +164,7 @@ class MaskedSubject(ParameterSubject):
         )
 
     def options(self, call: Any, *, causal: bool = False) -> dict[str, Any]:
-        """Causality, scale and shared heads of a call, by role, as far as they have to be said."""
+        """Causality, scale and shared heads of a call, by role, as far as they have to be passed."""
         plain = {"causal": False, "scale": scale_of(self.implementation.scale, call.query.shape[-1]), "grouped": False}
         wanted: dict[str, Any] = {role: plain[role] for role in self.needed}
         wanted |= {"causal": True} if causal else {}

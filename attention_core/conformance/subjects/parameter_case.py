@@ -267,7 +267,7 @@ def narrow_then_wide(
 def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> ParameterCase | None:
     """The case, or the first with some of its sizes replaced by usual larger ones that are declared; None without.
 
-    Values that are as wide as keys stay so where that can be: a target of one head size is not asked for two.
+    Values that are as wide as keys stay so where that can be: a target of one head size does not get two.
     """
     names = [name for name in case.sizes if name not in ("start", "shift")]
     alike = case.sizes.get("d") == case.sizes.get("d_v", -1)

@@ -12,7 +12,7 @@ from attention_core.conformance.worker.exchange import Request, Response
 
 
 class Recording:
-    """A runner that keeps what was asked, and may send something else in its place."""
+    """A runner that keeps each request, and may send something else in its place."""
 
     def __init__(self, runner: Any, change: Callable[[Request], Request] = lambda request: request) -> None:
         self.runner, self.change = runner, change

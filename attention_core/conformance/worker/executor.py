@@ -294,7 +294,7 @@ class Executor:
             return target(*args, **{name: built[name] for name in request.kwargs})
 
     def _is_program(self, request: Request) -> bool:
-        """Whether a call of JAX becomes one program: plain arrays and scalars go in, and nothing else is asked for."""
+        """Whether a call of JAX becomes one program: plain arrays and scalars go in, and only results come out."""
         plain = Request(request.args, request.kwargs, wrt=request.wrt, cotangent=request.cotangent, of=request.of)
         plain = replace(plain, same=request.same, loose=request.loose, overwrite=request.overwrite, graph=request.graph)
         scalars = (Array, bool, int, float, str, type(None))

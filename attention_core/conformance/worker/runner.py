@@ -126,7 +126,7 @@ LASTING = re.compile(
 
 
 def lost_device(answer: Response) -> str:
-    """What a call said that left its process without a device, or ""."""
+    """The message of a call that left its process without a device, or ""."""
     if answer.failure is None or not LASTING.search(answer.failure.message):
         return ""
     return answer.failure.message.splitlines()[0]

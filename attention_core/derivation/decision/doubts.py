@@ -1,7 +1,7 @@
 r"""What a step may still depend on: hypotheses that were not read, other conventions, and other kinds of symbols.
 
-REFUTED says that a step is false as its author means it. So it is said only if nothing in its scope was passed over
-that may restrict its symbols, and no convention in use makes it true.
+REFUTED says that a step is false as its author means it. So it is the verdict only if nothing in its scope that may
+restrict its symbols was passed over, and no convention in use makes it true.
 
 Steps that define a symbol or restrict it: `k = 2 q` or `A x = b` where nothing is known of k and b.
 
@@ -148,7 +148,7 @@ def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
     try:
         verdict = decide(other, ()).verdict
     except ShapeMismatch:
-        return found  # nobody reads it so
+        return found  # no author reads it this way
     except (Unreadable, Unsettled):
         verdict = Verdict.UNDECIDED
     if verdict in GOOD:
@@ -209,8 +209,8 @@ def _one_entry(step: Step, found: Finding) -> str:
     if found.counterexample is not None or "shapes do not fit" not in found.evidence.text:
         return ""
     chains = [*(chain for chain, _ in step.assumed), *step.conditions]
-    said = [to_latex(one) for one in chains] + [one.text for one in step.context.hypotheses]
-    names = {match[1] or match[2] for one in said if (match := _IS_ONE.match(one))}
+    formulas = [to_latex(one) for one in chains] + [one.text for one in step.context.hypotheses]
+    names = {match[1] or match[2] for one in formulas if (match := _IS_ONE.match(one))}
     name = next((n for n in sorted(names) if n in step.context.symbols and step.context.symbols[n].kind == "size"), "")
     return name and f"at {name} = 1 an array of {name} entries may be meant as a number: write that entry, as in $x_1$"
 
@@ -218,9 +218,9 @@ def _one_entry(step: Step, found: Finding) -> str:
 _IS_ONE = re.compile(r"^\s*(?:(\S+)\s*=\s*1|1\s*=\s*(\S+))\s*$")
 
 
-def _withhold_verdict(found: Finding, said: str) -> Finding:
+def _withhold_verdict(found: Finding, reason: str) -> Finding:
     return Finding(
-        Verdict.UNDECIDED, Evidence(f"{said}; as it was read, {found.evidence.text}", found.evidence.figures)
+        Verdict.UNDECIDED, Evidence(f"{reason}; as it was read, {found.evidence.text}", found.evidence.figures)
     )
 
 
@@ -366,9 +366,9 @@ def _of_numbers(word: str) -> bool:
 
 
 def _strange(caveat: Caveat) -> str:
-    said = caveat.words or caveat.maybe
-    words = ", ".join(f"'{word}'" for word in said) or "a sentence"
-    were = "were" if len(said) > 1 else "was"
+    open_words = caveat.words or caveat.maybe
+    words = ", ".join(f"'{word}'" for word in open_words) or "a sentence"
+    were = "were" if len(open_words) > 1 else "was"
     return (
         f"{words} {were} not read (line {caveat.line}: '{caveat.quote}'): if this is a hypothesis, "
         f"{advice_for(caveat.quote)}; if no words here restrict anything, write "
@@ -473,7 +473,7 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _is_called(quote: str, name: str, kinds: str) -> bool:
-    """Whether words in front of a symbol, or what is said of it behind, name one of some kinds."""
+    """Whether words in front of a symbol, or its description behind it, name one of some kinds."""
     parts = re.split(r"(?<!\\)\$", quote)
     for place in range(1, len(parts), 2):
         if not _mentions(parts[place], name):

@@ -89,12 +89,12 @@ def _first_good(mends: Iterator[Mend], seconds: float, seed: int) -> str:
             for one in islice(mends, MAX_TRIED):
                 verdict = _verdict_of(one.step, EACH * seconds, seed)
                 if verdict in GOOD:
-                    said = (
+                    change = (
                         "the step holds"
                         if verdict in (Verdict.PROVED, Verdict.EXACT)
                         else "no counterexample was found"
                     )
-                    return f"{said} {one.words}: is that meant?"
+                    return f"{change} {one.words}: is that meant?"
     except OutOfTime:
         return ""
     return ""

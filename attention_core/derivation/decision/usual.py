@@ -326,7 +326,7 @@ def _is_like_condition(step: Step) -> bool:
 def _list_relations(step: Step) -> Iterator[Meant]:
     """The relations that stand beside a step or in the prose of its document: each alone, then all."""
     names = collect_symbols(step)
-    said = (f"{to_latex(step.left)}", f"{to_latex(step.right)}")
+    of_step = (f"{to_latex(step.left)}", f"{to_latex(step.right)}")
     claims = [
         FarRelation(one.line, one.text, _relation_of(one))
         for one in step.companions
@@ -347,7 +347,7 @@ def _list_relations(step: Step) -> Iterator[Meant]:
                 sides = {to_latex(expr) for c in chains_of(formula, one.line) for expr in c.exprs}
             except (Unreadable, RecursionError):
                 sides = set()
-            if about & names and not sides >= set(said) and _without_style(formula) not in known:
+            if about & names and not sides >= set(of_step) and _without_style(formula) not in known:
                 known.add(_without_style(formula))
                 doubtful = step.context.formal is not None and (formula == one.formula or is_set(one.formula))
                 found.append(Meant(formula, FarWords(one.line, one.quote, ""), stated, doubtful))
@@ -366,8 +366,10 @@ def _without_style(formula: str) -> str:
 
 def _was_assumed(step: Step, one: FarRelation) -> bool:
     """Whether a relation of the prose was read as an assumption; where it holds no longer, it was taken back."""
-    said = [text for line, text in step.context.understood if 0 <= line - one.line <= 3 and text.startswith("assumed")]
-    return any(one.formula in text for text in said)
+    assumed = [
+        text for line, text in step.context.understood if 0 <= line - one.line <= 3 and text.startswith("assumed")
+    ]
+    return any(one.formula in text for text in assumed)
 
 
 _TURNED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}

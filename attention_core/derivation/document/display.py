@@ -83,9 +83,9 @@ def split_statements(tokens: list[Tok]) -> list[Piece]:
             raise Unreadable("the conditions here belong to no statement: write the statement first", stray[0].line)
         if not piece.tokens and piece.quoted and any(one.tokens for one in splitter.pieces):
             words, formula = piece.quoted[0]
-            said = f"the words '{words}' and the formula behind them belong to no statement"
+            message = f"the words '{words}' and the formula behind them belong to no statement"
             raise Unreadable(
-                f"{said}: write the formula first, or give the statement a row of its own", formula[0].line
+                f"{message}: write the formula first, or give the statement a row of its own", formula[0].line
             )
         parts = [
             piece.tokens,
@@ -431,13 +431,13 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
     whole = DisplayStatement(statement, piece.tokens[0].line, tuple(conditions), tag, tags, _tags_in_one_line(piece))
     whole.reasons = tuple(_source(run, text, starts) for _, run in piece.quoted)
     whole.quoted = tuple(
-        f"{words} {said}".strip() for (words, _), said in zip(piece.quoted, whole.reasons, strict=True)
+        f"{words} {reason}".strip() for (words, _), reason in zip(piece.quoted, whole.reasons, strict=True)
     )
     whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
     if piece.moves or piece.arrow:  # "as S \\to \\infty" says the same as the option
-        said = _source(piece.moves, text, starts) or piece.arrow
-        moves = Option("as", said, piece.tokens[0].line)
+        shown = _source(piece.moves, text, starts) or piece.arrow
+        moves = Option("as", shown, piece.tokens[0].line)
         whole.options = {line: [moves] for line in relation_lines(statement)}
     if statement.arrows or len(statement.chains) == 1:
         return [whole]

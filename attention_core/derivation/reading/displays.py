@@ -107,19 +107,19 @@ _TAG = re.compile(r"\\tag\*?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 def _look_around(block: Display, steps: list[Step], statements: list[DisplayStatement]) -> None:
     """Give the steps of a display what else it says: its other claims, and relations in its words, reasons and tags."""
-    said = {one: None for step in steps for one in step.beside}
+    relations = {one: None for step in steps for one in step.beside}
     for found in _IN_WORDS.finditer(block.text):
         line = block.line + block.text.count("\n", 0, found.start())
-        said[FarRelation(line, found.group(), found.group(1))] = None
+        relations[FarRelation(line, found.group(), found.group(1))] = None
     for written in statements:
         for found in _TAG.finditer(block.text):
             if WRITTEN_RELATION.search(found[1]) and "$" not in found[1]:
-                said[FarRelation(block.line + block.text.count("\n", 0, found.start()), found[0], found[1])] = None
+                relations[FarRelation(block.line + block.text.count("\n", 0, found.start()), found[0], found[1])] = None
         for item in _relations_in_brackets(written):
-            said[FarRelation(written.line, written.source, to_latex(item))] = None
+            relations[FarRelation(written.line, written.source, to_latex(item))] = None
     tags = tuple(tag for tag in _TAG.findall(block.text) if WRITTEN_RELATION.search(tag))
     for step in steps:
-        step.beside = list(said)
+        step.beside = list(relations)
         step.quoted = (*step.quoted, *(f"tag {tag}" for tag in tags))
         step.companions = [one for one in steps if one.of is not step.of and not one.assumed]
 
@@ -359,7 +359,9 @@ def _chain_steps(
         many = len(chain.ops) > 1
         step = Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
         step.of = chain
-        step.beside = [FarRelation(line, said, formula) for said, formula in zip(one.quoted, one.reasons, strict=True)]
+        step.beside = [
+            FarRelation(line, words, formula) for words, formula in zip(one.quoted, one.reasons, strict=True)
+        ]
         yield step
 
 

@@ -242,7 +242,7 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
 
 
 def _refuse_parts(reader: ReaderState, symbol: Symbol) -> None:
-    """Refuse an array W where W_1 is a symbol of its own: what W_1 then stands for below cannot be told.
+    """Refuse an array W where W_1 is a symbol of its own: what W_1 then stands for below is not clear.
 
     Raises:
         Unreadable: it is.

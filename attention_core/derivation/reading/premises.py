@@ -272,7 +272,7 @@ def assume_descriptions(context: Context, described: Mapping[str, Described]) ->
 
     Args:
         context: What is declared and inferred; hypotheses are added to it.
-        described: For each name what is said of it.
+        described: For each name its description.
     """
     for name, one in described.items():
         symbol = context.symbols.get(name)

@@ -43,7 +43,7 @@ class ReaderState:
         self.lenient = lenient  # a symbol whose declaration cannot be read stays undeclared; the rest is read
         self.failed: list[Unreadable] = []
         self.pending: list[Pending] = []
-        self.quantified: list[Chain] = []  # what the next hypothesis holds for, said in front of it
+        self.quantified: list[Chain] = []  # what the next hypothesis holds for, as the words in front of it have it
         self.drawn: list[str] = []
         self.independent = False  # "independent" stands before the symbols that its sentence draws
         self.indices: list[str] = []

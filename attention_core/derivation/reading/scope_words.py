@@ -364,8 +364,8 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
     """What a heading leaves open for all below it: nothing if it is a title, and all of it otherwise."""
     out: list[Caveat] = []
     if is_title(heading.text):
-        said = conditional_words((heading.text,))
-        out = [Caveat(heading.line, shorten_quote(heading.text), context.level, None, maybe=said)] if said else []
+        words = conditional_words((heading.text,))
+        out = [Caveat(heading.line, shorten_quote(heading.text), context.level, None, maybe=words)] if words else []
         return out + topic_caveats(context, heading.text, heading.line)
     for one in sentences_of(Paragraph(heading.line, heading.text)):
         found = find_caveat(context, one, frozenset(), was_read(context, one, False), title=True)

@@ -196,14 +196,14 @@ def _find_leftovers(
     if read:
         parts = without_properties(parts)
         parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
-    said = left_over(parts, read=read)
-    words = said
+    unread = left_over(parts, read=read)
+    words = unread
     if REASON.match(sentence.prose):
         words = tuple(word for word in words if not is_known(context, word))
     symbols = names & set(context.symbols)
     if symbols and all(is_weights(context, name) for name in symbols):
         words = tuple(word for word in words if not _OF_WEIGHTS.match(word))
-    known = bool(said) and not words and len(sentence.prose.split()) <= MAX_REASON
+    known = bool(unread) and not words and len(sentence.prose.split()) <= MAX_REASON
     if not about.maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
         return None
     plain = without_roles(context, parts)

@@ -1,6 +1,6 @@
 r"""Sentences that take back what was assumed: "We drop this assumption.", "Now let $x \in \mathbb{R}$ be arbitrary."
 
-A hypothesis holds until its section ends, and a document may end it earlier. Nobody can say for sure that it does. So
+A hypothesis holds until its section ends, and a document may end it earlier. That it does is never certain. So
 behind such a sentence no step is accepted that holds under the hypothesis alone: see `doubts`.
 """
 

@@ -1,7 +1,7 @@
 """The record of declarations and hypotheses.
 
 What a document has declared up to a place: sizes, indices, arrays, families, definitions, hypotheses.
-A heading ends what was said below it; restating a symbol drops everything that mentions it.
+A heading ends what its section declared; restating a symbol drops everything that mentions it.
 """
 
 from __future__ import annotations

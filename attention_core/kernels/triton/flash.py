@@ -127,7 +127,7 @@ class FlashFunction(torch.autograd.Function):
 
 
 def load_programs(module: str, tensor: Tensor) -> Any:
-    """The programs of a module of this folder, imported when first asked for, if they can run where a tensor is.
+    """The programs of a module of this folder, imported on first use, if they can run where a tensor is.
 
     Raises:
         ImportError: triton is not installed.
