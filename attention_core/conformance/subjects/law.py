@@ -31,7 +31,7 @@ class Law:
     Args:
         check: `check(subject, case)`; raises `Violation`, `Refused` or `NotApplicable`, else the case is judged. May
             return the number of problems judged (default: all slices of the case).
-        family: file of the law.
+        family: what it is filed under, mostly the name of its file; `docs/data/when_right.toml` has a text for each.
         contract: which targets it applies to.
         needs: claims ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa") that must be made.
         declares: predicate over the implementation; False means the law does not apply (with `because`).

@@ -36,6 +36,23 @@ def test_the_example_holds_with_the_hypothesis_that_the_page_adds() -> None:
     assert check_document(EXAMPLE.replace(old, new)).passed
 
 
+def test_the_page_of_refused_lines_shows_what_the_command_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how_to" / "refused_line.md").read_text(encoding="utf-8")
+    (document,), (shown,) = (
+        re.findall(r"```markdown\n(.*?)```", page, re.DOTALL),
+        re.findall(r"```text\n(.*?)```", page, re.DOTALL),
+    )
+    path = tmp_path / "scores.md"
+    path.write_text(document, encoding="utf-8")
+    run = CliRunner().invoke(main, ["derive", str(path), "--seconds", "120"])
+    lines = [line.strip() for line in shown.splitlines()]
+    assert run.exit_code == 2 and len(lines) == 4 and all(line in run.output for line in lines), run.output
+    (first,) = re.findall(r"With `(Let .*?)` as its first sentence, the document above is proved", page)
+    path.write_text(document.replace(document.partition(".")[0] + ".", first), encoding="utf-8")
+    mended = CliRunner().invoke(main, ["derive", str(path), "--seconds", "120"])
+    assert mended.exit_code == 0 and "PROVED" in mended.output and "1 of 1 steps" in mended.output
+
+
 def test_the_document_of_the_readme_is_refuted_as_it_says() -> None:
     readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```markdown\n(.*?)```", readme, re.DOTALL)
