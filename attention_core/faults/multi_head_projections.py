@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_core.faults.bases.multi_head import MultiHead
-from attention_core.faults.row import rows
+from attention_core.faults.row import row, rows
 
 
 class scaled_by_integer_root(MultiHead):  # noqa: N801
@@ -92,6 +92,49 @@ class weights_by_the_scale_of_the_model(MultiHead):  # noqa: N801
         return found[0], self.weights(self.embed**-0.5 * q @ k.mT, allow)
 
 
+class Fused(MultiHead):
+    """Correct where `stored` is: in evaluation, one product with the weights of all three projections."""
+
+    kept: tuple[Tensor, Tensor] | None = None
+
+    def fuse(self) -> tuple[Tensor, Tensor]:
+        """The weights and biases of all three, as they are now."""
+        parts = (self.q_proj, self.k_proj, self.v_proj)
+        weight, bias = (torch.cat([getattr(part, name) for part in parts]).detach() for name in ("weight", "bias"))
+        return weight, bias
+
+    def stored(self) -> tuple[Tensor, Tensor]:
+        """Those that a call takes."""
+        self.kept = self.fuse() if self.kept is None else self.kept
+        return self.kept
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.training:
+            return super().project(x)
+        q, k, v = nn.functional.linear(x, *self.stored()).chunk(3, -1)
+        return q, k, v
+
+
+class fused_until_the_mode_is_set(Fused):  # noqa: N801
+    """Fused weights are dropped by train() and eval() alone: load_state_dict and an optimizer's step leave them."""
+
+    def train(self, mode: bool = True) -> Any:
+        self.kept = None
+        return super().train(mode)
+
+
+class fused_weights_known_by_their_sum(Fused):  # noqa: N801
+    """Fused weights are made anew where the sum of the query's weights has changed."""
+
+    seen = math.nan
+
+    def stored(self) -> tuple[Tensor, Tensor]:
+        now = float(self.q_proj.weight.detach().sum())
+        if now != self.seen:
+            self.kept, self.seen = None, now
+        return super().stored()
+
+
 COMMON: dict[str, Any] = {"direct": True, "contract": "multi-head"}
 """What each of them declares."""
 ROWS = (
@@ -104,6 +147,7 @@ ROWS = (
         "second_sight_others", fused_weights_of_the_first_evaluation, parameters={"weights_flag": "need_weights"},
         **COMMON,
     ),
+    row(fused_until_the_mode_is_set, "law", **COMMON), row(fused_weights_known_by_their_sum, "law", **COMMON),
     *rows("third_sight_others", scaled_by_one_half, parameters={"weights_flag": "need_weights"}, **COMMON),
     *rows(
         "fifth_sight_others", evaluation_still_drops, merged_by_a_test_of_shapes, squeezed_before_the_projection,

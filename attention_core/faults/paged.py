@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.row import row
-from attention_core.faults.varlen import Sides, allowed, attend, expand
+from attention_core.faults.varlen import Sides, allowed, attend, attend_below, expand
 
 Attention = Callable[..., Any]
 
@@ -370,6 +370,16 @@ def paged_groups_of_four_in_turn() -> Attention:
     return build(expand=expanded)
 
 
+def one_maximum_for_all_heads_of_pages() -> Attention:
+    """The softmax of a query takes one maximum over all its heads: a head far below it loses its sum."""
+    return build(attend=attend_below((0,)))
+
+
+def one_maximum_for_a_chunk() -> Attention:
+    """The softmax of a head takes one maximum over all queries of a text: one far below it loses its sum."""
+    return build(attend=attend_below((1,)))
+
+
 FAULTY = (
     written_table_not_seen,
     pages_in_the_order_of_their_numbers, pages_one_behind_the_other, last_page_read_whole,
@@ -379,6 +389,6 @@ FAULTY = (
     new_tokens_not_attended, chunk_causal_from_the_first_key, chunk_not_causal, window_of_pages,
     lengths_of_the_next_text, one_key_fewer, table_read_by_token, padding_of_new_tokens_is_written,
     value_pages_by_the_strides_of_keys, pages_taken_as_contiguous, scale_of_zero_not_given,
-    maximum_from_zero, paged_groups_of_four_in_turn,
+    maximum_from_zero, paged_groups_of_four_in_turn, one_maximum_for_all_heads_of_pages, one_maximum_for_a_chunk,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="paged", accumulate="float32") for fault in FAULTY)

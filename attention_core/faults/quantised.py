@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases.shared_maximum import causal, clamp_exponents, clamp_scores, weigh_below
 from attention_core.faults.row import row
 
 Attend = Callable[..., Tensor]
@@ -377,6 +378,37 @@ def key_heads_of_groups_of_four_in_turn() -> Attend:
     return build(attend=turned)
 
 
+def weighed(weigh: Callable[[Tensor, int], Tensor]) -> Attend:
+    """Attention with other weights, which `weigh` gives for scores and the number of query heads of a key head."""
+
+    def attended(q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float) -> Tensor:
+        scores = q @ share(k, q.shape[1]).mT * scale
+        scores = scores.masked_fill(causal(*scores.shape[-2:]), -torch.inf) if is_causal else scores
+        return weigh(scores, q.shape[1] // k.shape[1]) @ share(v, q.shape[1])
+
+    return build(attend=attended)
+
+
+def one_maximum_for_a_group() -> Attend:
+    """The query heads of a key head share one maximum: a head far below it loses its sum."""
+    return weighed(lambda scores, group: weigh_below(scores, (), group))
+
+
+def one_maximum_for_all_queries() -> Attend:
+    """All queries of a head share one maximum: one far below it loses its sum."""
+    return weighed(lambda scores, group: weigh_below(scores, (-2,)))
+
+
+def exponents_clamped_at_eighty() -> Attend:
+    """exp(max(s - top, -80)): far keys keep a weight of 2e-35 beside a first key whose value is 0."""
+    return weighed(lambda scores, group: clamp_exponents(scores))
+
+
+def scores_clamped_at_eighty() -> Attend:
+    """Scores are cut to 80 on both sides."""
+    return weighed(lambda scores, group: clamp_scores(scores))
+
+
 GROUPS: tuple[tuple[dict[str, Any], tuple[Callable[[], Attend], ...]], ...] = (
     ({}, (
         scale_of_keys_ignored, scale_of_values_ignored, scale_of_keys_for_values, scale_applied_twice,
@@ -384,6 +416,7 @@ GROUPS: tuple[tuple[dict[str, Any], tuple[Callable[[], Attend], ...]], ...] = (
         numbers_read_unsigned, least_number_raised, numbers_doubled_in_int8, dequantised_to_bfloat16,
         features_beyond_64_unscaled, scales_of_the_first_call, scales_changed_in_place, numbers_read_in_order,
         scale_of_queries_ignored, key_heads_of_groups_of_four_in_turn,
+        one_maximum_for_a_group, one_maximum_for_all_queries, exponents_clamped_at_eighty, scores_clamped_at_eighty,
     )),
     ({"stored": "float8_e4m3fn"}, (one_float8_read_as_the_other, smallest_float8_flushed)),
     ({"scales": "head"}, (

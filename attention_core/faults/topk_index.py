@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_core.faults.bases.one_row import read_behind_the_row, write_into_the_row
+from attention_core.faults.bases.shared_maximum import weigh_below
 from attention_core.faults.row import row
 
 Attend = Callable[..., Any]
@@ -66,7 +67,10 @@ def build(**replaced: Callable[..., Any]) -> Attend:
     return attend
 
 
-def by_mask(fill: float = -torch.inf, count: Callable[[Tensor], Tensor] = lambda named: named.clamp(max=1)) -> Attend:
+def by_mask(
+    fill: float = -torch.inf, count: Callable[[Tensor], Tensor] = lambda named: named.clamp(max=1),
+    weights: Callable[[Tensor, int], Tensor] = lambda scores, group: scores.softmax(-1),
+) -> Attend:  # fmt: skip
     """Attention to all keys, those that a row does not name lowered by `fill`; `count` says what a repeat counts."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor, indices: Tensor, scale: float | None = None) -> Tensor:
@@ -80,7 +84,7 @@ def by_mask(fill: float = -torch.inf, count: Callable[[Tensor], Tensor] = lambda
         seen = often > 0
         scores = torch.where(seen, scores, scores + fill) + torch.where(seen, often, 1.0).log()
         dead = ~seen.any(-1, keepdim=True)
-        return (torch.where(dead, 0.0, scores.masked_fill(dead, 0.0).softmax(-1)) @ v).to(query.dtype)
+        return (torch.where(dead, 0.0, weights(scores.masked_fill(dead, 0.0), group)) @ v).to(query.dtype)
 
     return attend
 
@@ -349,6 +353,11 @@ def last_of_four_reads_the_next_indices() -> Attend:
     return attend
 
 
+def one_maximum_for_a_group() -> Attend:
+    """The query heads of a key head share one maximum: a head far below it loses its sum."""
+    return by_mask(weights=lambda scores, group: weigh_below(scores, (), group))
+
+
 FAULTY = (
     all_keys_attended, indices_one_late, indices_of_the_next_query, first_index_not_read, last_index_left_out,
     keys_between_indices_attended, indices_taken_for_ascending, sixteen_indices_at_most,
@@ -360,7 +369,7 @@ FAULTY = (
     maximum_not_subtracted, rows_without_an_index_are_nan, rows_without_an_index_are_means, causality_ignored,
     causality_by_place, given_scale_ignored, scale_of_zero_taken_for_none, gradients_overwritten,
     gradients_of_padding_scattered,
-    last_of_four_reads_the_next_indices,
+    last_of_four_reads_the_next_indices, one_maximum_for_a_group,
 )  # fmt: skip
 DECLARED = {
     "indices_beyond_are_the_last_key": {"beyond": "padding"}, "repeated_indices_count_twice": {"repeats": "once"},

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.faults.bases.shared_maximum import weigh_below
 from attention_core.faults.row import row
 
 Attention = Callable[..., Any]
@@ -454,6 +455,27 @@ def groups_of_four_in_turn() -> Attention:
     return build(expand=expanded)
 
 
+def attend_below(axes: tuple[int, ...]) -> Callable[..., Tensor]:
+    """Attention of one text with one maximum for all rows along some axes of its scores (H, n_q, n_kv)."""
+
+    def attended(q: Tensor, k: Tensor, v: Tensor, allow: Tensor, scale: float) -> Tensor:
+        wide = torch.promote_types(q.dtype, torch.float32)
+        s = torch.einsum("ihd,jhd->hij", q.to(wide) * scale, k.to(wide)).masked_fill(~allow, -math.inf)
+        return torch.einsum("hij,jhd->ihd", weigh_below(s, axes), v.to(wide)).to(q.dtype)
+
+    return attended
+
+
+def one_maximum_for_all_heads() -> Attention:
+    """The softmax of a query takes one maximum over all its heads: a head far below it loses its sum."""
+    return build(attend=attend_below((0,)))
+
+
+def one_maximum_for_a_block_of_rows() -> Attention:
+    """The softmax of a head takes one maximum over all rows of a text: a row far below it loses its sum."""
+    return build(attend=attend_below((1,)))
+
+
 FAULTY = (
     one_text_of_all, empty_text_gets_the_next_ones_key, nan_where_a_text_has_no_keys, empty_texts_counted_out,
     block_reads_into_the_next_text, last_text_reaches_the_end, lengths_from_the_maximum,
@@ -463,6 +485,7 @@ FAULTY = (
     window_one_key_wider, window_ignored, window_zero_is_none, scale_ignored,
     scale_of_zero_is_the_usual_one, first_text_offsets_all, gradients_of_the_first_text,
     gradient_nan_beyond_the_last_text,
-    gradients_of_large_groups_averaged, groups_of_four_in_turn,
+    gradients_of_large_groups_averaged, groups_of_four_in_turn, one_maximum_for_all_heads,
+    one_maximum_for_a_block_of_rows,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="varlen", accumulate="float32") for fault in FAULTY)

@@ -27,7 +27,14 @@ from attention_core.conformance.laws.masked_calls import (
 from attention_core.conformance.subjects.block_subject import BlockCall, BlockSubject
 from attention_core.conformance.subjects.evidence import NotApplicable, Result
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import FAR_SCORES, ParameterCase, Sizes, after, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    APART,
+    FAR_SCORES,
+    ParameterCase,
+    Sizes,
+    after,
+    as_in_models,
+)
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -371,8 +378,8 @@ FAR_SPACE = replace(SMALL, options={**SMALL.options, **FAR_SCORES})
 PLAIN = Sizes(RANGES, {"share": (0.3, 0.5)})
 ENDS = Sizes(RANGES, OPTIONS, adjust=_short_ends)
 HEADS = Sizes(
-    {**RANGES, "B": (1, 3), "H_kv": (1, 5), "group": (1, 8), "n_q": (2, 9), "n_kv": (4, 12)}, {"share": (0.4,)},
-    adjust=share_heads(share=0.6),
+    {**RANGES, "B": (1, 3), "H_kv": (1, 5), "group": (1, 8), "n_q": (2, 9), "n_kv": (4, 12)},
+    {"share": (0.4,), **APART}, adjust=share_heads(share=0.6),
 )  # fmt: skip
 GRADED = Sizes({**RANGES, "H_kv": (1, 5), "group": (1, 8)}, {"share": (0.3, 0.5)}, adjust=share_heads(share=0.5))
 MANY = Sizes({**RANGES, "B": (1, 1), "H_kv": (1, 2), "n_kv": (17, 80)}, adjust=_few_heads)

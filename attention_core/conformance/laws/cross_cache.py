@@ -18,6 +18,7 @@ from attention_core.conformance.subjects.cross_subject import CrossSubject, Step
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, Violation
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    APART,
     FAR_SCORES,
     ParameterCase,
     Sizes,
@@ -338,7 +339,7 @@ FEW = Sizes({**RANGES, "B": (1, 2), "H_kv": (1, 2), "n_kv": (10, 24)})
 LONG = Sizes(
     {**RANGES, "B": (1, 1), "H_kv": (1, 1), "n_kv": (257, 560), "d": (1, 3), "d_v": (1, 3)}, adjust=_beyond_usual_stores
 )
-SHARED = Sizes({**RANGES, "H_kv": (2, 5), "group": (2, 8)}, adjust=share_heads())
+SHARED = Sizes({**RANGES, "H_kv": (2, 5), "group": (2, 8)}, APART, adjust=share_heads())
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "cross_cache", "large": 8, "small": 0, "space": SMALL}
 LAWS = (
     Law(steps_attend_to_the_text_that_is_kept, **{**ROW, "large": 16, "space": SPACE}, central=True),

@@ -23,6 +23,7 @@ from attention_core.conformance.subjects.evidence import (
 )
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    APART,
     LARGE_SCORES,
     ParameterCase,
     Sizes,
@@ -490,7 +491,7 @@ RANGES = {"B": (1, 3), "H": (1, 3), "n": (1, 14), "d": (1, 8)}
 SPACE = Sizes(RANGES, adjust=count_many(share=0.4))
 SHARED = Sizes(
     {"B": (1, 3), "H_kv": (2, 5), "group": (2, 8), "n": (2, 14), "d": (1, 8)},
-    {"way": ("chunks", "tokens", "prompt", "whole")},
+    {**APART, "way": ("chunks", "tokens", "prompt", "whole")},
     adjust=share_heads(as_in_models({"n": (65, 80), "d": (16, 32)}, share=0.2)),
 )  # fmt: skip
 STEPS = Sizes({**RANGES, "n": (2, 14)}, dtypes=("float32", "float64"))

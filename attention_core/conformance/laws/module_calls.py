@@ -19,7 +19,7 @@ from attention_core.conformance.modules.look import MultiHead
 from attention_core.conformance.modules.projections import Projections
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, require_close
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, require_same_later
+from attention_core.conformance.subjects.parameter_case import ParameterCase, Sizes, after, require_same_later
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.aliases import DROPOUTS
 from attention_core.declaration.scales import scale_of
@@ -171,7 +171,9 @@ def evaluation_drops_nothing(subject: MultiHead, case: ParameterCase) -> None:
 def inputs_written_into_are_read_anew(subject: MultiHead, case: ParameterCase) -> None:
     """A call reads its arrays as they are then, also where an earlier call got the same arrays with other numbers.
 
-    Formula: f(y), then x's numbers into the arrays of y, then f(x)' = f(x); likewise for a context
+    Its parameters are arrays, too, which an optimizer or `load_state_dict` writes into between two calls.
+
+    Formula: f(y), then x's numbers into the arrays of y, then f(x)' = f(x); likewise for a context and for parameters
     Source: the definition of a function; projections of an encoder's tokens are kept while one text is decoded
     Fault: projections_kept_by_identity
     """
@@ -194,6 +196,24 @@ def inputs_written_into_are_read_anew(subject: MultiHead, case: ParameterCase) -
         got = subject.module(case, found, x, context=context, earlier_=first)
         what = "output after the caller wrote other numbers into the arrays of the call before"
         require_same_later(got, plain, [], bound, what)
+    require_parameters_anew(subject, case)
+
+
+def require_parameters_anew(subject: MultiHead, case: ParameterCase) -> None:
+    """After two calls, one parameter gets other numbers, in its own memory; the third call is judged by its truth.
+
+    Nothing else happens to the module between the calls: its mode is set once, before the first.
+    """
+    found, x = subject.prepare(case), subject.input(case)
+    if found.parts is None:
+        return
+    before = [subject.module(case, found, x), subject.module(case, found, x, mode_=None)]
+    changed = subject.with_other_numbers(case, found)
+    assert changed.parts is not None
+    want, bound = subject.truth(case, changed.parts, x)
+    with after(before):
+        got = subject.module(case, changed, x, mode_=None)
+        require_close(got, want, bound, "output after a parameter was changed in place")
 
 
 @contextmanager

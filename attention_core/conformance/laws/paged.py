@@ -33,7 +33,7 @@ from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.packed_case import PackedCase
 from attention_core.conformance.subjects.packed_subject import Pack, Setting
 from attention_core.conformance.subjects.paged_subject import GARBAGE, PagedSubject, Pages, Paging
-from attention_core.conformance.subjects.parameter_case import LARGE_SCORES, Sizes
+from attention_core.conformance.subjects.parameter_case import APART, LARGE_SCORES, Sizes
 from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "paged"
@@ -292,7 +292,7 @@ SHARED_PAGES = Sizes(
 EMPTY = Sizes(PAGED, {**BESIDE, "causal": (False, True), "lengths": ("empty",)}, adjust=without_page)
 SHARED = Sizes(
     {**PAGED, "H_kv": (2, 5), "group": (2, 8)},
-    {"causal": (False, True), "lengths": ("any", "decode")},
+    {"causal": (False, True), **APART, "lengths": ("any", "decode")},
     adjust=share_heads(without_page),
 )
 STRIDED = Sizes(

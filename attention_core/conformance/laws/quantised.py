@@ -15,6 +15,8 @@ from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    APART,
+    LARGE_SCORES,
     ParameterCase,
     Sizes,
     after,
@@ -245,10 +247,11 @@ def _sizes(
 
 
 MODELS = {"n_q": (1, 4), "n_kv": (17, 70), "H_kv": (2, 4), "d": (16, 64), "d_v": (16, 64)}
-SPACE = _sizes(adjust=as_in_models(MODELS, _put_in_order))
-SMALL = _sizes(adjust=count_many(_put_in_order, 0.15))
+SPACE = _sizes({"causal": (False, True), **LARGE_SCORES}, adjust=as_in_models(MODELS, _put_in_order))
+SINKS = {"scores": (None, None, None, "sink")}
+SMALL = _sizes({"causal": (False, True), **SINKS}, adjust=count_many(_put_in_order, 0.15))
 BLOCKS = _sizes(B=(1, 2), H_kv=(1, 2), n_q=(1, 3), n_kv=(1, 3), d=(2, 6), d_v=(2, 6))
-SHARED = _sizes(adjust=share_heads(_put_in_order), H_kv=(2, 5), group=(2, 8))
+SHARED = _sizes({"causal": (False, True), **APART}, adjust=share_heads(_put_in_order), H_kv=(2, 5), group=(2, 8))
 LARGE = _sizes(adjust=_large, B=(1, 2), n_kv=(2, 280), H_kv=(1, 20), d=(1, 136), d_v=(1, 136))
 STRIDED = _sizes(B=(2, 3), H_kv=(2, 3), n_kv=(3, 9), d=(2, 8), d_v=(2, 8))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "quantised", "large": 8, "small": 0, "space": SMALL}

@@ -26,6 +26,7 @@ from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.indexed_subject import PADDING, IndexedCall, IndexedSubject
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    APART,
     FAR_SCORES,
     ParameterCase,
     Sizes,
@@ -404,7 +405,9 @@ FEW = Sizes({**RANGES, "n_q": (1, 2), "n_kv": (4, 27), "topk": (2, 8)}, adjust=_
 PADDING_SPACE = Sizes(RANGES, adjust=_with_padding)
 GRADED = Sizes({**RANGES, "H_kv": (1, 5), "group": (1, 8)}, adjust=share_heads(_with_padding, 0.5))
 GROUPS = Sizes(
-    {**RANGES, "H_kv": (2, 5), "group": (1, 8), "n_kv": (4, 27), "topk": (2, 8)}, adjust=share_heads(_several, 0.7)
+    {**RANGES, "H_kv": (2, 5), "group": (1, 8), "n_kv": (4, 27), "topk": (2, 8)},
+    APART,
+    adjust=share_heads(_several, 0.7),
 )
 DENSE = Sizes(
     {**RANGES, "B": (1, 2), "H_kv": (1, 2), "n_q": (1, 3), "n_kv": (17, 210), "topk": (17, 70)}, adjust=_dense

@@ -24,6 +24,7 @@ from attention_core.conformance.laws.masked_calls import (
 from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
+    APART,
     FAR_SCORES,
     ParameterCase,
     Sizes,
@@ -314,7 +315,7 @@ DEEP = Sizes({**RANGES, "B": (1, 2), "H_kv": (1, 2), "n": (20, 40)}, {"shape": (
 MANY = Sizes({**RANGES, "B": (1, 2), "H_kv": (1, 2), "n": (33, 80), "d": (1, 4), "d_v": (1, 4)}, SHAPES, adjust=_many)
 ROOTS = Sizes({**RANGES, "context": (0, 4), "n": (3, 12)}, {"shape": ("roots",)})
 EDGES = Sizes({**RANGES, "context": (1, 3), "n": (3, 20), "B": (1, 2), "H_kv": (1, 2)}, SHAPES)
-HEADS = Sizes({**RANGES, "H_kv": (2, 5), "group": (2, 8)}, SHAPES, adjust=share_heads())
+HEADS = Sizes({**RANGES, "H_kv": (2, 5), "group": (2, 8)}, {**SHAPES, **APART}, adjust=share_heads())
 VIEWS = Sizes({**RANGES, "B": (2, 3), "H_kv": (2, 3), "n": (4, 12), "d": (2, 8), "d_v": (2, 8)}, SHAPES)
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "tree_mask", "large": 8, "small": 0, "space": SMALL}
 LAWS = (

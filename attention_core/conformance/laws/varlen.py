@@ -24,6 +24,7 @@ from attention_core.conformance.subjects.law import DIAGNOSE, Law
 from attention_core.conformance.subjects.packed_case import PackedCase
 from attention_core.conformance.subjects.packed_subject import Judged, Pack, PackedSubject, Setting
 from attention_core.conformance.subjects.parameter_case import (
+    APART,
     LARGE_SCORES,
     UNDECLARED_SIZES,
     Sizes,
@@ -408,7 +409,7 @@ FEW = Sizes(
 )
 EMPTY = Sizes(heads_of(most=(1, 6)), {**OPTIONS, **BESIDE, "lengths": ("empty",)})
 SHARED = Sizes(
-    heads_of(H_kv=(2, 5), group=(2, 8)), {"causal": (False, True), "lengths": ("any", "same", "decode")},
+    heads_of(H_kv=(2, 5), group=(2, 8)), {"causal": (False, True), **APART, "lengths": ("any", "same", "decode")},
     adjust=share_heads(),
 )  # fmt: skip
 LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})

@@ -263,6 +263,15 @@ class ModuleSubject(ParameterSubject):
             parameters[name] = array(values[name], value.dtype)
         return Filled(number, values, parameters)
 
+    def with_other_numbers(self, case: ParameterCase, found: Filled) -> Filled:
+        """The same module with the numbers of one of its weights in another order, and so with their sum."""
+        names = [name for name, value in found.values.items() if value.ndim >= 2]
+        name = names[int(case.rng("changed").integers(len(names)))]
+        other = np.roll(found.values[name], 1, axis=0)
+        values = {**found.values, name: other}
+        parameters = {**found.parameters, name: array(other, found.parameters[name].dtype)}
+        return Filled(found.instance, values, parameters, self.parts(case, Filled(found.instance, values, {})))
+
     def parts(self, case: ParameterCase, found: Filled, layout: Layout | None = None) -> Projections:
         """The projections of a filled module; raises NotApplicable, saying why, where they are not known."""
         if self.unseen:

@@ -203,6 +203,7 @@ class Program:
     message: str = ""
     lines: list[str] = field(default_factory=list)
     written: dict[tuple[str, str], str] = field(default_factory=dict)
+    filled: dict[str, Mapping[str, Array]] = field(default_factory=dict)
 
     def call(self, shown: Shown, number: int, evidence: Evidence) -> None:
         """One call, and its value in question in `got` (first call) or `want` (second call)."""
@@ -388,15 +389,18 @@ class Program:
         return target if request.method is None else f"{target}.{request.method}"
 
     def fill(self, target: str, request: Request) -> None:
-        """Lines that give a module's parameters their values, once."""
-        if (target, "filled") in self.written:
+        """Lines that give a module's parameters their values, as far as it does not have them from a call before."""
+        known, given = self.filled.get(target, {}), dict(request.parameters or {})
+        changed = {name: value for name, value in given.items() if not same_array(known.get(name), value)}
+        if target in self.filled and not changed:
             return
-        self.written[target, "filled"] = target
-        values = values_by_name(request.parameters or {})
-        if ("values", "\n".join(values)) not in self.written:
-            self.written["values", "\n".join(values)] = target
+        self.filled[target] = given
+        numbered = any(re.search(r"_\d+\b", name) for name in given)  # may be numbered by instance
+        values = values_by_name(given if numbered else changed)
+        if self.written.get(("values", "")) != "\n".join(values):
+            self.written["values", ""] = "\n".join(values)
             self.lines += values
-        if any(re.search(r"_\d+\b", name) for name in request.parameters or {}):  # may be numbered by instance
+        if numbered:
             copied = f"[p.copy_(v) for p, v in zip({target}.parameters(), values.values(), strict=True)]"
         else:
             copied = f"[p.copy_(values[name]) for name, p in {target}.named_parameters() if name in values]"
@@ -529,3 +533,12 @@ def derivative(request: Request, out: str, variables: Mapping[str, str], down: s
     lines = [*before, f"first = torch.autograd.grad({out}, [{inputs}], {cotangent}, create_graph=True)"]
     directions = ", ".join(array_text(d) for d in request.second)
     return [*lines, f"sum((g * w).sum() for g, w in zip(first, [{directions}])).backward()"]
+
+
+def same_array(one: Array | None, other: Array) -> bool:
+    """Whether two arrays hold the same numbers, laid out alike."""
+    if one is None or (one.dtype, one.shape, one.strides, one.offset) != (
+        other.dtype, other.shape, other.strides, other.offset
+    ):  # fmt: skip
+        return False
+    return bool(np.array_equal(one.base, other.base))

@@ -61,11 +61,16 @@ FUNCTIONS = (
     "topk-index",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
-LARGE_SCORES: dict[str, tuple[Any, ...]] = {"scores": (None, None, None, None, "large", "large", "low", "high")}
-"""An option of cases, a quarter of which have scores far above what exp can take, and far apart; those of a further
-quarter all lie far below 0, or far above it, and near each other."""
-FAR_SCORES: dict[str, tuple[Any, ...]] = {"scores": ("far", "far", "low", "high")}
+LARGE_SCORES: dict[str, tuple[Any, ...]] = {
+    "scores": (None, None, None, None, "large", "large", "low", "high", "apart", "apart")
+}
+"""An option of cases, a fifth of which have scores far above what exp can take, and far apart; those of a further
+fifth all lie far below 0, or far above it, and near each other; of a last one those of a query head and row lie near
+each other, and far from those of half of the others: a maximum over heads or rows leaves a row nothing."""
+FAR_SCORES: dict[str, tuple[Any, ...]] = {"scores": ("far", "far", "low", "high", "apart")}
 """The same of laws that are about such scores; what is far is the law's to say."""
+APART: dict[str, tuple[Any, ...]] = {"scores": (None, None, "apart")}
+"""The same of laws that are about query heads which share a key head."""
 LOUD = 64.0
 """What their queries are multiplied by: exp(89) is too large for float32, and a score of two tokens is about 64."""
 OFFSETS: Mapping[str, tuple[float, ...]] = {
@@ -124,7 +129,7 @@ class ParameterCase:
         """
         loud = self.options.get("scores") == "large" and self.dtype in WIDE
         drawn = self.values(purpose, *shape) * (LOUD if loud else 1.0)
-        return self._with_first(drawn, self._offset() / BESIDE_IT, width)
+        return self._with_first(drawn, self._offset() / BESIDE_IT, width, apart=self.options.get("scores") == "apart")
 
     def keys(self, purpose: str, *shape: int, width: int = 0) -> NDArray:
         """Drawn keys, which make low or high scores with such queries where the case asks for them."""
@@ -132,15 +137,20 @@ class ParameterCase:
 
     def _offset(self) -> float:
         """A power of two for what products of queries and keys lie near; 0 where the case does not ask for any."""
-        sign = {"low": -1.0, "high": 1.0}.get(str(self.options.get("scores")), 0.0)
+        sign = {"low": -1.0, "high": 1.0, "apart": 1.0}.get(str(self.options.get("scores")), 0.0)
         offsets = OFFSETS.get(self.dtype, OFFSETS["float32"][:1])
         root = 2.0 ** int(np.ceil(np.log2(max(self.sizes.get("d", 1), 1)) / 2))
         return sign * root * offsets[int(self.rng("offset").integers(len(offsets)))] if sign else 0.0
 
-    def _with_first(self, drawn: NDArray, first: float, width: int) -> NDArray:
-        """The numbers, the first feature of every head replaced where there is something to replace it by."""
+    def _with_first(self, drawn: NDArray, first: float, width: int, *, apart: bool = False) -> NDArray:
+        """The numbers, the first feature of every head replaced where there is something to replace it by.
+
+        Where heads and rows are to lie apart, it has either sign.
+        """
         if first:
-            drawn[..., :: width or self.sizes.get("d", drawn.shape[-1])] = first
+            heads = drawn[..., :: width or self.sizes.get("d", drawn.shape[-1])]
+            signs = self.rng("signs").choice([-1.0, 1.0], size=heads.shape) if apart else 1.0
+            heads[...] = first * signs
         return drawn
 
     def values(self, purpose: str, *shape: int) -> NDArray:

@@ -17,7 +17,7 @@ from attention_core.conformance.budgets.budget import forward_bound, round_to
 from attention_core.conformance.budgets.quantised_bound import Numbers, stored_errors
 from attention_core.conformance.subjects.axes import Arrangement, order_of_heads, put_heads_in_order
 from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
+from attention_core.conformance.subjects.parameter_case import BESIDE_IT, WIDE, ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
 from attention_core.conformance.worker.runner import Runner
 from attention_core.conformance.worker.small_floats import FORMATS, decode_float8, encode_float8
@@ -69,6 +69,13 @@ SPREAD = {"int8": 40.0, **dict.fromkeys(FORMATS, 16.0)}
 ENDS = {"int8": (-128.0, 127.0), **dict.fromkeys(FORMATS, (-448.0, 448.0))}
 """The least and the largest number that is stored."""
 USUAL_BLOCK = 16
+FAR_AWAY = ("low", "high", "apart")
+"""Scores that are far from 0 by the first feature of queries and keys."""
+STORED_BESIDE_IT = 64.0
+"""What the first feature of such keys is stored as."""
+SINK = 84.0
+"""The score of a first key that holds zeros and takes nearly all the weight, as a sink does: exp(-84) is a number of
+float32, and exponents that are clamped at -80 are seen."""
 
 
 def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) -> dict[str, str]:
@@ -214,7 +221,7 @@ class QuantisedSubject(ParameterSubject):
         stored = {"query": self.stores_query, "key": True, "value": "value_scale" in self.roles}
         kinds = {name: self.stored if stored[name] else case.dtype for name in shapes}
         numbers = {
-            name: self._draw_numbers(case, name, shape, regime) if stored[name] else case.values(name, *shape)
+            name: self._draw_numbers(case, name, shape, regime) if stored[name] else self._draw_plain(case, name, shape)
             for name, shape in shapes.items()
         }
         scaled = {name: stored[name] or (name == "query" and scaled_query) for name in shapes}
@@ -228,7 +235,32 @@ class QuantisedSubject(ParameterSubject):
             name: np.asarray(case.rng(f"zero of {name}").integers(-20, 21, size=scales[name].shape), dtype=np.float64)
             for name in ("key", "value") if f"{name}_zero" in self.roles
         }  # fmt: skip
-        return Operands(numbers, kinds, scales, zeros, self.granularity, self.block)
+        found = Operands(numbers, kinds, scales, zeros, self.granularity, self.block)
+        sinks = case.options.get("scores") == "sink" and case.dtype in WIDE and not stored["query"]
+        return self._with_sink(case, found) if sinks else found
+
+    def _with_sink(self, case: ParameterCase, operands: Operands) -> Operands:
+        """The operands with a first key whose value is zero and whose score is `SINK`, far above those of others."""
+        key, value = operands.numbers["key"].copy(), operands.numbers["value"].copy()
+        none = {
+            name: np.broadcast_to(operands.read(name).zero, operands.numbers[name].shape) for name in ("key", "value")
+        }
+        key[..., 0] = none["key"][..., 0]
+        key[:, :, 0, 0], value[:, :, 0] = STORED_BESIDE_IT, none["value"][:, :, 0]
+        operands = replace(operands, numbers={**operands.numbers, "key": key, "value": value})
+        first = SINK / (scale_of(self.implementation.scale, case["d"]) * operands.read("key").values[:, :, 0, 0])
+        query = operands.numbers["query"].copy()
+        query[..., 0] = round_to(first.repeat(case["group"], axis=1), case.dtype)[..., None]
+        return replace(operands, numbers={**operands.numbers, "query": query})
+
+    def _draw_plain(self, case: ParameterCase, name: str, shape: tuple[int, ...]) -> NDArray:
+        """Numbers that are not stored; queries make the scores that the case asks for with keys as they are stored."""
+        if name != "query":
+            return case.values(name, *shape)
+        drawn = case.queries(name, *shape)
+        if case.options.get("scores") in FAR_AWAY:
+            drawn[..., 0] *= BESIDE_IT * SPREAD[self.stored] / STORED_BESIDE_IT
+        return drawn
 
     def _draw_numbers(self, case: ParameterCase, name: str, shape: tuple[int, ...], regime: str) -> NDArray:
         """Numbers that the format holds; in the regime "ends" half of them its least, largest and smallest ones."""
@@ -243,6 +275,8 @@ class QuantisedSubject(ParameterSubject):
             tiny = 1.0 if self.stored == "int8" else float(rng.choice([1.0, 2.0**-9, 3 * 2.0**-9]))
             ends = rng.choice([low, high, low, high, tiny, -tiny, 0.0], size=shape)
             drawn = np.where(rng.random(shape) < 0.5, ends, drawn)
+        if name == "key" and case.options.get("scores") in FAR_AWAY:
+            drawn[..., 0] = STORED_BESIDE_IT
         drawn = np.clip(drawn, low, high)
         if self.stored == "int8":
             return np.rint(drawn)

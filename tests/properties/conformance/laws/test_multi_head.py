@@ -18,7 +18,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import module_calls, module_weights, multi_head
 from attention_core.conformance.laws.multi_head import CONTRACT
 from attention_core.faults import multi_head as faults
-from attention_core.faults import multi_head_masks
+from attention_core.faults import multi_head_masks, multi_head_projections
 from attention_core.faults.bases import multi_head as bases
 from attention_core.modules.self_attention import MultiHeadSelfAttention, shared_projection_attention
 from attention_core.peers.torch_mha_module import mha_module
@@ -320,3 +320,18 @@ def test_a_module_judged_with_one_head_alone_does_not_conform() -> None:
 @pytest.mark.parametrize("fault", ["row_of_a_mask_written_into", "rows_behind_the_row_of_a_mask"])
 def test_masks_expanded_from_one_row_are_read_by_their_strides(fault: str) -> None:
     refuted("masked_heads_attend_as_the_formula_says", getattr(multi_head_masks, fault), "quick", contract=CONTRACT)
+
+
+@pytest.mark.parametrize("fault", ["fused_until_the_mode_is_set", "fused_weights_known_by_their_sum"])
+def test_parameters_are_read_anew(fault: str) -> None:
+    refuted("inputs_written_into_are_read_anew", getattr(multi_head_projections, fault), "quick", contract=CONTRACT)
+
+
+def test_a_program_of_changed_parameters_runs_alone() -> None:
+    law, fault = "inputs_written_into_are_read_anew", multi_head_projections.fused_until_the_mode_is_set
+    found = judged(law, fault, shrink=True, contract=CONTRACT).counterexample
+    assert found is not None and found.snippet.count("p.copy_(values[name])") == 2
+    with pytest.raises(AssertionError, match="after a parameter was changed in place"):
+        exec(found.snippet, {"__name__": "snippet"})
+    right = found.snippet.replace(f"attention = {fault.__name__}\n", "attention = MultiHead\n")
+    exec(right, {"__name__": "snippet", "MultiHead": bases.MultiHead})  # the same lines hold for what is right

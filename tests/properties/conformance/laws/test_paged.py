@@ -27,6 +27,7 @@ SEEN_BY = {  # one law that must see it
     "page_belongs_to_its_last_text": "texts_may_share_pages",
     "empty_text_reads_its_first_page": "texts_without_keys_are_dead",
     "nan_of_a_text_without_keys": "texts_without_keys_are_dead",
+    "one_maximum_for_all_heads_of_pages": "query_heads_share_pages_heads_in_order",
     "paged_heads_shared_in_turn": "query_heads_share_pages_heads_in_order",
     "pages_beyond_the_sixteenth_skipped": "many_pages_are_read_to_the_last",
     "new_tokens_at_the_start_of_their_page": "new_tokens_are_appended",

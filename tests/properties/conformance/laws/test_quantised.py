@@ -21,6 +21,8 @@ from attention_core.kernels.quantised import quantised_attention
 SEEN_BY = {  # one law that must see it; the central one where none is named
     "given_scale_for_that_of_keys": "a_given_scale_leaves_those_of_numbers",
     "small_scales_raised": "every_scale_is_that_of_its_own_numbers",
+    "one_maximum_for_a_group": "query_heads_share_heads_and_their_scales",
+    "exponents_clamped_at_eighty": "all_numbers_of_the_format_are_read",
     "least_number_raised": "all_numbers_of_the_format_are_read",
     "features_beyond_64_unscaled": "many_keys_heads_and_features_are_read",
     "keys_beyond_128_with_the_first_scale": "many_keys_heads_and_features_are_read",

@@ -26,6 +26,7 @@ SEEN_BY = {  # what no law but these is sure to see
     "indices_of_the_query_head": "heads_and_sequences_have_their_own_indices",
     "first_indices_kept": "other_indices_of_the_same_shape_are_read_anew",
     "indices_read_in_order": "strides_of_indices_are_followed",
+    "one_maximum_for_a_group": "heads_and_sequences_have_their_own_indices",
     "row_of_the_indices_written_into": "strides_of_indices_are_followed",
     "rows_behind_the_row_of_indices": "strides_of_indices_are_followed",
     "written_into_the_indices": "padding_names_no_key",

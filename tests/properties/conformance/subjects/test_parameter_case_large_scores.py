@@ -98,3 +98,13 @@ def test_queries_are_loud_where_a_case_asks_for_it_in_a_dtype_that_shows_it() ->
     low = large.with_(dtype="float16")
     np.testing.assert_array_equal(low.queries("q", 3), low.values("q", 3))
     assert "scores=large" in large.describe() and "scores" not in plain.describe()
+
+
+def test_scores_apart_lie_near_each_other_in_a_row_and_far_from_those_of_half_of_the_heads() -> None:
+    case = ParameterCase({"d": 4}, options={"scores": "apart"}, seed=3)
+    query, key = case.queries("q", 1, 8, 3, 4), case.keys("k", 1, 1, 9, 4)
+    scores = query @ key.swapaxes(-1, -2) / 2
+    near = np.ptp(scores, axis=-1)
+    assert near.max() < 20
+    middle = scores.mean(-1)
+    assert (middle > 200).any() and (middle < -200).any() and (np.abs(middle) > 200).all()
