@@ -71,8 +71,9 @@ def audit(tests: tuple[str, ...], **options: Any) -> None:
         sys.exit(2)
     try:
         request = request_of(tests, options)
-        with interruptible(), Progress(request.target, options["quiet"]) as tell:
-            found = run_audit(request, tell)
+        shown = Progress(request.target, options["quiet"])
+        with interruptible(), shown as tell:
+            found = run_audit(request, tell, None if options["quiet"] else shown.print_line)
     except TargetError as error:
         found = Audit(options["target"], tests, problem=plain(str(error)), floor=options["floor"], seed=options["seed"])
     show(console, found, options)

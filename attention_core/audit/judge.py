@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from attention_core.audit.adapter import Form, adapt, describe, require_adaptable, stand_in
+from attention_core.audit.first_laws import likely_law
 from attention_core.audit.plan import Plan
 from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session, select_laws
@@ -78,11 +79,19 @@ class Judge:
 
         A law that does so only in calls that the target itself refuses does not count, unless it is about refusals: no
         test of the target would make these calls. "refused" is the name of such a law, where no other sees the fault.
+        The law that refuted the fault elsewhere is asked first, alone: a fault may keep what an earlier call left.
         """
+        likely = likely_law(plan.fault)
+        found = self.refute_by(plan, likely) if likely else {"law": ""}
+        return found if found["law"] else self.refute_by(plan)
+
+    def refute_by(self, plan: Plan, only: str = "") -> dict[str, Any]:
+        """The answer of `refute` by all laws, or by one of them."""
         refused = ""
         with self.session(plan, shrink=False) as session, ExitStack() as opened:
             strict: Session | None = None
-            for result in session.results(session.laws):
+            laws = [law for law in session.laws if only in ("", law.name)]
+            for result in session.results(laws):
                 if result.status != "refuted":
                     continue
                 if result.family != "refusal":

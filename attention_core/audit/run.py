@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,7 +18,7 @@ from attention_core.audit.judge_client import Judges
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import Audit, Fate
 from attention_core.audit.suite import SuiteRun, Suites, suite_environment
-from attention_core.audit.survivors import with_cases
+from attention_core.audit.survivors import find_case, with_cases
 from attention_core.audit.trial import Request, Trial
 from attention_core.conformance.report.shards import Shard
 from attention_core.declaration.implementation import Implementation, TargetError
@@ -27,10 +28,14 @@ STARTING, TIMES = 20.0, 5.0
 """Seconds of its own time that a suite has with a fault in place: for starting, and so many times what it needs."""
 Progress = Callable[[str, int, int], None]
 """Called with what is done now, how many faults are judged, and of how many."""
+SHOWN = 5
+"""Survivors that are told as soon as they are found; the report has all of them."""
 
 
-def audit(request: Request, progress: Progress | None = None) -> Audit:
+def audit(request: Request, progress: Progress | None = None, note: Callable[[str], None] | None = None) -> Audit:
     """Audit a suite.
+
+    Args: progress, told how far it is; note, takes a line for each of the first survivors as soon as it is found.
 
     Raises: TargetError, in one line, where nothing can be judged.
     """
@@ -51,13 +56,14 @@ def audit(request: Request, progress: Progress | None = None) -> Audit:
         rows = likely_first(rows, declared, result.claims)
         result.notes += absent
         tell(describe_run(request, len(rows), seconds), 0, min(len(rows), request.count or len(rows)))
+        judge = trial.fate if note is None else Announcer(trial, note).judge
         if request.shard is None:
-            result.fates = judge_faults(request, rows, trial.fate, trial.close, tell)
+            result.fates = judge_faults(request, rows, judge, trial.close, tell)
         else:
             result.shard = choose_shard(request, rows, trial, tell)
             by_name, alone = {row.name: row for row in rows}, replace(request, count=None)
             own = [by_name[name] for name in result.shard.choose()]
-            result.fates = judge_faults(alone, own, trial.fate, trial.close, tell)
+            result.fates = judge_faults(alone, own, judge, trial.close, tell)
         if request.cases:
             result.fates = with_cases(result.fates, trial, path, tell)
         return result
@@ -87,9 +93,15 @@ def prepare(bare: Trial, watched: SuiteRun, seconds: float, tell: Progress) -> t
     form = single_form(request.target, watched.end["forms"])
     plan = Plan(request.target, "replace", declared=look["declared"], form=form)
     tell("a right implementation in its place", 0, 0)
-    prove(request.target, judges.ask("fault", plan))
     limit = request.timeout or STARTING + TIMES * seconds
-    right = request.run(bare.suites, plan, limit)
+    with ThreadPoolExecutor(1) as pool:  # the laws and the suite at once
+        judged = pool.submit(judges.ask, "fault", plan)
+        try:
+            right = request.run(bare.suites, plan, limit)
+        except BaseException:
+            bare.close()
+            raise
+    prove(request.target, judged.result())
     strict = too_strict(request, watched, right)
     result = Audit(
         request.target, request.tests, look["declared"], look["options"], claims=tuple(look["claims"]),
@@ -108,6 +120,29 @@ def prove(target: str, found: Mapping[str, Any]) -> None:
             f"a right implementation in the place of {target} does not follow its conventions "
             f"({found['law']}: {found['message']}): declare them as for verify, or report this"
         )
+
+
+class Announcer:
+    """Judges faults, and tells the first survivors with their smallest cases, which are needed in the end anyway.
+
+    Args: trial, judges; note, takes a line.
+    """
+
+    def __init__(self, trial: Trial, note: Callable[[str], None]) -> None:
+        self.trial, self.note, self.shown = trial, note, count()
+
+    def judge(self, row: Row) -> Fate:
+        """What becomes of one fault."""
+        fate = self.trial.fate(row)
+        if fate.status == "survived" and next(self.shown) < SHOWN:
+            self.note(self.describe(fate))
+        return fate
+
+    def describe(self, fate: Fate) -> str:
+        """One survivor in a line."""
+        found = find_case(fate, self.trial, rank=0) if self.trial.request.cases else fate
+        shown = f" ({found.law}: {found.case})" if found.case else f" ({found.law})"
+        return f"survives: {fate.name}: {fate.about}{shown}"
 
 
 def choose_shard(request: Request, rows: list[Row], trial: Trial, tell: Progress) -> Shard:
@@ -145,12 +180,24 @@ def judge_faults(
                 for each in done:
                     fates[waiting.pop(each)] = each.result()
                 counted = sum(fate.status != "left_out" for fate in fates.values())
-                tell("faults that count", min(counted, wanted), wanted)
+                tell(describe_count(fates.values()), min(counted, wanted), wanted)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             close()
             raise
     return take_counted([fates[number] for number in sorted(fates)], wanted)
+
+
+def describe_count(fates: Iterable[Fate]) -> str:
+    """What is being counted, with the survivors so far.
+
+    >>> describe_count([Fate("a", "", "", status="killed")])
+    'faults that count'
+    >>> describe_count([Fate("a", "", "", status="killed"), Fate("b", "", "", status="survived")])
+    'faults that count, 1 survives'
+    """
+    survive = sum(fate.status == "survived" for fate in fates)
+    return "faults that count" + (f", {survive} survive{'s' * (survive == 1)}" if survive else "")
 
 
 def take_counted(fates: list[Fate], wanted: int) -> list[Fate]:

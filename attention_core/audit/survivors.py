@@ -50,15 +50,7 @@ def find_cases(fates: Sequence[Fate], trial: Trial, rank: int, tell: Tell) -> li
     """The smallest case of each fate, by the law that saw it first (rank 0) or by the others."""
 
     def find(fate: Fate) -> Fate:
-        plan = replace(trial.plan, fault=fate.name)
-        try:
-            case = trial.judges.ask("smallest", plan, law=fate.law, others=bool(rank))["case"]
-        except TargetError as error:
-            return replace(fate, message=fate.message or f"its smallest case was not found: {error}")
-        if not case:
-            return fate
-        test = as_test(case["snippet"], name_of_test(case["law"], fate.name))
-        return replace(fate, law=case["law"], case=case["case"], message=case["message"], test=test)
+        return find_case(fate, trial, rank)
 
     done = []
     with ThreadPoolExecutor(trial.request.processes) as pool:
@@ -66,6 +58,19 @@ def find_cases(fates: Sequence[Fate], trial: Trial, rank: int, tell: Tell) -> li
             tell("the smallest cases of survivors", number, len(fates))
             done.append(fate)
     return done
+
+
+def find_case(fate: Fate, trial: Trial, rank: int) -> Fate:
+    """One fate with its smallest case, by the law that saw it first (rank 0) or by the others."""
+    plan = replace(trial.plan, fault=fate.name)
+    try:
+        case = trial.judges.ask("smallest", plan, law=fate.law, others=bool(rank))["case"]
+    except TargetError as error:
+        return replace(fate, message=fate.message or f"its smallest case was not found: {error}")
+    if not case:
+        return fate
+    test = as_test(case["snippet"], name_of_test(case["law"], fate.name))
+    return replace(fate, law=case["law"], case=case["case"], message=case["message"], test=test)
 
 
 def ask_laws(found: dict[str, Fate], laws: dict[str, str], trial: Trial, path: tuple[str, ...], tell: Tell) -> None:

@@ -33,6 +33,8 @@ import picture
 import run
 import store
 
+from attention_core.audit import first_laws
+from attention_core.audit.choice import CONTRACTS
 from attention_core.conformance.contracts import find_contract
 from attention_core.faults.known import NOT_REDUCIBLE
 from finetune.faults.catalogue import CORRECT, FAULTS
@@ -72,6 +74,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     faults = chosen.docs / "data" / "power_faults.csv"
     before = {} if whole or not faults.exists() else {row["fault"]: row for row in read_table(faults)}
     write_table(faults, FAULT_COLUMNS, matrix(quick, standard, before))
+    if chosen.docs == store.ROOT / "docs":
+        write_first_laws(faults)
     if whole:
         write_table(chosen.docs / "data" / "power_laws.csv", LAW_COLUMNS, laws(quick))
         picture.draw(quick, ROWS, chosen.docs / "pictures" / "power.png")
@@ -384,6 +388,13 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterator[Sequence[obje
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(rows)
+
+
+def write_first_laws(faults: Path) -> None:
+    """The table of `attention_core/audit` that says which law to ask first, from power_faults.csv."""
+    rows = ((row["contract"], row["fault"], row["first_at_quick"]) for row in read_table(faults))
+    known = ((contract, fault, law) for contract, fault, law in rows if law not in ("", "not refuted"))
+    first_laws.TABLE.write_text(first_laws.to_table(line for line in known if line[0] in CONTRACTS))
 
 
 def laws(quick: Mapping[str, Line]) -> Iterator[Sequence[object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from attention_core.audit.judge import Judge, answer_or_problem
 from attention_core.audit.plan import Plan
 from attention_core.audit.results import as_test
 from attention_core.conformance.engine.session import Session, select_laws
+from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.subjects.law import Law
 
 MINE = """
 import torch
@@ -88,3 +91,25 @@ def test_the_log_sum_exp_has_faults_of_its_own(file: Path) -> None:
     form = {"kind": "tuple", "keys": (), "empty": (False, False)}
     plan = Plan(judge.target, "replace", "lse.base_two", found["declared"], form)
     assert "lse" in judge.refute(plan)["law"]
+
+
+def test_the_likely_law_is_asked_first_and_alone(judge: Judge, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[list[str]]()
+    results = Session.results
+
+    def note(self: Session, laws: Sequence[Law]) -> Iterator[LawResult]:
+        asked.append([law.name for law in laws])
+        return results(self, laws)
+
+    monkeypatch.setattr(Session, "results", note)
+    law = "no_row_sees_a_later_one"
+    monkeypatch.setattr("attention_core.audit.judge.likely_law", lambda fault: law)
+    assert judge.refute(replace(plan, fault="causality.causality_ignored"))["law"] == law and asked == [[law]]
+
+
+def test_a_hint_that_does_not_hold_changes_nothing(judge: Judge, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_core.audit.judge.likely_law", lambda fault: "a_call_leaves_the_process_as_it_was")
+    fault = replace(plan, fault="causality.causality_ignored")
+    hinted = judge.refute(fault)
+    monkeypatch.setattr("attention_core.audit.judge.likely_law", lambda fault: "")
+    assert hinted == judge.refute(fault) and hinted["law"]
