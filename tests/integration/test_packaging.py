@@ -209,7 +209,40 @@ def test_releases_are_published_without_a_token() -> None:
         "pythons",
     ]
     assert "password" not in text and "secrets." not in text
-    assert '"OWNER" in url' in text, "an address with a placeholder would be published"
+    assert '"OWNER/" in text' in text, "an address with a placeholder would be published"
+
+
+@pytest.mark.parametrize("account", ["OWNER", "somebody"])
+def test_a_placeholder_stops_a_release(account: str, tmp_path: Path) -> None:
+    """The first step of the workflow, as the runner would run it."""
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    (script,) = (step["run"] for step in yaml.safe_load(text)["jobs"]["build"]["steps"] if "tag" in step.get("name", ""))
+    for name in ("pyproject.toml", "README.md"):
+        kept = (ROOT / name).read_text(encoding="utf-8").replace("OWNER/", f"{account if name == 'README.md' else 'a'}/")
+        (tmp_path / name).write_text(kept, encoding="utf-8")
+    tag = "v" + tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env={**os.environ, "GITHUB_REF_NAME": tag, "PATH": path},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "OWNER in the addresses of README.md" in done.stderr) == (
+        (1, True) if account == "OWNER" else (0, False)
+    )
+
+
+def test_the_account_is_written_in_one_way() -> None:
+    """One replacement of OWNER/attention-core reaches every address."""
+    files = [ROOT / name for name in ("README.md", "pyproject.toml", "action.yml", "CITATION.cff")]
+    files += [path for folder in ("docs", "templates", "experiments") for path in (ROOT / folder).rglob("*.md")]
+    files += [path for folder in ("docs", "templates") for path in (ROOT / folder).rglob("*.y*ml")]
+    told = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert "s#OWNER/attention-core#" in told
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        bare = text.replace("OWNER/attention-core", "").replace("`OWNER`", "").replace("# OWNER stands for the account", "")
+        assert "OWNER" not in bare, path.name
+        assert "OWNER/" not in text or f"{path.relative_to(ROOT)}" in told or path.suffix == ".yaml", path.name
 
 
 def test_every_dependency_is_imported(project: dict[str, Any]) -> None:

@@ -120,3 +120,36 @@ def test_json_on_standard_output_stands_alone(tmp_path: Path) -> None:
     assert json.loads(run.stdout)["verdict"] == "refuted"
     assert "refuted" in run.stderr
     assert "::error " in run.stderr
+
+
+def test_a_job_of_kubernetes_judges_every_target_once(tmp_path: Path) -> None:
+    """Each pod's line runs here with the number that Kubernetes gives it; the reports merge to those of one run."""
+    job = yaml.safe_load((ROOT / "templates" / "attention-core.kubernetes.yaml").read_text(encoding="utf-8"))
+    spec = job["spec"]
+    (container,) = spec["template"]["spec"]["containers"]
+    given = {each["name"]: each["value"] for each in container["env"]}
+    assert (job["apiVersion"], job["kind"], spec["completionMode"]) == ("batch/v1", "Job", "Indexed")
+    assert spec["template"]["spec"]["restartPolicy"] == "Never" and "backoffLimitPerIndex" in spec
+    assert int(given["SHARDS"]) == spec["completions"] == spec["parallelism"]
+    assert container["workingDir"] == container["volumeMounts"][0]["mountPath"]
+    (tmp_path / "one.py").write_text(MINE)
+    (tmp_path / "two.py").write_text(MINE.replace("p.sum(-1", "p.sum(-2"))  # refuted: a result, and no failure of its pod
+    own = {"SHARDS": "2", "TARGETS": "one.py:attention two.py:attention", "PYTHONPATH": str(ROOT)}
+    own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    line = container["args"][0].replace("verify $TARGETS", "verify $TARGETS --effort quick --law zero_queries_average --array numpy")
+    assert line != container["args"][0]
+
+    def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words, cwd=tmp_path, env={**os.environ, **own, **more}, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    pods = [run(*container["command"], line, JOB_COMPLETION_INDEX=str(number)) for number in range(2)]
+    assert [pod.returncode for pod in pods] == [0, 0], pods
+    merged = run("bash", "-c", "attention-core merge shard-*.json --json merged.json")
+    reports = json.loads((tmp_path / "merged.json").read_text())
+    assert len(reports["reports"]) == 2 and merged.returncode == 1, merged
+    page = (ROOT / "docs" / "how_to" / "ci.md").read_text(encoding="utf-8")
+    assert "attention-core.kubernetes.yaml" in page and f"job/{job['metadata']['name']}" in page
+    missing = run(*container["command"], line.replace("--shard", "--shards"), JOB_COMPLETION_INDEX="0")
+    assert missing.returncode, "a pod without a report has failed"
