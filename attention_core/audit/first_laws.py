@@ -1,7 +1,7 @@
 """Which law is likely to see a fault first, so that the judge of an audit asks it before all others.
 
-A hint, and no verdict: the law is put to the fault in the target's place like any other, and where it does not refute it
-there, all laws are, in their order. A fault without a hint takes longer and comes to the same.
+A hint, and not a verdict: the law is put to the fault in the target's place like any other, and where it does not
+refute it there, all laws are, in their order. A fault without a hint takes longer and comes to the same.
 """
 
 from __future__ import annotations

@@ -216,9 +216,13 @@ def test_releases_are_published_without_a_token() -> None:
 def test_a_placeholder_stops_a_release(account: str, tmp_path: Path) -> None:
     """The first step of the workflow, as the runner would run it."""
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
-    (script,) = (step["run"] for step in yaml.safe_load(text)["jobs"]["build"]["steps"] if "tag" in step.get("name", ""))
+    (script,) = (
+        step["run"] for step in yaml.safe_load(text)["jobs"]["build"]["steps"] if "tag" in step.get("name", "")
+    )
     for name in ("pyproject.toml", "README.md"):
-        kept = (ROOT / name).read_text(encoding="utf-8").replace("OWNER/", f"{account if name == 'README.md' else 'a'}/")
+        kept = (
+            (ROOT / name).read_text(encoding="utf-8").replace("OWNER/", f"{account if name == 'README.md' else 'a'}/")
+        )
         (tmp_path / name).write_text(kept, encoding="utf-8")
     tag = "v" + tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -240,7 +244,11 @@ def test_the_account_is_written_in_one_way() -> None:
     assert "s#OWNER/attention-core#" in told
     for path in files:
         text = path.read_text(encoding="utf-8")
-        bare = text.replace("OWNER/attention-core", "").replace("`OWNER`", "").replace("# OWNER stands for the account", "")
+        bare = (
+            text.replace("OWNER/attention-core", "")
+            .replace("`OWNER`", "")
+            .replace("# OWNER stands for the account", "")
+        )
         assert "OWNER" not in bare, path.name
         assert "OWNER/" not in text or f"{path.relative_to(ROOT)}" in told or path.suffix == ".yaml", path.name
 

@@ -133,15 +133,25 @@ def test_a_job_of_kubernetes_judges_every_target_once(tmp_path: Path) -> None:
     assert int(given["SHARDS"]) == spec["completions"] == spec["parallelism"]
     assert container["workingDir"] == container["volumeMounts"][0]["mountPath"]
     (tmp_path / "one.py").write_text(MINE)
-    (tmp_path / "two.py").write_text(MINE.replace("p.sum(-1", "p.sum(-2"))  # refuted: a result, and no failure of its pod
+    (tmp_path / "two.py").write_text(
+        MINE.replace("p.sum(-1", "p.sum(-2")
+    )  # refuted: a result, and no failure of its pod
     own = {"SHARDS": "2", "TARGETS": "one.py:attention two.py:attention", "PYTHONPATH": str(ROOT)}
     own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    line = container["args"][0].replace("verify $TARGETS", "verify $TARGETS --effort quick --law zero_queries_average --array numpy")
+    line = container["args"][0].replace(
+        "verify $TARGETS", "verify $TARGETS --effort quick --law zero_queries_average --array numpy"
+    )
     assert line != container["args"][0]
 
     def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            words, cwd=tmp_path, env={**os.environ, **own, **more}, capture_output=True, text=True, timeout=300, check=False
+            words,
+            cwd=tmp_path,
+            env={**os.environ, **own, **more},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
 
     pods = [run(*container["command"], line, JOB_COMPLETION_INDEX=str(number)) for number in range(2)]
