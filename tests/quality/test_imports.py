@@ -167,7 +167,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         f"{DOOR} cli",
     ),
     "attention_core.audit": (
-        "adapter choice log planting progress results",
+        "adapter choice first_laws log planting progress results",
         "plan",
         "child judge judge_client suite",
         "trial",
