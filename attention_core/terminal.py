@@ -187,7 +187,18 @@ def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str)
     return rows or [CompletionItem(incomplete, type="file")]
 
 
-class Commands(click.Group):
+class ListedCommands(click.Group):
+    """Commands whose list shows the whole first sentence of each, on as many lines as it takes."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the section of the commands."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        shown = [(name, command) for name, command in found if command is not None and not command.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(limit=1000)) for name, command in shown])
+
+
+class Commands(ListedCommands):
     """Commands that end with the status of a program ended by Ctrl-C, also where it comes while they still import."""
 
     def invoke(self, ctx: click.Context) -> Any:

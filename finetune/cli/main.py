@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from attention_core.terminal import HELP
 from finetune.characters.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 from finetune.cli.characters import characters
 from finetune.cli.classify import classify
@@ -42,7 +43,7 @@ from finetune.cli.translation import translation
 from finetune.errors import BadInput
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings=HELP)
 @click.version_option(version("attention-core"), message="finetune (attention-core %(version)s)")
 def app() -> None:
     """Small, readable training code that is judged by its own laws."""

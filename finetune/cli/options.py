@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from attention_core.terminal import ListedCommands
 from finetune.characters.recipe_numbers import ANY
 from finetune.errors import BadInput, UnknownCharacter, said_of
 
@@ -73,7 +74,7 @@ def expected_value(option: click.Parameter) -> tuple[str, Any]:
     return "a text in quotes", lambda value: isinstance(value, str)
 
 
-class Group(click.Group):
+class Group(ListedCommands):
     """A group whose commands say in one line what cannot be used, or that they were interrupted."""
 
     def invoke(self, context: click.Context) -> Any:

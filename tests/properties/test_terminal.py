@@ -81,3 +81,16 @@ def test_ctrl_c_while_a_command_still_imports_is_no_verdict() -> None:
     found = CliRunner().invoke(group, ["imports"])
     assert (found.exit_code, found.stderr) == (130, "attention-core: interrupted\n")
     assert isinstance(main, Commands)
+
+
+def test_the_list_of_commands_shows_whole_sentences_on_a_narrow_terminal() -> None:
+    from finetune.cli.main import app
+
+    for group in (main, app):
+        shown = CliRunner().invoke(group, ["--help"], terminal_width=80).output.partition("Commands:")[2]
+        flat = " ".join(shown.split())
+        assert "..." not in flat and all(len(line) <= 80 for line in shown.splitlines())
+        for name, command in group.commands.items():
+            if not command.hidden:
+                first = (command.help or "").partition("\n\n")[0].partition(". ")[0]
+                assert f"{name} {' '.join(first.split()).removesuffix('.')}" in flat, name
