@@ -52,8 +52,8 @@ def page(name: str, sub: str, group: click.Group, command: click.Command) -> str
     options = [record for p in command.get_params(context) if (record := p.get_help_record(context))]
     if options:
         lines += ["", "## Options", ""]
-        for words, said in options:
-            lines += [f"`{words}`", f": {escaped(said)}", ""] if said else []
+        for words, help_text in options:
+            lines += [f"`{words}`", f": {escaped(help_text)}", ""] if help_text else []
     lines += [*paragraphs(command.epilog or ""), MADE, ""]
     return "\n".join(lines)
 

@@ -15,8 +15,8 @@ def pages() -> Iterator[tuple[str, str]]:
     lines = one_lines()
     rows = [f"| [{name}]({name}.md) | {line.replace('|', chr(92) + '|')} |" for name, line in lines.items()]
     toctree = ["```{toctree}", ":hidden:", "", *lines, "```"]
-    said = "A contract says what is called, and which laws are asked of it. `--contract NAME` chooses it."
-    head = ["# Contracts", "", said, "", "| contract | what is called |", "|---|---|"]
+    intro = "A contract says what is called, and which laws apply to it. `--contract NAME` chooses it."
+    head = ["# Contracts", "", intro, "", "| contract | what is called |", "|---|---|"]
     yield "reference/contracts/index.md", "\n".join([*head, *rows, "", *toctree, ""])
     for name, contract in contracts().items():
         yield f"reference/contracts/{name}.md", page(contract)

@@ -25,12 +25,12 @@ def pages() -> Iterator[tuple[str, str]]:
     faults = json.loads(DATA.read_text(encoding="utf-8"))["laws"]
     notes = tomllib.loads(RIGHT.read_text(encoding="utf-8"))
     yield "reference/laws/index.md", index()
-    for name, asked in laws().items():
+    for name, rows in laws().items():
         fault = faults.get(name)
         svg = heat_maps.picture(named(fault["fault"])) if fault and known(fault["fault"]) else ""
         if svg:
             yield f"made/laws/{name}.svg", svg
-        yield f"reference/laws/{name}.md", page(asked, fault, notes, bool(svg))
+        yield f"reference/laws/{name}.md", page(rows, fault, notes, bool(svg))
 
 
 def known(name: str) -> bool:
@@ -48,7 +48,7 @@ def index() -> str:
     lines = [
         "# Laws",
         "",
-        f"{count} laws, by the contract that asks them. Each has a page: what it says, a fault that breaks it with the",
+        f"{count} laws, by contract. Each has a page: what it says, a fault that breaks it with the",
         "smallest input that shows it, when right code is refuted all the same, and where it comes from.",
         "See also [what these laws do not see](../../explanation/not_covered.md).",
         "",
@@ -65,16 +65,16 @@ def breakable(name: str) -> str:
     return name.replace("_", "_<wbr>")
 
 
-def page(asked: list[tuple[Contract, Law]], fault: dict[str, Any] | None, notes: dict[str, Any], pictured: bool) -> str:
+def page(rows: list[tuple[Contract, Law]], fault: dict[str, Any] | None, notes: dict[str, Any], pictured: bool) -> str:
     """The page of one law."""
-    law = asked[0][1]
+    law = rows[0][1]
     lines = ["---", "orphan: true", "---", "", f"# {law.name.replace('_', ' ')}", "", f"**{law.sentence}**", ""]
     if law.formula:
         lines += [f"{literal(law.formula)}", ""]
-    names = ", ".join(f"[{c.name}](../contracts/{c.name}.md)" for c, _ in asked)
+    names = ", ".join(f"[{c.name}](../contracts/{c.name}.md)" for c, _ in rows)
     lines += [
         f"- Name: `{law.name}`",
-        f"- Asked by: {names}",
+        f"- Contracts: {names}",
         f"- Applies: {applies(law)}",
         f"- Source: {source(law)}",
         "",
@@ -82,7 +82,7 @@ def page(asked: list[tuple[Contract, Law]], fault: dict[str, Any] | None, notes:
     lines += ["## A fault that breaks it", "", *broken(law, fault, pictured)]
     lines += list(uses(law.name))
     lines += ["## When right code is refuted", "", *refuted_all_the_same(law, notes)]
-    contract = asked[0][0].name
+    contract = rows[0][0].name
     option = "" if contract == "attention" else f" --contract {contract}"
     lines += ["## Run it alone", "", "```", f"attention-core verify mine.py:target{option} --law {law.name}", "```", ""]
     lines += [
@@ -95,7 +95,7 @@ def page(asked: list[tuple[Contract, Law]], fault: dict[str, Any] | None, notes:
 
 
 def applies(law: Law) -> str:
-    """When the law is asked."""
+    """When the law applies."""
     parts = [f"where `{claim}` is claimed" for claim in sorted(law.needs)]
     if law.because:
         parts.append(f"not where {law.because}")

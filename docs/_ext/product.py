@@ -37,10 +37,10 @@ def laws() -> Mapping[str, list[tuple[Contract, Law]]]:
     found: dict[str, list[tuple[Contract, Law]]] = {}
     for contract in contracts().values():
         for law in contract.laws:
-            asked = found.setdefault(law.name, [])
-            if asked and asked[0][1].check is not law.check:
-                raise ValueError(f"{asked[0][0].name} and {contract.name} have two laws {law.name}: rename one of them")
-            asked.append((contract, law))
+            rows = found.setdefault(law.name, [])
+            if rows and rows[0][1].check is not law.check:
+                raise ValueError(f"{rows[0][0].name} and {contract.name} have two laws {law.name}: rename one of them")
+            rows.append((contract, law))
     return found
 
 
