@@ -101,24 +101,7 @@ class Session:
         self.implementation, self.effort, self.seed, self.shrink = implementation, effort, seed, shrink
         self.origin, self.timeout, self.looks, self.owns_runner = origin, timeout, looks, runner is None
         self.contract: Contract = find_contract(implementation.contract)
-        options: dict[str, Any] = {"array": implementation.array, "device": implementation.device}
-        options["x64"] = implementation.array == "jax" and implementation.asks_float64
-        self.runner: Runner
-        if runner is not None:
-            self.runner = runner
-        elif origin is None and implementation.runtime == "triton":
-            raise TargetError("runtime=triton is for targets by name, FILE.py:NAME: triton must not be imported before")
-        elif origin is None:
-            self.runner = LocalRunner(implementation.function, factory=implementation.factory, **options)
-        else:
-            self.runner = WorkerRunner(
-                origin,
-                factory=implementation.factory,
-                timeout=timeout,
-                runtime=implementation.runtime,
-                compiles=self.contract.name in ATTENTION,
-                **options,
-            )
+        self.runner: Runner = self._make_runner() if runner is None else runner
         try:
             if isinstance(self.runner, WorkerRunner) and self.contract.name in ATTENTION:
                 self.runner.start()
@@ -149,6 +132,23 @@ class Session:
         self.broken = ""  # why the target cannot be judged as it is called here
         self.misnamed: str | None = None  # the message where the arrays are another library's; None: not looked yet
         self._first_look: FirstLook | None = None
+
+    def _make_runner(self) -> Runner:
+        """A worker for a target by name; an object is called in this process.
+
+        Raises: TargetError for an object that is to run in Triton's interpreter.
+        """
+        record = self.implementation
+        options: dict[str, Any] = {"array": record.array, "device": record.device, "factory": record.factory}
+        options["x64"] = record.array == "jax" and record.asks_float64
+        if self.origin is not None:
+            attention = self.contract.name in ATTENTION
+            return WorkerRunner(
+                self.origin, timeout=self.timeout, runtime=record.runtime, compiles=attention, **options
+            )
+        if record.runtime == "triton":
+            raise TargetError("runtime=triton is for targets by name, FILE.py:NAME: triton must not be imported before")
+        return LocalRunner(record.function, **options)
 
     def _fit_precision(self) -> list[str]:
         """Leave out dtypes that the target's description lacks, and float64 where JAX does not have it; the note."""
