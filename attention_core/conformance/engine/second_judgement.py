@@ -6,11 +6,13 @@ The verdict under the declared conventions stays as it is; this one says what it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 from typing import Any
 
 from attention_core.conformance.budgets.rounding import UNIT_ROUNDOFF
+from attention_core.conformance.cases.space import OF_CALLS
+from attention_core.conformance.engine.earlier_calls import depends_on_earlier_calls
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook, option_text
 from attention_core.conformance.report.law_result import LawResult
@@ -88,7 +90,7 @@ def judge_under_conventions(
         report.advice.insert(0, f"the conventions found cannot be judged: {error}")
         return
     used = look or session.first_look
-    if used is not None and used.explains:
+    if used is not None and used.explains and not withdraw_conventions(session, report, names, complete=complete):
         explain_refutations(session, report, used)
     if complete and report.failed and report.verdict == "error":  # the number of its results is the one found
         report.failed, declared = False, report.problem.partition(": declare ")[0]
@@ -99,12 +101,39 @@ def judge_under_conventions(
 
 
 def judge_further(session: Session, report: Report, names: Sequence[str]) -> None:
-    """Judge a function under conventions that its refutations suggest, and that no call of the first look shows."""
+    """Judge a function under conventions that its refutations suggest, and that no call of the first look shows.
+
+    Where the cause is state between calls, they suggest none: a law that was refuted holds on other calls.
+    """
+    if depends_on_earlier_calls(session, report.laws):
+        return
     judge_as_merge(session, report, names)
     judge_in_other_forms(session, report, names)
     judge_without_float64(session, report, names)
     judge_without_refusals(session, report, names)
     advise_wide_dtypes(session, report)
+
+
+def withdraw_conventions(session: Session, report: Report, names: Sequence[str], *, complete: bool) -> bool:
+    """Take back the conventions that calls before a first look may have made, and judge all laws as is declared.
+
+    That is so where what the target gives depends on earlier calls, and it is not right under them either. How its
+    arrays lie is no matter of such calls.
+    """
+    under, look = report.under_found, session.first_look
+    wrong = under is not None and any(r.family not in OF_CALLS for r in under.with_status("refuted"))
+    if not wrong or look is None or look.found.keys() & OF_FORM:
+        return False
+    law = depends_on_earlier_calls(session, report.laws)
+    if law:
+        session.withdraw_conventions(STATE)
+        laws = select_laws(session.laws, names)
+        results = {result.law: result for result in session.results(laws)}
+        whole = session.report([results[one.name] for one in laws], complete=complete)
+        for field in fields(Report):
+            setattr(report, field.name, getattr(whole, field.name))
+        report.advice.insert(0, f"{STATE} ({law}): no convention is proposed")
+    return bool(law)
 
 
 def judge_as_merge(session: Session, report: Report, names: Sequence[str]) -> None:
@@ -319,6 +348,12 @@ def dtype_of(result: LawResult) -> str:
     return "" if result.counterexample is None else str(result.counterexample.data.get("dtype", ""))
 
 
+OF_FORM = {
+    "contract", "parameters", "array", "layout", "key_layout", "out_layout", "axes", "batch_axes", "qkv_axis",
+    "returns", "sizes",
+}  # fmt: skip
+"""What a plain call shows of the form of a target, whatever was called before."""
+STATE = "what it gives depends on the calls before, so that a few calls show no convention"
 MISFITS = "it takes arrays that do not fit each other: --misfits unspecified declares that nothing is said of those"
 SHARES_KEY_HEADS = ("kv-cache", "quantised", "block-mask", "tree-mask", "topk-index", "cross-cache")
 FORMS_OF_TEXTS: Mapping[str, Mapping[str, tuple[str | None, ...]]] = {

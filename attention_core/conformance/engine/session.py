@@ -56,7 +56,7 @@ from attention_core.conformance.search.judging import SHRINK_CALLS
 from attention_core.conformance.search.search import EFFORTS, Search, judge_one, up_to, why_not_applicable
 from attention_core.conformance.search.small_search import warm_up
 from attention_core.conformance.subjects.core import what_the_core_lacks
-from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
+from attention_core.conformance.subjects.evidence import Evidence, NotApplicable, Refused, Violation
 from attention_core.conformance.subjects.law import DIAGNOSE, Law, detectors_first
 from attention_core.conformance.subjects.outcomes import SetUpError
 from attention_core.conformance.subjects.parameter_case import FUNCTIONS
@@ -369,6 +369,17 @@ class Session:
         if search.found is None:
             search.to(self.effort, shrink=0)
         return search.make_small(SHRINK_CALLS) if search.found is not None else None
+
+    def withdraw_conventions(self, line: str) -> None:
+        """Let the first look have found nothing but what `line` says: all laws are judged as it is declared."""
+        look = self._first_look or FirstLook(())
+        self._first_look = replace(look, lines=(line,), found={}, agrees=False)
+
+    def evidence_of(self, name: str) -> Evidence | None:
+        """The calls that refuted a law in this process, as they were found; None where none did."""
+        (law,) = select_laws(self.laws, [name])
+        found = self._search(law).found
+        return None if found is None else found.violation.evidence
 
     def _depends_on_calls(self, results: Sequence[LawResult]) -> bool:
         """Whether something refuted speaks of earlier calls, so that a counterexample may need more than its own."""
