@@ -21,6 +21,8 @@ LOW = ("bfloat16", "float16")
 PARTS = {"bfloat16": 1024, "float16": 4096}
 """Parts of one sum: four and two times as many as make a running sum of equal parts stop growing."""
 KEYS, CHANNELS = 4, 8
+TILE = 8
+"""Rows that are drawn: a long sum is of these, over and over, so that a program can build it in a line."""
 ROWS = ((1, 1, 1), (1, 1, 1), (1, 4, 1), (1, 4, 4), (4, 4, 4), (16, 16, 16))
 """How rows are dealt out where keys are few: sequences, query heads, key heads."""
 
@@ -71,24 +73,36 @@ def many_rows(
     batch, heads, kv_heads = dealt
     d, d_v = (min(width, CHANNELS) for width in case.sizes[2:4])
     n_q = parts // (batch * heads)
-    query = 0.5 + 0.25 * np.abs(rng.standard_normal((batch, heads, n_q, d)))
-    key = 0.25 * rng.standard_normal((batch, kv_heads, KEYS, d))
+    query = repeat_rows(0.5 + 0.25 * np.abs(rng.standard_normal((TILE, d))), (batch, heads, n_q))
+    key = repeat_rows(0.25 * rng.standard_normal((KEYS, d)), (batch, kv_heads, KEYS))
     value = np.zeros((batch, kv_heads, KEYS, d_v))
     value[..., rng.integers(KEYS), :] = 1.0
-    down = 0.5 + 0.25 * np.abs(rng.standard_normal((batch, heads, n_q, d_v)))
+    down = repeat_rows(0.5 + 0.25 * np.abs(rng.standard_normal((TILE, d_v))), (batch, heads, n_q))
     return exact(case, query, key, value), round_to(down, case.dtype)
 
 
 def many_keys(case: Case, parts: int, rng: np.random.Generator) -> tuple[Case, NDArray]:
     """One row and many keys, half of which have values and first features of either sign: dS k has one sign."""
     d, d_v = (min(width, CHANNELS) for width in case.sizes[2:4])
-    sign = np.where(rng.permutation(parts) % 2 == 0, 1.0, -1.0)[:, None]
-    key = 0.25 * rng.standard_normal((1, 1, parts, d))
-    key[..., :1] = sign * (0.75 + 0.25 * rng.random((parts, 1)))
+    sign = np.where(rng.permutation(TILE) % 2 == 0, 1.0, -1.0)[:, None]
+    key = 0.25 * rng.standard_normal((TILE, d))
+    key[:, :1] = sign * (0.75 + 0.25 * rng.random((TILE, 1)))
+    key = repeat_rows(key, (1, 1, parts))
     query = 2.0**-6 * rng.standard_normal((1, 1, 1, d))
-    value = np.broadcast_to(sign, (1, 1, parts, d_v)).copy()
+    value = repeat_rows(sign.repeat(d_v, axis=1), (1, 1, parts))
     down = 0.5 + 0.25 * np.abs(rng.standard_normal((1, 1, 1, d_v)))
     return exact(case, query, key, value), round_to(down, case.dtype)
+
+
+def repeat_rows(tile: NDArray, shape: tuple[int, int, int]) -> NDArray:
+    """The rows of a tile, over and over, for every sequence and head.
+
+    Example:
+        >>> repeat_rows(np.array([[1.0], [2.0]]), (1, 2, 4)).ravel().tolist()
+        [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0]
+    """
+    batch, heads, n = shape
+    return np.tile(tile, (batch, heads, n // len(tile), 1))
 
 
 def exact(case: Case, query: NDArray, key: NDArray, value: NDArray) -> Case:

@@ -98,3 +98,10 @@ def test_running_sums_lose_more_than_the_budget_gives(dtype: str) -> None:
     keys, down = many_keys(case, PARTS[dtype], rng)
     found = true_gradients(keys.query, keys.key, keys.value, down, truth=truth(keys.query, keys.key, keys.value))
     assert abs(found.query[..., 0]) > 0.5 * np.abs(down).sum() / np.sqrt(8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_long_sum_is_shown_in_a_few_lines(seed: int) -> None:
+    fault = faults.value_gradient_added_in_its_dtype()
+    found = judged(LAW, fault, seed=seed, shrink=True, accumulate="float32").counterexample
+    assert found is not None and len(found.snippet) < 4000 and "zlib" not in found.snippet
