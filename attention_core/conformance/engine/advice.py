@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from attention_core.conformance.contracts import Contract
 from attention_core.conformance.report.law_result import LawResult
@@ -45,10 +48,9 @@ def own_library(contract: Contract, subject: Any, description: Mapping[str, Any]
 
 def what_fails(contract: Contract, subject: Any) -> str:
     """How the plain call failed: the exception, or the type that was no array; "" where it gave an array."""
-    cases = contract.core(subject)[:1]
-    for _, case in cases:
+    for call in plain_calls(contract, subject)[:1]:
         try:
-            contract.ask(subject, case)
+            call()
         except Refused as refused:
             return str(refused)
         except Violation as violation:
@@ -58,6 +60,16 @@ def what_fails(contract: Contract, subject: Any) -> str:
         except (NotApplicable, TargetError):
             return ""
     return ""
+
+
+def plain_calls(contract: Contract, subject: Any) -> list[Callable[[], object]]:
+    """The plain calls of a contract, each to be made; those of other packages have one where their subject has."""
+    cases = [case for _, case in contract.core(subject)]
+    if cases or not hasattr(subject, "plain"):
+        return [partial(contract.ask, subject, case) for case in cases]
+    space = contract.restrict(subject, contract.laws[0])
+    case = None if space is None else contract.draw(subject, space, np.random.default_rng(0))
+    return [] if case is None else [partial(subject.plain, case)]
 
 
 def no_arrays(contract: Contract, subject: Any, description: Mapping[str, Any]) -> str:
@@ -126,7 +138,7 @@ def works_with(array: str, contract: Contract, subject: Any, description: Mappin
     try:
         runner = subject.runner.with_array(array)
         other = contract.subject(runner, subject.implementation.with_(array=array), description, subject.seed)
-        return bool(contract.core(other)) and not what_fails(contract, other)
+        return bool(plain_calls(contract, other)) and not what_fails(contract, other)
     except (TargetError, Unavailable):
         return False
     finally:

@@ -141,12 +141,13 @@ class Interrupted(ParameterSubject):
         return result
 
     def plain(self, case: ParameterCase) -> None:
-        """A run that is trained, saved and gone on with."""
+        """A run that is trained, saved and gone on with, and its numbers."""
         with self.places() as (place,):
             saved_run(self, case, place)
             other = self.build(case, place)
             self.do(other, "load")
             self.do(other, "train", case["b"])
+            self.weights(other)
 
     def must_refuse(self, run: Interruptible, method: str, why: str) -> None:
         """Raise unless the call is declined in a clear line."""

@@ -16,6 +16,7 @@ import torch
 from judging import judged, refuted
 from judging_contracts import conforming, counterexample, outcomes
 
+from attention_core.conformance import Implementation, check_implementation
 from finetune.faults import checkpoints as faults
 from finetune.laws.checkpoint import laws as checkpoint
 from finetune.laws.checkpoint.interrupted import Place, pickles
@@ -130,3 +131,18 @@ def test_a_place_knows_all_that_belongs_to_it() -> None:
     finally:
         one.remove()
         other.remove()
+
+
+class NumpyRun(faults.Run):
+    """Its trained numbers come back as an array of NumPy."""
+
+    def weights(self) -> Any:
+        return super().weights().numpy()
+
+
+def test_numbers_of_numpy_are_an_error_with_the_option_that_takes_them() -> None:
+    report = check_implementation(Implementation(NumpyRun, "run", CONTRACT), "quick")
+    assert report.verdict == "incomplete" and "give --array numpy" in report.problem
+    assert not report.with_status("refuted")
+    law = "loading_gives_the_saved_weights"
+    assert judged(law, NumpyRun, contract=CONTRACT, array="numpy").status == "held"
