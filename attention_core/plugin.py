@@ -298,13 +298,13 @@ class LawItem(pytest.Item):
             pytest.xfail(f"a labelled counterexample: {result.message}")
         kind, words = outcome_of(result)
         if kind == "failed":
-            raise Refutation(f"{words}\nto run it again: {self.again(target)}")
+            raise Refutation(f"{words}\nto run it again: {self.rerun_command(target)}")
         if kind == "expected failure":
             pytest.xfail(words)
         if kind == "skipped":
             pytest.skip(words)
 
-    def again(self, target: str) -> str:
+    def rerun_command(self, target: str) -> str:
         """The command that runs this item alone."""
         option = self.config.getoption
         words = [f"--attention-option {shlex.quote(text)}" for text in option("--attention-option")]

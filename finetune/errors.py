@@ -19,7 +19,7 @@ class UnknownCharacter(BadInput):
 
 
 @contextmanager
-def said_of(what: str | Path) -> Iterator[None]:
+def prefix_errors(what: str | Path) -> Iterator[None]:
     """Within, errors name a file or an example. Raises: its BadInput, after that name."""
     try:
         yield

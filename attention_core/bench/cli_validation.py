@@ -27,8 +27,8 @@ NOT_COMPARED = ("baseline", "known_path", "resume", "plot_path", "html_path", "t
 """What --base does not go by."""
 WITH_BASE = ("head", "build")
 """What nothing but --base goes by."""
-CROWDED = 4
-"""Threads a core at most."""
+MAX_THREADS_PER_CORE = 4
+"""With more threads on a core, times compare nothing."""
 
 
 def cells_of(options: dict[str, Any]) -> list[Workload]:
@@ -102,8 +102,10 @@ def check_threads(threads: int) -> None:
     from attention_core.declaration.implementation import TargetError
 
     cores = os.cpu_count() or 1
-    if threads > CROWDED * cores:
-        raise TargetError(f"--threads {threads}: there are {cores} cores; at most {CROWDED * cores} can be asked for")
+    if threads > MAX_THREADS_PER_CORE * cores:
+        raise TargetError(
+            f"--threads {threads}: there are {cores} cores; at most {MAX_THREADS_PER_CORE * cores} can be asked for"
+        )
 
 
 def check_together(context: click.Context) -> None:

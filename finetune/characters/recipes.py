@@ -15,7 +15,7 @@ from torch import Tensor
 from finetune.characters.recipe_numbers import CHARACTERS, EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import Vocabulary
-from finetune.errors import BadInput, said_of
+from finetune.errors import BadInput, prefix_errors
 from finetune.models.gpt import GPT, GPTConfig
 from finetune.models.mingpt import from_mingpt, load_weights
 from finetune.training import checkpoint
@@ -66,7 +66,7 @@ def load_parameters(path: str | Path, config: GPTConfig, vocabulary: Vocabulary)
     saved = found.get("config") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(found.get("model"), dict):
         raise BadInput(f"{path} holds no parameters of a model")
-    with said_of(path):
+    with prefix_errors(path):
         weights = from_mingpt(found["model"])
     if saved is not None:
         if "n_embd" not in saved:

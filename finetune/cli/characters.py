@@ -17,7 +17,7 @@ from finetune.cli.options import (
     model_options,
     train_options,
 )
-from finetune.errors import BadInput, said_of
+from finetune.errors import BadInput, prefix_errors
 
 
 @click.command()
@@ -75,7 +75,7 @@ def characters(text_path: str, **options: Any) -> None:
     first, last = split(vocabulary.encode(text), options["held_out"])
     changes = changes_of(options)
     source = RunningText(first, options["block_size"], changes.get("seed", 0))
-    with said_of(f"{text_path}, the held-out end (--held_out)"):
+    with prefix_errors(f"{text_path}, the held-out end (--held_out)"):
         judged = RunningText(last, options["block_size"]).beside()[:16]  # at most 131,072 characters at a block of 128
     prompt = vocabulary.encode(text)[:1] if options["prompt"] is None else vocabulary.encode(options["prompt"])
     if not len(prompt):

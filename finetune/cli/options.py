@@ -20,7 +20,7 @@ import click
 
 from attention_core.terminal import ListedCommands
 from finetune.characters.recipe_numbers import ANY
-from finetune.errors import BadInput, UnknownCharacter, said_of
+from finetune.errors import BadInput, UnknownCharacter, prefix_errors
 
 
 class Real(click.types.FloatParamType):
@@ -262,7 +262,7 @@ def questions_of(path: str, corpus_path: str) -> Iterator[None]:
     Raises: BadInput.
     """
     try:
-        with said_of(path):
+        with prefix_errors(path):
             yield
     except UnknownCharacter as error:
         raise BadInput(

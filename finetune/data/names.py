@@ -13,7 +13,7 @@ from torch import Tensor
 
 from finetune.data.span_corruption import Form
 from finetune.data.vocabulary import MASK, PAD_ID, Ids, Vocabulary
-from finetune.errors import BadInput, said_of
+from finetune.errors import BadInput, prefix_errors
 
 
 def examples(vocabulary: Vocabulary, questions: Sequence[str], places: Sequence[str], form: Form) -> tuple[Ids, Ids]:
@@ -46,7 +46,7 @@ def prompts(vocabulary: Vocabulary, questions: Sequence[str]) -> list[Ids]:
     """`question M` for each question: what the model goes on from. Raises: BadInput, naming the question."""
     found = []
     for n, question in enumerate(questions, 1):
-        with said_of(f"question {n}"):
+        with prefix_errors(f"question {n}"):
             found.append(vocabulary.encode(question + MASK))
     return found
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from finetune.errors import BadInput, UnknownCharacter, said_of
+from finetune.errors import BadInput, UnknownCharacter, prefix_errors
 
 PAD, MASK = "□", "⁇"
 PAD_ID, MASK_ID = 0, 1
@@ -96,7 +96,7 @@ class Vocabulary:
             ids[np.arange(ids.shape[1]) < lengths[:, None]] = self.encode("".join(texts))
         except BadInput:
             for n, text in enumerate(texts, 1):  # the same error, naming the text that it is about
-                with said_of(f"text {n}"):
+                with prefix_errors(f"text {n}"):
                     self.encode(text)
             raise
         return ids, lengths

@@ -32,7 +32,7 @@ STATUSES = ("timed", "refuted", "cannot", "unavailable", "failed")
 machine; it raised, died or hung."""
 
 
-class Told(TypedDict):
+class KernelVerdict(TypedDict):
     """A verdict of the suite, as JSON."""
 
     verdict: Annotated[str, OneOf(("conforms", "refuted", "incomplete", "error"))]
@@ -142,7 +142,7 @@ class Results:
     versions: dict[str, str]
     settings: dict[str, Any]
     limits: dict[str, Any] = field(default_factory=dict)
-    verdicts: Annotated[dict[str, dict[str, str]], dict[str, Told]] = field(default_factory=dict)
+    verdicts: Annotated[dict[str, dict[str, str]], dict[str, KernelVerdict]] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
 
     def cell(self, workload: Workload) -> Cell | None:

@@ -37,7 +37,7 @@ class Problem:
         """The values of every query head, (B, H, n_kv, d_v)."""
         return np.repeat(self.case.value, self.case.group, axis=-3)
 
-    def again(self, alignment: str | None = None, **changes: object) -> NDArray:
+    def recompute(self, alignment: str | None = None, **changes: object) -> NDArray:
         """The oracle's output for the case with some fields changed."""
         case = replace(self.case, **changes)  # type: ignore[arg-type]
         return oracle.attention(
@@ -96,86 +96,86 @@ def over_queries(p: Problem) -> NDArray:
 
 def unscaled(p: Problem) -> NDArray:
     """Scale 1."""
-    return p.again(scale=1.0)
+    return p.recompute(scale=1.0)
 
 
 def scaled_by_model(p: Problem) -> NDArray:
     """Scale by the model's width, 1 / sqrt(H d), in place of the head's."""
-    return p.again(scale=p.scale / np.sqrt(p.case.sizes[4]))
+    return p.recompute(scale=p.scale / np.sqrt(p.case.sizes[4]))
 
 
 def scale_off(p: Problem) -> NDArray:
     """Scale 1 % off, or 128 roundoffs of the dtype where that is more (what is nearer drowns in rounding)."""
-    return p.again(scale=p.scale * (1 + max(0.01, 128 * UNIT_ROUNDOFF[p.case.dtype])))
+    return p.recompute(scale=p.scale * (1 + max(0.01, 128 * UNIT_ROUNDOFF[p.case.dtype])))
 
 
 def scale_ignored(p: Problem) -> NDArray:
     """The default scale, whatever the call's scale is."""
-    return p.again(scale=None)
+    return p.recompute(scale=None)
 
 
 def mask_ignored(p: Problem) -> NDArray:
     """No mask at all."""
-    return p.again(mask=None)
+    return p.recompute(mask=None)
 
 
 def mask_inverted(p: Problem) -> NDArray:
     """A bool mask read the other way round."""
     assert p.case.mask is not None
-    return p.again(mask=~p.case.mask)
+    return p.recompute(mask=~p.case.mask)
 
 
 def bias_ignored(p: Problem) -> NDArray:
     """Of a float mask only what forbids is kept, the finite biases are dropped."""
     assert p.case.mask is not None
-    return p.again(mask=p.case.mask > -np.inf)
+    return p.recompute(mask=p.case.mask > -np.inf)
 
 
 def bias_scaled(p: Problem) -> NDArray:
     """The bias is added before scaling and so scaled as well."""
     assert p.case.mask is not None
-    return p.again(mask=np.where(np.isneginf(p.case.mask), -np.inf, p.case.mask * p.scale))
+    return p.recompute(mask=np.where(np.isneginf(p.case.mask), -np.inf, p.case.mask * p.scale))
 
 
 def causal_ignored(p: Problem) -> NDArray:
     """Every row sees later keys."""
-    return p.again(is_causal=False)
+    return p.recompute(is_causal=False)
 
 
 def causal_late(p: Problem) -> NDArray:
     """Every row sees one key too many."""
-    return p.again(is_causal=False, mask=p.mask_with(p.edge(1)))
+    return p.recompute(is_causal=False, mask=p.mask_with(p.edge(1)))
 
 
 def causal_early(p: Problem) -> NDArray:
     """No row sees the key of its own position."""
-    return p.again(is_causal=False, mask=p.mask_with(p.edge(-1)))
+    return p.recompute(is_causal=False, mask=p.mask_with(p.edge(-1)))
 
 
 def causal_other_corner(p: Problem) -> NDArray:
     """The diagonal starts at the other corner."""
-    return p.again("top_left" if p.alignment == "bottom_right" else "bottom_right")
+    return p.recompute("top_left" if p.alignment == "bottom_right" else "bottom_right")
 
 
 def mask_or_causal(p: Problem) -> NDArray:
     """With a mask given, causality is dropped."""
-    return p.again(is_causal=False)
+    return p.recompute(is_causal=False)
 
 
 def heads_tiled(p: Problem) -> NDArray:
     """Query head h meets key head h mod H_kv."""
     index = np.arange(p.case.sizes[4]) % p.case.sizes[5]
-    return p.again(key=p.case.key[:, index], value=p.case.value[:, index])
+    return p.recompute(key=p.case.key[:, index], value=p.case.value[:, index])
 
 
 def heads_reversed(p: Problem) -> NDArray:
     """Query heads meet the key heads in reverse order."""
-    return p.again(key=p.case.key[:, ::-1], value=p.case.value[:, ::-1])
+    return p.recompute(key=p.case.key[:, ::-1], value=p.case.value[:, ::-1])
 
 
 def batch_shifted(p: Problem) -> NDArray:
     """Each problem of a batch meets the keys of its neighbour."""
-    return p.again(key=np.roll(p.case.key, 1, axis=0), value=np.roll(p.case.value, 1, axis=0))
+    return p.recompute(key=np.roll(p.case.key, 1, axis=0), value=np.roll(p.case.value, 1, axis=0))
 
 
 Condition = Callable[[Case], bool]

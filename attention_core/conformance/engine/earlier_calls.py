@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attention_core.conformance.report.law_result import AS_WRONG_ALONE, LOST, LawResult
-from attention_core.conformance.report.ranking import READ_ANEW, by_telling, differs, fails_alone
+from attention_core.conformance.report.ranking import READ_ANEW, differs, fails_alone, order_results
 from attention_core.conformance.search.alone import NUMERIC, fails, fresh_runner
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def depends_on_earlier_calls(session: Session, results: Sequence[LawResult]) -> 
     of the target that made no other call. Where no such process can be had (in Python's API, on other devices), the
     laws about earlier calls speak for themselves.
     """
-    refuted = by_telling([result for result in results if result.status == "refuted"])
+    refuted = order_results([result for result in results if result.status == "refuted"])
     for result in refuted:
         if differs(result) or (result.counterexample is not None and not result.counterexample.alone):
             return result.law

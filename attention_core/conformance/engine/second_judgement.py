@@ -16,7 +16,7 @@ from attention_core.conformance.engine.earlier_calls import depends_on_earlier_c
 from attention_core.conformance.engine.session import Session, select_laws
 from attention_core.conformance.first_look.findings import FirstLook, option_text
 from attention_core.conformance.report.law_result import LawResult
-from attention_core.conformance.report.ranking import by_telling, is_plain
+from attention_core.conformance.report.ranking import is_plain, order_results
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.declaration.implementation import Implementation, OtherForm, TargetError, Unavailable
@@ -428,7 +428,7 @@ def explain_refutations(session: Session, report: Report, look: FirstLook | None
     assert look is not None and under is not None
     old = ", ".join(f"{name}={format_field(getattr(session.implementation, name))}" for name in look.found)
     refuted = [r.law for r in report.with_status("refuted")]
-    still = [r.law for r in by_telling(under.with_status("refuted"))]
+    still = [r.law for r in order_results(under.with_status("refuted"))]
     explained = [law for law in refuted if law not in still]
     laws = "law" if len(still) == 1 else "laws"
     rest = f", save for {len(still)} refuted {laws}: {', '.join(still[:3])}" if still else ""

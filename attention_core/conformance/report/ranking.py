@@ -77,7 +77,7 @@ LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result
 """Laws about calls that are rarely made on purpose come last."""
 
 
-def by_telling(results: Sequence[LawResult]) -> list[LawResult]:
+def order_results(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first; equals keep their order."""
     ranks = rank_results(results)
     return sorted(results, key=lambda result: ranks[id(result)])
@@ -123,7 +123,7 @@ def fails_alone(result: LawResult) -> bool:
 
 def met_a_change(results: Sequence[LawResult]) -> list[LawResult]:
     """The results that a write into an input refuted, the law of that first; [] where a single one met it."""
-    changed = [result for result in by_telling(results) if result.message.startswith(CHANGED)]
+    changed = [result for result in order_results(results) if result.message.startswith(CHANGED)]
     return changed if len(changed) > 1 else []
 
 
@@ -241,9 +241,9 @@ def finite(x: float | None) -> bool:
 def without_consequences(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first, without what a shown cause explains; all where no cause is shown."""
     if any(differs(r) for r in results):  # laws that compare numbers then say nothing about the cause
-        return [r for r in by_telling(results) if differs(r) or r.family in CIRCUMSTANTIAL]
+        return [r for r in order_results(results) if differs(r) or r.family in CIRCUMSTANTIAL]
     ranks = rank_results(results)
-    ordered = [r for r in by_telling(results) if ranks[id(r)][0] != UNDER_A_CIRCUMSTANCE]
+    ordered = [r for r in order_results(results) if ranks[id(r)][0] != UNDER_A_CIRCUMSTANCE]
     if not ordered or ranks[id(ordered[0])][0] > 1:
         return ordered
     # a log-sum-exp is computed beside the output: what is wrong there is another fault as often as not
@@ -258,7 +258,7 @@ def is_plain(result: LawResult) -> bool:
 
 def choose_counterexamples(results: Sequence[LawResult], explained: Sequence[str] = ()) -> list[Counterexample]:
     """A few counterexamples: one of what is `explained`, the first of every family before the second of any."""
-    refuted = by_telling([r for r in results if r.status == "refuted" and r.counterexample is not None])
+    refuted = order_results([r for r in results if r.status == "refuted" and r.counterexample is not None])
     causes = without_consequences([r for r in results if r.status == "refuted" and r.law not in explained])
     named = [r.law for r in causes]
     # the advice says enough of the others

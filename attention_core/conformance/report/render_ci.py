@@ -23,7 +23,7 @@ from attention_core.annotations import annotation, cell, fence
 from attention_core.badge import draw_badge
 from attention_core.conformance.contracts import contracts
 from attention_core.conformance.report.law_result import Counterexample, LawResult
-from attention_core.conformance.report.ranking import by_telling, choose_counterexamples
+from attention_core.conformance.report.ranking import choose_counterexamples, order_results
 from attention_core.conformance.report.results import VERDICTS, Report, count
 from attention_core.worker.definition import Definition, find_definition
 
@@ -180,7 +180,7 @@ def _results(report: Report) -> Iterator[dict[str, Any]]:
             _result_words(found) + (f"\n{count(rest, 'more law')} refuted" if rest else ""),
             place,
         )
-    for law in by_telling(report.with_status("known_failure")):
+    for law in order_results(report.with_status("known_failure")):
         text = law.message if law.counterexample is None else _result_words(law.counterexample)
         known = _result(report, law.law, "note", text, place)
         yield known | {"suppressions": [{"kind": "external", "justification": law.message}]}

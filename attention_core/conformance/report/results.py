@@ -14,7 +14,7 @@ from typing import Any
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import SAME_CALL
 from attention_core.conformance.report.law_result import Counterexample, LawResult
-from attention_core.conformance.report.ranking import by_telling, met_a_change
+from attention_core.conformance.report.ranking import met_a_change, order_results
 from attention_core.conformance.report.untested import what_to_do
 from attention_core.declaration.errors import plain
 
@@ -122,7 +122,7 @@ class Report:
     @property
     def counterexamples(self) -> list[Counterexample]:
         """Those of refuted laws, the most telling first, then those of known failures."""
-        found = by_telling(self.with_status("refuted")) + by_telling(self.with_status("known_failure"))
+        found = order_results(self.with_status("refuted")) + order_results(self.with_status("known_failure"))
         return [r.counterexample for r in found if r.counterexample is not None]
 
     def with_status(self, status: str) -> list[LawResult]:
@@ -152,7 +152,7 @@ class Report:
 
     def refuted_as(self) -> list[str]:
         """What refuted it, the most telling first: laws by name; what any law would have met, once."""
-        ordered = by_telling(self.with_status("refuted"))
+        ordered = order_results(self.with_status("refuted"))
         met = Counter(r.counterexample.event for r in ordered if r.counterexample is not None)
         changed = met_a_change(ordered)
         lines: dict[str, str] = {}

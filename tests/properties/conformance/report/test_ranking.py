@@ -27,8 +27,8 @@ from attention_core.conformance.report.ranking import (
     LAST,
     PLAIN,
     SHOWN,
-    by_telling,
     choose_counterexamples,
+    order_results,
     without_consequences,
 )
 from attention_core.conformance.subjects.outcomes import CHANGED
@@ -61,22 +61,22 @@ ORDERS = [
 @pytest.mark.parametrize("names", ORDERS, ids=lambda names: names[0])
 def test_causes_before_consequences(names: list[str]) -> None:
     for order in permutations(map(result, names)):
-        assert [r.law for r in by_telling(order)] == names
+        assert [r.law for r in order_results(order)] == names
 
 
 def test_a_plain_call_says_more_than_one_with_a_mask() -> None:
     truth, cause = "agrees_with_truth", "masked_keys_are_invisible"
     for data, first in (({}, truth), ({"mask": 1}, cause), ({"is_causal": True}, cause)):
-        found = by_telling([result(cause, mask=1), result(truth, **data)])
+        found = order_results([result(cause, mask=1), result(truth, **data)])
         assert found[0].law == first, data
 
 
 def test_two_paths_that_differ_come_before_what_is_wrong_on_one_of_them() -> None:
     names = ["output_is_the_same_with_gradients", "no_row_sees_a_later_one", "agrees_with_truth"]
     found = [result(name, is_causal=True) for name in names]
-    assert [r.law for r in by_telling(found[::-1])] == names
+    assert [r.law for r in order_results(found[::-1])] == names
     found[0] = result(names[0])  # no number came back: another law says why
-    assert by_telling(found)[0].law == names[1]
+    assert order_results(found)[0].law == names[1]
 
 
 def wrong(name: str, message: str, query: tuple[int, ...] = (1, 1, 1, 2), key: tuple[int, ...] = ()) -> LawResult:
@@ -110,7 +110,7 @@ def test_a_circumstance_is_no_cause_where_the_plain_law_fails_too(
     found = [wrong(name, message), wrong(plain, plain_message)]
     shown = without_consequences(found)
     assert [r.law for r in shown] == [plain] if first else name in [r.law for r in shown]
-    assert (by_telling(found)[0].law == plain) or not first
+    assert (order_results(found)[0].law == plain) or not first
 
 
 def test_a_slice_tells_of_the_batch_where_one_slice_alone_is_right() -> None:
@@ -122,8 +122,8 @@ def test_a_slice_tells_of_the_batch_where_one_slice_alone_is_right() -> None:
 def test_the_law_of_groups_tells_most_where_only_groups_are_wrong() -> None:
     groups = wrong("grouped_gradients_are_summed_over_the_group", OF_KEY, (1, 4, 1, 1), (1, 2, 1, 1))
     grouped = wrong("key_gradient_is_true", OF_KEY, (1, 4, 1, 1), (1, 2, 1, 1))
-    assert by_telling([grouped, groups])[0] is groups
-    assert by_telling([wrong("key_gradient_is_true", OF_KEY), groups])[0].law == "key_gradient_is_true"
+    assert order_results([grouped, groups])[0] is groups
+    assert order_results([wrong("key_gradient_is_true", OF_KEY), groups])[0].law == "key_gradient_is_true"
 
 
 def test_what_is_wrong_with_the_log_sum_exp_is_no_consequence_of_a_wrong_output() -> None:
@@ -143,16 +143,16 @@ def test_answers_that_differ_from_call_to_call_come_before_every_law_about_numbe
 
 def test_a_law_about_mixing_needs_numbers_and_one_about_overflow_none() -> None:
     mixed, mask = "a_slice_alone_equals_itself_in_the_batch", "masked_keys_are_invisible"
-    assert by_telling([result(mask, mask=1), result(mixed, mask=1)])[0].law == mixed
-    assert by_telling([result(mask, mask=1), result(mixed, math.nan, mask=1)])[0].law == mask
+    assert order_results([result(mask, mask=1), result(mixed, mask=1)])[0].law == mixed
+    assert order_results([result(mask, mask=1), result(mixed, math.nan, mask=1)])[0].law == mask
     truth, large = "agrees_with_truth", "stays_finite"
-    assert by_telling([result(truth, mask=1), result(large, math.inf, mask=1)])[0].law == large
-    assert by_telling([result(truth, mask=1), result(large, mask=1)])[0].law == truth
+    assert order_results([result(truth, mask=1), result(large, math.inf, mask=1)])[0].law == large
+    assert order_results([result(truth, mask=1), result(large, mask=1)])[0].law == truth
 
 
 def test_where_no_call_works_the_plain_law_speaks() -> None:
     names = ["weights_are_a_distribution", "agrees_with_truth", "no_row_sees_a_later_one"]
-    assert [r.law for r in by_telling([result(name) for name in names])] == [names[1], names[0], names[2]]
+    assert [r.law for r in order_results([result(name) for name in names])] == [names[1], names[0], names[2]]
 
 
 def test_what_is_wrong_in_low_precision_alone_comes_after_what_is_wrong_in_float64() -> None:
@@ -161,7 +161,7 @@ def test_what_is_wrong_in_low_precision_alone_comes_after_what_is_wrong_in_float
     both = result("agrees_with_truth", dtype="float32"), fine
     assert [r.law for r in without_consequences(both)] == ["agrees_with_truth"]  # the gradient is its consequence
     declared_low = [result(r.law, dtype="bfloat16") for r in (low, fine)]
-    assert [r.law for r in by_telling(declared_low)] == [low.law, fine.law]
+    assert [r.law for r in order_results(declared_low)] == [low.law, fine.law]
 
 
 def test_a_wrong_gradient_is_told_by_the_law_of_the_truth_before_laws_of_sizes() -> None:
@@ -170,7 +170,7 @@ def test_a_wrong_gradient_is_told_by_the_law_of_the_truth_before_laws_of_sizes()
         "head_sizes_may_be_odd_and_differ",
     ]  # fmt: skip
     met = [wrong(name, "gradient of key for d=3: got 1") for name in names]
-    assert [r.law for r in by_telling(met[2:] + met[:2])] == names
+    assert [r.law for r in order_results(met[2:] + met[:2])] == names
 
 
 def of_lengths(name: str, n: int, message: str = "m") -> LawResult:
@@ -191,16 +191,16 @@ def test_a_gradient_wrong_at_some_lengths_is_told_by_the_law_of_lengths() -> Non
         of_lengths(lengths, 65),
         of_lengths("key_gradient_is_true", 65),
     ]
-    assert [r.law for r in by_telling(met)] == [lengths, widths, sums, "key_gradient_is_true"]
+    assert [r.law for r in order_results(met)] == [lengths, widths, sums, "key_gradient_is_true"]
     met[0] = of_lengths(widths, 1, wrong)  # within any block: the widths it is
-    assert [r.law for r in by_telling(met)][:2] == [widths, lengths]
+    assert [r.law for r in order_results(met)][:2] == [widths, lengths]
     met.append(of_lengths("key_gradient_is_true", 2))
-    assert [r.law for r in by_telling(met[1:])][:2] == ["key_gradient_is_true", lengths]
+    assert [r.law for r in order_results(met[1:])][:2] == ["key_gradient_is_true", lengths]
 
 
 def test_equals_keep_their_order() -> None:
     names = ["a", "c", "b"]
-    assert [r.law for r in by_telling([LawResult(n, "refuted", 0, 0.0) for n in names])] == names
+    assert [r.law for r in order_results([LawResult(n, "refuted", 0, 0.0) for n in names])] == names
 
 
 def test_consequences_of_a_named_cause_are_left_out() -> None:
@@ -276,7 +276,7 @@ def test_what_a_report_writes_out_is_as_small_as_can_be_and_the_rest_says_that_i
 def test_a_call_that_writes_into_its_inputs_is_named_by_the_law_of_that() -> None:
     laws = ("agrees_with_truth", "weights_are_a_distribution", "inputs_stay_as_they_were", "no_row_sees_a_later_one")
     results = [replace(result(law), message=f"{CHANGED} query, but should leave inputs as they are") for law in laws]
-    assert by_telling(results)[0].law == "inputs_stay_as_they_were"
+    assert order_results(results)[0].law == "inputs_stay_as_they_were"
     assert [r.law for r in without_consequences(results)] == ["inputs_stay_as_they_were"]
 
 
@@ -286,15 +286,15 @@ def test_answers_that_differ_are_explained_by_arrays_that_are_not_read_anew() ->
     assert differing.counterexample is not None and anew.counterexample is not None
     differing = replace(differing, counterexample=replace(differing.counterexample, event=DIFFERENT))
     results = [other, differing, anew]
-    assert [r.law for r in by_telling(results)[:2]] == [names[2], names[1]]
+    assert [r.law for r in order_results(results)[:2]] == [names[2], names[1]]
     assert choose_counterexamples(results)[0].law == names[2]
     after_others = replace(anew, counterexample=replace(anew.counterexample, alone=False))
-    assert by_telling([other, differing, after_others])[0].law == names[1]  # its case shows nothing by itself
+    assert order_results([other, differing, after_others])[0].law == names[1]  # its case shows nothing by itself
 
 
 def test_a_law_of_state_that_needs_no_earlier_call_comes_last() -> None:
     state = result("earlier_masks_are_forgotten", dtype="float16")
     blamed = [state, result("long_sums_keep_their_precision", dtype="float16")]
-    assert by_telling(blamed)[0].law == "earlier_masks_are_forgotten"
+    assert order_results(blamed)[0].law == "earlier_masks_are_forgotten"
     cleared = [replace(state, message=f"output is off{AS_WRONG_ALONE}"), blamed[1]]
-    assert [r.law for r in by_telling(cleared)] == ["long_sums_keep_their_precision", "earlier_masks_are_forgotten"]
+    assert [r.law for r in order_results(cleared)] == ["long_sums_keep_their_precision", "earlier_masks_are_forgotten"]
