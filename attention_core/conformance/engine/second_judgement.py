@@ -118,7 +118,7 @@ def withdraw_conventions(session: Session, report: Report, names: Sequence[str],
     """Take back the conventions that calls before a first look may have made, and judge all laws as is declared.
 
     That is so where what the target gives depends on earlier calls, and it is not right under them either. How its
-    arrays lie is no matter of such calls.
+    arrays lie does not matter in such calls.
     """
     under, look = report.under_found, session.first_look
     wrong = under is not None and any(r.family not in OF_CALLS for r in under.with_status("refuted"))
