@@ -22,7 +22,12 @@ from attention_core.grading.arena import Arena, Field
 from attention_core.grading.forbidden import Forbidden
 from attention_core.grading.problems import DTYPES, AttentionProblem, FunctionProblem, ModuleProblem, tensor_of
 from attention_core.grading.watch import Watch
-from attention_core.worker.child import end_with_the_parent, inherited_pipes, limit_memory
+from attention_core.worker.child import (
+    end_with_the_parent,
+    end_with_the_starting_thread,
+    inherited_pipes,
+    limit_memory,
+)
 from attention_core.worker.frames import Closed, receive, send
 
 LATE = 0.3
@@ -192,4 +197,5 @@ def serve(read: int, write: int) -> None:
 if __name__ == "__main__":
     incoming, outgoing = inherited_pipes(sys.argv[1:3])
     end_with_the_parent()
+    end_with_the_starting_thread()  # one that stands stopped runs no thread
     serve(incoming, outgoing)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from click.testing import CliRunner
 
 from attention_core.cli import main
 from attention_core.grading.batch import Batch, grade_all
+from attention_core.grading.player import PR_SET_CHILD_SUBREAPER, adopt_orphans
 from attention_core.grading.results import Grade
 
 EXPERIMENT = Path(__file__).resolve().parents[3] / "experiments" / "grading"
@@ -53,6 +56,25 @@ def test_cheats_are_refused_by_what_they_do(tmp_path: Path, name: str) -> None:
     rules = {cheat.timed, "law"} if name == "background_thread" else {cheat.timed}
     assert found.verdict == "refused" and found.rule in rules, found.reason
     assert not found.timings and found.hint and found.seed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with the one that started it")
+def test_a_judge_that_is_ended_leaves_no_stopped_process_behind(tmp_path: Path) -> None:
+    """Its reference stands stopped then, and runs no thread that could notice."""
+    cheat = next(each for each in CHEATS if each.name == "kills_the_grader")
+    own = psutil.Process()
+    before = set(own.children(recursive=True))
+    adopt_orphans()  # what is left behind becomes a child of this process
+    try:
+        assert graded(tmp_path, cheat.name, cheat.text).rule == cheat.timed
+        left = [process for process in own.children(recursive=True) if process not in before]
+        _, alive = psutil.wait_procs(left, timeout=30)
+        assert [process.cmdline() for process in alive] == []
+    finally:
+        for process in own.children(recursive=True):
+            if process not in before:
+                process.kill()
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 def test_an_honest_submission_is_accepted_by_a_seed_that_is_given(tmp_path: Path) -> None:
