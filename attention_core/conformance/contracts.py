@@ -37,6 +37,8 @@ from attention_core.conformance.laws import (
     latent_attention,
     laws_of,
     linear_attention,
+    linear_gradients,
+    linear_texts,
     mask_builder,
     merge,
     module_calls,
@@ -266,6 +268,14 @@ def packed_contract(family: ModuleType, subject: Callable[..., Any]) -> Contract
     return replace(contract, laws=(*laws, *own, process), from_json=PackedCase.from_json)
 
 
+def linear_contract() -> Contract:
+    """The contract of linear attention, whose laws fill three files."""
+    contract = parameter_contract(linear_attention, LinearAttention)
+    *laws, process = contract.laws
+    more = (with_comparisons(family.LAWS, *family.COMPARISONS) for family in (linear_texts, linear_gradients))
+    return replace(contract, laws=(*laws, *(law for laws in more for law in laws), process))
+
+
 def seed_contract() -> Contract:
     """The contract of functions of projected tokens that cut heads themselves."""
     return replace(parameter_contract(seed_attention, seed_attention.SelfAttention), look=look_at_self_attention)
@@ -292,7 +302,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, merge, Merger),
     partial(packed_contract, varlen, PackedSubject),
     partial(packed_contract, paged, PagedSubject),
-    partial(parameter_contract, linear_attention, LinearAttention),
+    linear_contract,
     partial(parameter_contract, quantised, QuantisedSubject),
     partial(parameter_contract, block_mask, BlockSubject),
     partial(parameter_contract, latent_attention, LatentSubject),

@@ -32,6 +32,8 @@ DECLARED: Mapping[str, tuple[str, ...]] = {
         "retention",
         "gla",
         "gated-delta",
+        "kda",
+        "ssd",
     ),
     "pairing": ("half", "interleaved"),
 }
@@ -120,7 +122,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "varlen": _ALWAYS | _SERVED,
     "paged": _ALWAYS | _SERVED - {"gradients"},
     "merge": _ALWAYS | {"layout", "dead_rows", "masked_nan", "accumulate", "gradients"},
-    "linear-attention": _ALWAYS | {"layout", "accumulate", "scale"},
+    "linear-attention": _ALWAYS | {"layout", "accumulate", "scale", "gradients"},
     "mla": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale"},
     "quantised": _ALWAYS | {"layout", "causal", "always_causal", "accumulate", "merges", "scale", "grouping"},
     "block-mask": _ALWAYS
@@ -141,7 +143,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
     "position-table": ("base", "frequencies", "results"), "kv-cache": ("window", "inputs", "trim"),
     "self-attention": (), "self-attention-steps": ("kind",), "merge": ("form", "base"), "varlen": ("lse", "tokens"),
-    "paged": ("query", "pages", "key_pages", "lse"), "linear-attention": ("kind", "state"),
+    "paged": ("query", "pages", "key_pages", "lse"), "linear-attention": ("kind", "state", "tokens"),
     "quantised": ("stored", "scales", "block"), "mla": ("w_uk", "w_uv"),
     "block-mask": ("block", "q_block", "k_block", "map"), "tree-mask": ("tree", "tree_axes", "roots"),
     "topk-index": ("tokens", "index_axes", "index_heads", "index_dtype", "block", "beyond", "repeats"),

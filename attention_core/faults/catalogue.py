@@ -22,6 +22,8 @@ from attention_core.faults import (
     kv_cache,
     latent_attention,
     linear_attention,
+    linear_gradients,
+    linear_texts,
     lse,
     mask_builder,
     mask_forms,
@@ -59,7 +61,8 @@ SUBJECTS = (
     mask_builder, rotary, bias,
     position_table, positions, split_merge_heads, multi_head_masks, multi_head_projections,
     module_backward, merge, varlen, paged, batch_invariance,
-    features, packed_features, linear_attention, quantised, block_mask, latent_attention,
+    features, packed_features, linear_attention, linear_texts, linear_gradients,
+    quantised, block_mask, latent_attention,
     tree_mask, topk_index, cross_cache,
 )  # fmt: skip
 """The files that list their own faults."""

@@ -19,11 +19,12 @@ from attention_core.oracle.masks import (
 )
 from attention_core.oracle.packed import split_texts, text_mask
 from attention_core.oracle.positions import alibi_slopes, rotary, sinusoidal
-from attention_core.oracle.recurrence import linear_attention
+from attention_core.oracle.recurrence import LinearGradients, linear_attention, linear_attention_gradients
 from attention_core.oracle.truth import Truth, attention, merge
 
 __all__ = [
     "Gradients",
+    "LinearGradients",
     "Truth",
     "alibi_slopes",
     "allowed",
@@ -32,6 +33,7 @@ __all__ = [
     "causal_mask",
     "gradients",
     "linear_attention",
+    "linear_attention_gradients",
     "merge",
     "merge_gradients",
     "padding",

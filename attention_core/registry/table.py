@@ -244,12 +244,14 @@ OTHER_CONTRACTS = (
                 "block": "tokens of a block; its tests try others",
             },
             kind=kind,
+            tokens="bhnd",
         )
         for name, about, kind, others in (
             ("linear", "linear attention in blocks of tokens", "linear", ("log_decay", "beta")),
             ("retention", "the same with a decay for each head", "retention", ("beta",)),
             ("gated_linear", "the same with a decay for each feature", "gla", ("beta",)),
             ("gated_delta", "the gated delta rule in blocks of tokens", "gated-delta", ()),
+            ("kimi_delta", "the delta rule with a decay for each feature, in blocks of tokens", "kda", ()),
         )
     ),
     other(
@@ -258,6 +260,13 @@ OTHER_CONTRACTS = (
         "the gated delta rule, one token after the other",
         "linear-attention",
         kind="gated-delta",
+        tokens="bhnd",
+    ),
+    other(
+        "state_space",
+        "kernels.linear_attention:state_space_dual",
+        "Mamba-2 in blocks of tokens, projections shared by heads",
+        "linear-attention",
     ),
     *(
         Kernel(

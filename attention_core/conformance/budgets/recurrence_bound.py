@@ -7,28 +7,12 @@ derivations/linear_attention.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from attention_core.conformance.budgets.error_rows import Format, float_format, gamma
+from attention_core.conformance.budgets.error_rows import float_format
+from attention_core.conformance.budgets.recurrence_terms import Roundings, Terms, Tokens, exact
 from attention_core.conformance.budgets.rounding import Array
-
-NO_DIGIT = 1e30
-"""An error in place of infinity, where so many roundings leave no digit: times a size of 0 it is 0."""
-
-
-class Tokens(NamedTuple):
-    """What linear attention reads: query, key (B, H, n, d), value (B, H, n, d_v), log decay (B, H, n, d) or None.
-
-    `beta` (B, H, n) is that of the delta rule, None without.
-    """
-
-    query: Array
-    key: Array
-    value: Array
-    log_decay: Array | None = None
-    beta: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -52,60 +36,72 @@ def recurrence_bound(
     Returns: RecurrenceBounds. Raises: ValueError for an unknown accumulate.
     Source: derivations/linear_attention.md (term-error, exponent-off, delta-residual).
     """
-    f = float_format(dtype, accumulate)
-    k, v = np.abs(tokens.key), tokens.value
+    f, parts = float_format(dtype, accumulate), parts if tokens.step is None else parts + 1  # (step)
+    tokens = tokens.resolve()
+    k, v = np.abs(tokens.key), np.abs(tokens.value)
     (*batch, n, d), d_v = k.shape, v.shape[-1]
-    g = np.zeros(k.shape) if tokens.log_decay is None else np.broadcast_to(tokens.log_decay, k.shape)
+    g = log_decays(tokens)
+    reach, roundings = np.abs(g).cumsum(axis=-2), Roundings(f, tokens.log_decay is not None)
     first = np.zeros((*batch, d, d_v)) if start is None else np.abs(start)
-    relative = _relative_error(f, g, parts)  # (..., n)
-    new, new_off = np.abs(v), np.zeros(v.shape)
-    if tokens.beta is not None:
-        new, new_off = _new_values(tokens, g, start, relative)
-    size, off = first, np.zeros(first.shape)
-    bound = np.zeros(out.shape)
-    floor = f.flush_between * (1 + k.max(initial=0.0)) * (1 + new.max(initial=0.0)) * (1 + first.max(initial=0.0))
+    new = exact(v) if tokens.beta is None else find_new_values(tokens, start, roundings)
+    state, last, bound = exact(first), np.zeros(first.shape), np.zeros(out.shape)
+    floor = f.flush_between * (1 + k.max(initial=0.0)) * (1 + new.size.max(initial=0.0)) * (1 + first.max(initial=0.0))
     for t in range(n):
-        fade, weight = np.exp(g[..., t, :, None]), k[..., t, :, None]
-        eta = relative[..., t, None, None]
-        size = fade * size + weight * new[..., t, None, :]
-        off = fade * off + weight * (1 + eta) * new_off[..., t, None, :]
+        state = state.fade(np.exp(g[..., t, :, None])) + new[..., t, None, :].times(k[..., t, :, None])
         read = np.abs(tokens.query[..., t, :, None])
-        sums = (read * ((eta + gamma(d + 4, f.a) + gamma(3, f.w)) * size + off)).sum(axis=-2)  # (term-error)
+        count, passed = t + 4 * parts, reach[..., t, :, None]
+        sums = (read * roundings.error(state, count + d + 4, passed)).sum(axis=-2)
         bound[..., t, :] = abs(scale) * (sums + (n + d + 4) * floor * read.sum(axis=-2))
-    last = relative[..., -1, None, None] if n else 0.0
+        last = roundings.error(state, count, passed)
     bound = (1 + f.u) * bound + f.u * np.abs(out) + 4 * f.flush
-    return RecurrenceBounds(bound, last * size + off + (n + 4) * floor)
+    return RecurrenceBounds(bound, last + (n + 4) * floor)
 
 
-def _relative_error(f: Format, g: Array, parts: int) -> Array:
-    """By how much a term of the state behind token t may be off, relative to its size (..., n)."""
-    n, d = g.shape[-2:]
-    count = np.arange(1, n + 1) + 4 * (parts - 1)
-    roundings = np.array([gamma(int(6 * t + d + 12), f.a) + gamma(int(2 * t + 6), f.w) for t in count])  # (term-error)
-    exponent = (2 * count + 4) * f.a * np.abs(g).cumsum(axis=-2).max(axis=-1)  # (exponent-off)
-    return np.asarray(np.minimum((1 + roundings) * np.exp(np.minimum(exponent, 600.0)) - 1, NO_DIGIT))
+def log_decays(tokens: Tokens) -> Array:
+    """The log decays of all features (B, H, n, d), 0 without any."""
+    return np.broadcast_to(0.0 if tokens.log_decay is None else tokens.log_decay, tokens.key.shape)
 
 
-def _new_values(tokens: Tokens, g: Array, start: Array | None, relative: Array) -> tuple[Array, Array]:
+def find_new_values(tokens: Tokens, start: Array | None, roundings: Roundings) -> Terms:
     """The values u that the delta rule adds, in size, and by how much they may be off (delta-residual).
 
-    u solves (I + A) u = r, with A_ij = beta_i <k_i, k_j> e^(G_i - G_j) for j < i and r = beta (v - what the first state
-    holds). What a token's step leaves of this system is bounded by the sizes of its terms.
+    u solves (I + A) u = r, with r = beta (v - what the first state holds).
     """
     k, beta = tokens.key, np.asarray(tokens.beta)[..., None]
-    total = g[..., :1].cumsum(axis=-2)
-    n = k.shape[-2]
-    with np.errstate(over="ignore"):
-        between = np.where(np.tri(n, k=-1, dtype=bool), np.exp(np.minimum(total - total.swapaxes(-1, -2), 0.0)), 0.0)
-    system = beta * between * (k @ k.swapaxes(-1, -2))
-    sizes = beta * between * (np.abs(k) @ np.abs(k).swapaxes(-1, -2))
-    right, right_size = beta * tokens.value, beta * np.abs(tokens.value)
+    system, sizes = delta_system(tokens)
+    held, right = exact(beta * np.abs(tokens.value)), beta * tokens.value
     if start is not None:
-        right = right - beta * np.exp(total) * (k @ start)
-        right_size = right_size + beta * np.exp(total) * (np.abs(k) @ np.abs(start))
-    inverse = np.linalg.inv(np.eye(n) + system)
-    new = np.abs(inverse @ right)
+        total = np.exp(log_decays(tokens).cumsum(axis=-2))
+        right = right - beta * ((k * total) @ start)
+        size = beta * ((np.abs(k) * total) @ np.abs(start))
+        held = held + Terms(size, size * np.arange(1, k.shape[-2] + 1)[:, None], np.zeros(size.shape))
+    inverse: Array = np.linalg.inv(np.eye(k.shape[-2]) + system)
+    return Terms(
+        np.abs(inverse @ right), np.zeros(right.shape), solution_error(inverse, sizes, held, tokens, roundings)
+    )
+
+
+def delta_system(tokens: Tokens) -> tuple[Array, Terms]:
+    """A and its terms, (..., n, n): A_ij = beta_i sum_c k_ic k_jc e^(G_ic - G_jc) for j < i, i - j tokens old."""
+    k, beta = tokens.key, np.asarray(tokens.beta)[..., None]
+    total, n = log_decays(tokens).cumsum(axis=-2), k.shape[-2]
+    system, sizes = np.zeros((2, *k.shape[:-1], n))
+    for i in range(1, n):
+        fade = np.exp(np.minimum(total[..., i : i + 1, :] - total[..., :i, :], 0.0))
+        terms = k[..., i : i + 1, :] * k[..., :i, :] * fade
+        system[..., i, :i], sizes[..., i, :i] = terms.sum(axis=-1), np.abs(terms).sum(axis=-1)
+    sizes = np.abs(beta) * sizes
+    between = np.arange(n)[:, None] - np.arange(n)
+    return beta * system, Terms(sizes, sizes * between, np.zeros(sizes.shape))
+
+
+def solution_error(inverse: Array, system: Terms, right: Terms, tokens: Tokens, roundings: Roundings) -> Array:
+    """By how much the solution of (I + A) u = r may be off, by whatever method (delta-residual).
+
+    Args: inverse: of I + A; system: the terms of A; right: those of r; all turned for the system of the gradients.
+    """
+    n, d = tokens.key.shape[-2:]
     spread = np.abs(inverse)
-    terms = relative[..., None] * (right_size + sizes @ new)
-    left = 2 * (terms + sizes @ (spread @ terms) + spread @ terms)  # of an inverse that is computed, too
-    return new, spread @ left
+    reach = np.abs(log_decays(tokens)).sum(axis=-2).max(axis=-1)[..., None, None]
+    left = roundings.error(right.times(2.0) + system.matmul(exact(spread @ right.size)), n + d + 8, reach)
+    return np.asarray(spread @ (left + system.size @ (spread @ left)))

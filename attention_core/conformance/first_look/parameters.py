@@ -40,7 +40,7 @@ CHOICES: Mapping[str, Choices] = {
         "mask_true": ("attend", "ignore"), "segments_causal": (None, True), "sizes": (None, "n_q == n_kv"),
     },
     "position-table": {"base": BASES, "frequencies": ("paper", "inclusive"), "sizes": (None, WIDE)},
-    "linear-attention": {"kind": (None, "retention"), "layout": ("bhnd", "bnhd")},
+    "linear-attention": {"kind": (None, "retention", "kda"), "layout": ("bhnd", "bnhd"), "tokens": (None, "bhnd")},
     "bias": {"slopes": (None, "geometric"), "sizes": (None, "n_q == n_kv", "n_q <= n_kv")},
 }  # fmt: skip
 """Contract -> what may differ from what is declared: fields of the record, or parameters of the contract."""
@@ -58,6 +58,8 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     ("segments_causal", True): "is causal within segments",
     ("frequencies", "inclusive"): "has frequencies from 1 to exactly 1/base",
     ("kind", "retention"): "is retention, whose state fades by 1 - 2^(-5-h) with every token",
+    ("kind", "kda"): "is a delta rule whose decays are of features",
+    ("tokens", "bhnd"): "takes (B, H, n, d), unlike the library whose parameters it has",
     ("slopes", "geometric"): "has the slopes 2^(-8h/H) at every H",
 }  # fmt: skip
 """What is found, in words."""

@@ -1,7 +1,7 @@
 """Laws of linear attention: a recurrence with a state, computed token by token or in blocks, all at once or in parts.
 
-Kinds: plain sums (`linear`), a decay for each head (`retention`) or feature (`gla`), and the gated delta rule
-(`gated-delta`). Gradients are not judged.
+Kinds: plain sums (`linear`), a decay for each head (`retention`) or feature (`gla`), the delta rule with a decay for
+each token (`gated-delta`) or feature (`kda`), and state spaces with a step (`ssd`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budgets.recurrence_bound import Tokens
+from attention_core.conformance.budgets.recurrence_terms import Tokens
 from attention_core.conformance.cases.counts import count_many
 from attention_core.conformance.cases.null_models import SEPARATION
 from attention_core.conformance.subjects.evidence import NotApplicable, require_close, require_same
@@ -30,7 +30,6 @@ from attention_core.conformance.subjects.parameter_case import (
 from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "linear-attention"
-GRADIENTS = False
 BLOCK = 16
 """The block of the null model whose blocks lose a token."""
 GIVEN_SCALE = 0.3
@@ -43,7 +42,7 @@ def null_models(
     d = tokens.query.shape[-1]
 
     def run(**changed: Any) -> tuple[NDArray, NDArray]:
-        return oracle.linear_attention(*tokens._replace(**changed), start, scale=scale)
+        return oracle.linear_attention(*tokens._replace(**changed).recur(), start, scale=scale)
 
     nulls = {
         "scaled twice": (truth.out * scale, truth.state),
@@ -51,7 +50,10 @@ def null_models(
         "scaled by 1/d": (truth.out / scale / d, truth.state),
     }
     if start is not None:
-        nulls["initial state ignored"] = oracle.linear_attention(*tokens, scale=scale)
+        nulls["initial state ignored"] = oracle.linear_attention(*tokens.recur(), scale=scale)
+    if tokens.step is not None:
+        nulls |= _nulls_of_a_step(tokens, start, scale)
+        tokens = tokens.resolve()
     if tokens.log_decay is not None:
         late = np.concatenate([0 * tokens.log_decay[:, :, :1], tokens.log_decay[:, :, :-1]], axis=2)
         nulls["decay ignored"] = run(log_decay=None)
@@ -70,6 +72,19 @@ def null_models(
         key[:, :, BLOCK - 1] = 0
         nulls["the last token of a block lost"] = run(key=key)
     return nulls
+
+
+def _nulls_of_a_step(tokens: Tokens, start: NDArray | None, scale: float) -> dict[str, tuple[NDArray, NDArray]]:
+    """What a state space with its step left out of the values, or of the decay, gives."""
+    step, decay = np.asarray(tokens.step)[..., None], np.asarray(tokens.log_decay)
+    wrong = {
+        "the step left out of the values": (tokens.value, decay * step),
+        "the step left out of the decay": (tokens.value * step, decay),
+    }
+    return {
+        name: oracle.linear_attention(tokens.query, tokens.key, value, fade, None, start, scale=scale)
+        for name, (value, fade) in wrong.items()
+    }
 
 
 def count_power(
@@ -206,6 +221,21 @@ def many_heads_and_features_agree(subject: LinearAttention, case: ParameterCase)
     check(subject, case, subject.tokens(case), "a large call", law="many_heads_and_features_agree")
 
 
+def heads_of_a_group_share_their_projections(subject: LinearAttention, case: ParameterCase) -> None:
+    """Several heads of a state space share its two projections, neighbours the same ones.
+
+    Formula: head h reads and writes its state with B and C of group h // (H / G), 1 < G < H
+    Source: Dao and Gu 2024, section 7.2 (groups of heads); mamba_ssm, mamba_chunk_scan_combined
+    Fault: groups_in_turn
+    """
+    if "step" not in subject.call_form.inputs:
+        raise NotApplicable("its heads have queries and keys of their own")
+    grouped = (case.with_(seed=case.seed + i) for i in range(20))
+    case = next((one for one in grouped if 1 < subject.groups(one) < one["H"]), case)
+    law = "heads_of_a_group_share_their_projections"
+    check(subject, case, subject.tokens(case), f"{case['H']} heads in {subject.groups(case)} groups", law=law)
+
+
 def strong_decays_neither_overflow_nor_leak(subject: LinearAttention, case: ParameterCase) -> None:
     """Decays of e^-12 a token, and far stronger ones, leave the last tokens, and nothing overflows.
 
@@ -213,7 +243,7 @@ def strong_decays_neither_overflow_nor_leak(subject: LinearAttention, case: Para
     Source: e^(G_i) e^(-G_j) overflows where e^(G_i - G_j) does not; fla-org/flash-linear-attention, secondary chunking
     Fault: decays_divided_by_their_product
     """
-    if not {"log_decay", "decay"} & subject.roles.keys():
+    if not subject.decay_role:
         raise NotApplicable("it takes no decay")
     check(subject, case, subject.tokens(case, pace=2.5), "tokens that fade fast")
 
@@ -233,7 +263,7 @@ def later_tokens_change_no_earlier_output(subject: LinearAttention, case: Parame
         return None if one is None or later is None else np.concatenate([one[:, :, :cut], later[:, :, cut:]], axis=2)
 
     mixed = Tokens(*map(mix, tokens, other))  # type: ignore[arg-type]
-    if subject.kind == "retention":  # whose decays are of heads
+    if subject.decays_of == "heads":
         mixed = mixed._replace(log_decay=tokens.log_decay)
     bound = 2 * subject.truth(case, tokens).bounds.out
     first, _ = subject.attend(case, tokens)
@@ -322,6 +352,7 @@ BLOCKS = Sizes({"B": (1, 1), "H": (1, 2), "n": (1, 3), "d": (2, 6), "d_v": (2, 6
 LARGE = Sizes(
     {"B": (1, 2), "H": (1, 20), "n": (2, 9), "d": (1, 136), "d_v": (1, 136)}, adjust=_fewer_problems,
 )  # fmt: skip
+GROUPS = Sizes({**RANGES, "H": (4, 8), "n": (1, 5)})
 STRONG = Sizes({**RANGES, "n": (2, 40), "d": (1, 5)})
 VIEWS = Sizes({**RANGES, "n": (2, 6), "H": (2, 3), "d": (2, 8), "d_v": (2, 8)})
 MIXED = Sizes({**RANGES, "B": (1, 3), "H": (2, 3), "n": (2, 9)})
@@ -334,6 +365,7 @@ LAWS = (
     Law(parts_that_carry_the_state_equal_the_whole, **{**ROW, "space": CUT}),
     Law(lengths_around_blocks_agree, **{**ROW, "large": 12, "space": BLOCKS}),
     Law(many_heads_and_features_agree, **{**ROW, "large": 6, "space": LARGE}),
+    Law(heads_of_a_group_share_their_projections, **{**ROW, "space": GROUPS}),
     Law(strong_decays_neither_overflow_nor_leak, **{**ROW, "space": STRONG}),
     Law(an_earlier_call_leaves_no_state, **{**ROW, "large": 4}),
     Law(strides_of_tokens_are_followed, **{**ROW, "space": VIEWS}),
@@ -344,5 +376,6 @@ LAWS = (
 COMPARISONS = (
     "the_final_state_is_true", "an_initial_state_counts", "a_given_scale_is_the_scale",
     "parts_that_carry_the_state_equal_the_whole", "lengths_around_blocks_agree", "many_heads_and_features_agree",
-    "strong_decays_neither_overflow_nor_leak", "an_earlier_call_leaves_no_state", "strides_of_tokens_are_followed",
+    "heads_of_a_group_share_their_projections", "strong_decays_neither_overflow_nor_leak",
+    "an_earlier_call_leaves_no_state", "strides_of_tokens_are_followed",
 )  # fmt: skip

@@ -249,6 +249,8 @@ class Program:
             off = switched_off(request.between, evidence)
             self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
         if request.wrt and evidence.kind != "shape":
+            if request.loose:  # it may return one value, or more than the one that is differentiated
+                self.lines.append(f"{out} = {out}[{request.of}] if isinstance({out}, tuple) else {out}")
             variables |= self.parameters(target, request, out)
             self.lines += derivative(request, out, variables, "down" if "down" in watched else "")
         if evidence.kind == "process":

@@ -48,3 +48,27 @@ def test_a_key_of_norm_one_and_beta_one_is_replaced() -> None:
     start = START[:, :1]
     out, _ = oracle.linear_attention(k, k, V[:, :1, :1], None, np.ones((1, 1, 1)), start, scale=1.0)
     assert out == pytest.approx(V[:, :1, :1])
+
+
+@pytest.mark.parametrize("delta", [False, True])
+@pytest.mark.parametrize("of", ["out", "state"])
+def test_gradients_are_differences(delta: bool, of: str) -> None:
+    beta = RNG.random((1, 2, 5)) if delta else None
+    down = RNG.standard_normal(V.shape if of == "out" else START.shape)
+    arrays = {"query": Q, "key": K, "value": V, "log_decay": G, "beta": beta, "state": START}
+    found = oracle.linear_attention_gradients(Q, K, V, G, beta, START, scale=0.7, **{of: down})
+
+    def loss(changed: dict[str, np.ndarray]) -> float:
+        given = {**arrays, **changed}
+        start = given.pop("state")
+        out, state = oracle.linear_attention(*given.values(), start, scale=0.7)
+        return float((down * (out if of == "out" else state)).sum())
+
+    for name, x in arrays.items():
+        if x is None:
+            assert found.beta is None
+            continue
+        direction = RNG.standard_normal(x.shape)
+        step = 1e-5 * direction
+        along = (loss({name: x + step}) - loss({name: x - step})) / 2e-5
+        assert (getattr(found, name) * direction).sum() == pytest.approx(along, rel=1e-7, abs=1e-7), name
