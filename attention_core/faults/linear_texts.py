@@ -72,9 +72,10 @@ def state_runs_over_borders() -> Attend:
     def through(q: Tensor, k: Tensor, v: Tensor, g: Tensor, states: Tensor, ends: Ends) -> tuple[Tensor, Tensor]:
         outs, last = [v[:, :, :0]], [states[:1]]
         for begin, end in pairwise(ends):
-            rows = (x[:, :, begin:end] for x in (q, k, v, g))
-            out, state = by_tokens(STEPS, *rows, None, last[-1]) if begin < end else (outs[0], last[-1])
-            outs.append(out)
+            rows, state = slice(begin, end), last[-1]
+            if begin < end:
+                out, state = by_tokens(STEPS, q[:, :, rows], k[:, :, rows], v[:, :, rows], g[:, :, rows], None, state)
+                outs.append(out)
             last.append(state)
         last = last[1:]
         return torch.cat(outs, 2), torch.cat(last)
@@ -138,8 +139,9 @@ def block_over_a_border() -> Attend:
         for start in ends[1:-1]:
             begin, stop = start // BLOCK * BLOCK, min(start // BLOCK * BLOCK + BLOCK, q.shape[2])
             if begin < start < stop:
-                block = (x[:, :, begin:stop] for x in (q, k, v, g))
-                more, _ = by_blocks(whole, *block, None, states[:1] * 0)
+                b = slice(begin, stop)
+                given = q[:, :, b], k[:, :, b], v[:, :, b], g[:, :, b]
+                more, _ = by_blocks(whole, *given, None, states[:1] * 0)
                 out = torch.cat([out[:, :, :start], more[:, :, start - begin :], out[:, :, stop:]], 2)
         return out, last
 

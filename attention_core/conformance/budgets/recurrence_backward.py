@@ -115,7 +115,7 @@ def _back_of_new(tokens: Tokens, c: Array, last: Array, true: LinearGradients, r
     if tokens.beta is None:
         return given
     system, sizes = delta_system(tokens)
-    inverse: Array = np.linalg.inv(np.eye(k.shape[2]) + system.swapaxes(-1, -2))
+    inverse = np.asarray(np.linalg.inv(np.eye(k.shape[2]) + system.swapaxes(-1, -2)), dtype=np.float64)
     off = solution_error(inverse, sizes.turn(), given, tokens, roundings)
     return Terms(np.abs(true.new), np.zeros(off.shape), off)
 

@@ -75,7 +75,7 @@ def find_new_values(tokens: Tokens, start: Array | None, roundings: Roundings) -
         right = right - beta * ((k * total) @ start)
         size = beta * ((np.abs(k) * total) @ np.abs(start))
         held = held + Terms(size, size * np.arange(1, k.shape[-2] + 1)[:, None], np.zeros(size.shape))
-    inverse: Array = np.linalg.inv(np.eye(k.shape[-2]) + system)
+    inverse = np.asarray(np.linalg.inv(np.eye(k.shape[-2]) + system), dtype=np.float64)
     return Terms(
         np.abs(inverse @ right), np.zeros(right.shape), solution_error(inverse, sizes, held, tokens, roundings)
     )
