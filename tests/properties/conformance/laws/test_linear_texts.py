@@ -70,9 +70,10 @@ def test_two_calls_with_a_state_are_one_pack_of_two_texts() -> None:
     texts = [torch.tensor(x.swapaxes(1, 2)) for x in (q, k, v, g)]
     starts = torch.tensor(np.concatenate([0 * state, state]))
     out, states = run(*texts, None, starts, True, torch.tensor([0, 4, 7]))
-    assert out[0, :4].transpose(0, 1).numpy() == pytest.approx(first[0]) == pytest.approx(whole[0, :, :4])
-    assert out[0, 4:].transpose(0, 1).numpy() == pytest.approx(second[0]) == pytest.approx(whole[0, :, 4:])
-    assert states[1].numpy() == pytest.approx(end[0]) == pytest.approx(last[0])
+    found = out[0].transpose(0, 1).numpy()
+    assert found[:, :4] == pytest.approx(first[0]) and found[:, :4] == pytest.approx(whole[0, :, :4])
+    assert found[:, 4:] == pytest.approx(second[0]) and found[:, 4:] == pytest.approx(whole[0, :, 4:])
+    assert states[1].numpy() == pytest.approx(end[0]) and states[1].numpy() == pytest.approx(last[0])
 
 
 @pytest.mark.parametrize("kind", ["any", "edges"])
