@@ -32,7 +32,7 @@ from attention_core.registry.table import KERNELS, implementation
 BEGIN = "## Features"
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 OUTPUTS = ("out", "lse", "varlen", "paged", "merge", "quantised", "linear attention")
-"""Quantities that are no gradients."""
+"""Quantities that are not gradients."""
 
 
 def names(*families: Any, of: str = "") -> tuple[str, ...]:
