@@ -252,6 +252,13 @@ MODELS = (
     ("qwen3.modeling_qwen3", "Qwen3Attention"),
     ("olmo2.modeling_olmo2", "Olmo2Attention"),
     ("granite.modeling_granite", "GraniteAttention"),
+    ("phi.modeling_phi", "PhiAttention"),
+    ("phi3.modeling_phi3", "Phi3Attention"),
+    ("mixtral.modeling_mixtral", "MixtralAttention"),
+    ("cohere.modeling_cohere", "CohereAttention"),
+    ("gpt_neox.modeling_gpt_neox", "GPTNeoXAttention"),
+    ("camembert.modeling_camembert", "CamembertSelfAttention"),
+    ("blenderbot.modeling_blenderbot", "BlenderbotAttention"),
 )
 """Attention classes of transformers, verified as they are, without an adapter."""
 
@@ -301,6 +308,14 @@ IN_TORCH = (
     peer("diffusers", "rotary", "diffusers", contract="rotary"),
     peer("diffusers", "table", "diffusers", contract="position-table"),
     Row("timm.layers:Attention", "timm", contract="multi-head", imports="timm.layers"),
+    Row("timm.layers:AttentionRope", "timm", contract="multi-head", imports="timm.layers"),
+    peer("timm", "rotary_half", "timm", contract="rotary", imports="timm.layers"),
+    peer("timm", "rotary_interleaved", "timm", contract="rotary", imports="timm.layers"),
+    peer("attn_gym", "causal_mask", "attn-gym", contract="mask-builder"),
+    peer("attn_gym", "window_mask", "attn-gym", contract="mask-builder"),
+    peer("attn_gym", "prefix_mask", "attn-gym", contract="mask-builder"),
+    peer("attn_gym", "alibi", "attn-gym", contract="bias"),
+    peer("attn_gym", "softcap", "attn-gym", argued=("flex without keys",)),
     peer("torchscale", "MultiHead", "torchscale", contract="multi-head"),
     peer("torchtune", "MultiHead", "torchtune", contract="multi-head", imports="torchtune.modules"),
     peer("torchtune", "rotary", "torchtune", contract="rotary", imports="torchtune.modules"),
@@ -392,6 +407,10 @@ ON_ARRAYS = (
     ),
     peer("openvino", "attention", "openvino", "OpenVINO", options=NUMPY, argued=("nothing written without keys",)),
     peer("keras", "dot_product", "keras", "Keras on torch", environment=(("KERAS_BACKEND", "torch"),), argued=FUSED),
+    peer(
+        "keras", "dot_product", "keras", "Keras on JAX", environment=(("KERAS_BACKEND", "jax"),), declared=True,
+        options=("--array", "jax", *BNHD, "--masks", "bool", "--dead-rows", "uniform", "--sizes", "d == d_v", *WIDE),
+    ),
     peer(
         "keras", "dot_product", "keras", "Keras on NumPy", environment=(("KERAS_BACKEND", "numpy"),), declared=True,
         options=(*NUMPY, *BNHD, "--masks", "bool", "--dead-rows", "uniform", "--dtype", "float32"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -309,10 +310,10 @@ def progress(what: str, epochs: int, examples: int, batch_size: int) -> Iterator
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    if not Console(stderr=True).is_terminal:
-        yield _lines(what, epochs)
-        return
     total = epochs * -(-examples // batch_size)
+    if not Console(stderr=True).is_terminal:
+        yield _lines(what, epochs, total)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=total)
@@ -345,29 +346,58 @@ def step_progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 def _step_lines(what: str, every: float = 60.0) -> Callable[[int, int], None]:
     """A function that writes the step on standard error when so many seconds have gone by since the last line."""
-    import time
-
-    last = time.monotonic()
+    clock = _Clock(every)
 
     def show(step: int, steps: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= every:
-            last = time.monotonic()
-            click.echo(f"{what}: step {step} of {steps}", err=True)
+        if clock.is_due(step):
+            click.echo(f"{what}: step {step} of {steps}{clock.describe_rest(step, steps)}", err=True)
 
     return show
 
 
-def _lines(what: str, epochs: int, every: float = 60.0) -> Callable[[Mapping[str, Any]], None]:
+def _lines(what: str, epochs: int, total: int, every: float = 60.0) -> Callable[[Mapping[str, Any]], None]:
     """A sink that writes a line on standard error when so many seconds have gone by since the last one."""
-    import time
-
-    last = time.monotonic()
+    clock = _Clock(every)
 
     def sink(record: Mapping[str, Any]) -> None:
-        nonlocal last
-        if time.monotonic() - last >= every:
-            last = time.monotonic()
-            click.echo(f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}", err=True)
+        if clock.is_due(record["step"]):
+            left = clock.describe_rest(record["step"], total)
+            click.echo(f"{what} epoch {record['epoch'] + 1}/{epochs} loss {record['loss']:.3f}{left}", err=True)
 
     return sink
+
+
+class _Clock:
+    """When a line of progress is due, and how long the rest takes.
+
+    Args: every, seconds between two lines; now, gives seconds.
+    """
+
+    def __init__(self, every: float, now: Callable[[], float] | None = None) -> None:
+        self.every, self.now = every, now or time.monotonic
+        self.last = self.at = self.now()
+        self.first: tuple[float, int] | None = None  # when the first step was heard of, and which: runs are resumed
+
+    def is_due(self, step: int) -> bool:
+        """Whether a line is due; if so, the next one is not before `every` seconds."""
+        self.at = self.now()
+        self.first = self.first or (self.at, step)
+        if self.at - self.last < self.every:
+            return False
+        self.last = self.at
+        return True
+
+    def describe_rest(self, step: int, steps: int) -> str:
+        """About how long the steps after this one take, at the pace so far; "" before there is one.
+
+        >>> clock = _Clock(60.0, iter([0.0, 10.0, 130.0]).__next__)
+        >>> clock.is_due(5), clock.is_due(11), clock.describe_rest(11, 311)
+        (False, True, ', about 2 hours left')
+        """
+        if self.first is None or step <= self.first[1]:
+            return ""
+        seconds = (self.at - self.first[0]) / (step - self.first[1]) * (steps - step)
+        for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+            if seconds >= 1.5 * size:
+                return f", about {seconds / size:.0f} {unit} left"
+        return f", about {seconds:.0f} seconds left"

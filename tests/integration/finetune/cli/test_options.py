@@ -233,16 +233,21 @@ def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no terminal is: what is written follows the clock, here one that runs by 25 seconds a look."""
     clock = iter(range(0, 10**6, 25))
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    sink = cli_options._lines("pretraining", 9)
+    sink = cli_options._lines("pretraining", 9, 180)
     shown: list[str] = []
     monkeypatch.setattr(cli_options.click, "echo", lambda text, err: shown.append(text))
     for epoch in range(7):
-        sink({"epoch": epoch, "loss": 1.0})
-    assert shown == ["pretraining epoch 3/9 loss 1.000", "pretraining epoch 6/9 loss 1.000"]
+        sink({"epoch": epoch, "loss": 1.0, "step": 20 * (epoch + 1)})
+    assert shown == [
+        "pretraining epoch 3/9 loss 1.000, about 2 minutes left",  # 40 steps in 50 seconds, 120 to go
+        "pretraining epoch 6/9 loss 1.000, about 75 seconds left",
+    ]
     show = cli_options._step_lines("training")
     for step in range(1, 8):
         show(step, 900)
-    assert shown[2:] == ["training: step 3 of 900", "training: step 6 of 900"]
+    assert shown[2:] == [
+        "training: step 3 of 900, about 6 hours left", "training: step 6 of 900, about 6 hours left"
+    ]  # fmt: skip
 
 
 def test_a_terminal_gets_a_bar_of_steps_below_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,3 +259,21 @@ def test_a_terminal_gets_a_bar_of_steps_below_what_is_printed(monkeypatch: pytes
         console.print("a line")
     assert "450/900" in screen.getvalue() and "a line\n" in screen.getvalue()
     assert screen.getvalue().rstrip().endswith("\x1b[2K"), "the bar is wiped out at the end"
+
+
+def test_a_log_says_about_how_long_the_rest_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that was resumed at step 100 is not thought to have done the steps before."""
+    seconds = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: seconds[0])
+    sink, show = cli_options._lines("pretraining", 650, 31_950), cli_options._step_lines("training")
+    for step in range(100, 113):
+        sink({"epoch": step // 50, "loss": 3.25, "step": step})
+        show(step, 1000)
+        seconds[0] += 10.0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "pretraining epoch 3/650 loss 3.250, about 4 days left", "training: step 106 of 1000, about 2 hours left",
+        "pretraining epoch 3/650 loss 3.250, about 4 days left", "training: step 112 of 1000, about 2 hours left",
+    ]  # fmt: skip
