@@ -54,6 +54,24 @@ def test_reset_forgets() -> None:
     assert torch.equal(cache(q, k, v), first)
 
 
+@pytest.mark.parametrize("window", [None, 3])
+def test_rows_go_on_as_the_beams_that_they_come_from(window: int | None) -> None:
+    """A cache that is reordered gives what a new cache of the reordered rows gives."""
+    parts, rows = sequence(7), torch.tensor([1, 1, 0])
+    cache, other = KeyValueCache(window), KeyValueCache(window)
+    cache(*(x[..., :5, :] for x in parts))
+    cache.reorder(rows)
+    beams = tuple(x[rows] for x in parts)
+    other(*(x[..., :5, :] for x in beams))
+    assert torch.equal(cache(*(x[..., 5:, :] for x in beams)), other(*(x[..., 5:, :] for x in beams)))
+
+
+def test_an_empty_cache_may_be_reordered() -> None:
+    cache, parts = KeyValueCache(), sequence(4)
+    cache.reorder(torch.tensor([1, 0]))
+    assert torch.equal(cache(*parts), KeyValueCache()(*parts))
+
+
 def test_no_tokens_change_nothing() -> None:
     q, k, v = sequence(4)
     cache = KeyValueCache()

@@ -17,7 +17,7 @@ import pytest
 from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult, law_result_from_dict
 from attention_core.conformance.report.render_ci import to_junit
 from attention_core.conformance.report.render_html import to_html
-from attention_core.conformance.report.results import VERDICTS, Report, to_json
+from attention_core.conformance.report.results import VERDICTS, Refuted, Report, to_json
 
 EXAMPLE = Counterexample(
     "law", "got 1, but should be 2", "B=1", {"seed": 1}, "print(1)\n", math.nan, math.inf, -math.inf
@@ -230,3 +230,19 @@ def test_the_verdict_line_names_the_sizes_that_alone_were_judged() -> None:
     of_all, of_some = (Report("f", {"sizes": sizes}, laws=[law("held")]) for sizes in (None, "d <= 32"))
     assert of_some.reason() == f"{of_all.reason()}; only sizes d <= 32"
     assert of_all.reason().endswith("no counterexample")
+
+
+def test_a_test_of_ones_own_fails_with_the_smallest_case_as_a_program() -> None:
+    """Nothing passes that was not judged; chosen laws that all held do."""
+    Report("f", laws=[law("held")]).raise_if_refuted()
+    Report("f", laws=[law("held")], partial=True).raise_if_refuted()
+    with pytest.raises(Refuted) as refuted:
+        Report("f", laws=[law("refuted", "first"), law("refuted", "second")]).raise_if_refuted()
+    words = str(refuted.value)
+    assert words.startswith("f: refuted (") and words.count("print(1)") == 1
+    assert "got 1, but should be 2" in words and "case: B=1" in words
+    for report in (Report("f", laws=[law("error")]), Report("f", laws=[law("held", minimum_met=False)])):
+        assert report.verdict != "conforms"
+        with pytest.raises(Refuted, match=rf"f: {report.verdict}"):
+            report.raise_if_refuted()
+    assert issubclass(Refuted, AssertionError), "pytest calls it a failure, not an error"
