@@ -51,7 +51,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "array": ("torch", "numpy", "jax"),
     "masks": ("any", "bool", "additive", "binary"),
     "batch_axes": ("any", "one"),
-    "runtime": ("auto", "triton", "python"),
+    "runtime": ("auto", "triton", "numba", "python"),
     "shapes": ("auto", "pool", "free"),
     "window": WINDOW_KINDS,
 }
@@ -126,8 +126,8 @@ class Implementation:
             "refused", or it is "unspecified".
         sizes: predicate over (n_q, n_kv, d, d_v, H, H_kv) naming the sizes it supports.
         device: where it runs.
-        runtime: what runs its kernels: "triton" for Triton's interpreter, "python" for none, "auto" by whether the
-            target's file imports triton.
+        runtime: what runs its kernels: "triton" for Triton's interpreter, "numba" for the simulator of numba.cuda,
+            "python" for neither, "auto" by what the target's file imports.
         array: the array library of its arguments.
         shapes: "pool" for cases of a dozen shapes, for what a compiler builds anew for each; "free" for any; "auto"
             takes the pool for functions of JAX and for those that torch.compile made.
@@ -206,9 +206,9 @@ class Implementation:
                 raise TargetError(f"{name}={value!r} is not one of {', '.join(choices)}")
         self._check_scale_and_axes()
         self._check_packed()
-        if self.runtime == "triton" and self.device != "cpu":
+        if self.runtime in ("triton", "numba") and self.device != "cpu":
             raise TargetError(
-                f"runtime=triton interprets kernels on a processor: leave it out with device={self.device}"
+                f"runtime={self.runtime} interprets kernels on a processor: leave it out with device={self.device}"
             )
         if self.contract == "rotary" and self.layout not in ("bhnd", "bnhd"):
             raise TargetError(f"layout={self.layout} is not known of rotary: declare bhnd or bnhd")

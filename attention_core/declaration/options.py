@@ -67,7 +67,7 @@ HELP: Mapping[str, str] = {
     "misfits": "What it does with arrays that do not fit each other, such as two keys and three values.",
     "factory": "TARGET takes no arguments and returns the callable.",
     "device": "The device it runs on.",
-    "runtime": "Triton's interpreter runs its kernels (triton) or not (python); auto: if the file imports triton.",
+    "runtime": "What runs its kernels: Triton's interpreter, numba's simulator or neither (python); auto: as imported.",
     "shapes": "Draw cases from a dozen shapes (pool), for code that is compiled for each, or from all (free); auto: "
     "pool for JAX and torch.compile.",
     "array": "The array library of its arguments.",

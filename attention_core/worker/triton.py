@@ -42,14 +42,19 @@ def interpreter_variables(
 
 def imports_triton(target: str) -> bool:
     """Whether the file that a target names imports triton; false where there is no such file."""
+    return bool(IMPORT.search(read_source(target)))
+
+
+def read_source(target: str) -> str:
+    """The text of the file that a target names, "" where there is no such file."""
     try:
         where, _ = split_target(target)
     except TargetError:
-        return False
+        return ""
     path = Path(where) if where.endswith(".py") else find_source(where)
     if path is None or not path.is_file():
-        return False
-    return bool(IMPORT.search(path.read_text(encoding="utf-8", errors="replace")))
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def find_source(module: str) -> Path | None:

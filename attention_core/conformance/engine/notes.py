@@ -47,6 +47,8 @@ def about_stand_ins(description: Mapping[str, Any]) -> list[str]:
     found = [f"its module is a stand-in ({what})"] if description.get("stand_in") else []
     if description.get("interpreted"):
         found.append("it ran in Triton's interpreter: not compiled, one program after another")
+    if description.get("simulated"):
+        found.append("it ran in numba's simulator: not compiled, blocks one after another")
     return found
 
 

@@ -146,8 +146,11 @@ class Session:
             return WorkerRunner(
                 self.origin, timeout=self.timeout, runtime=record.runtime, compiles=attention, **options
             )
-        if record.runtime == "triton":
-            raise TargetError("runtime=triton is for targets by name, FILE.py:NAME: triton must not be imported before")
+        if record.runtime in ("triton", "numba"):
+            name = record.runtime
+            raise TargetError(
+                f"runtime={name} is for targets by name, FILE.py:NAME: {name} must not be imported before"
+            )
         return LocalRunner(record.function, **options)
 
     def _fit_precision(self) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
         limit_memory(options.get("memory"))
         if os.environ.get(VARIABLE) == "1" and not watch_triton() and options.get("runtime") == "triton":
             raise TargetError("runtime=triton: triton is not installed here (pip install triton, on Linux)")
+        if options.get("runtime") == "numba" and find_spec("numba") is None:
+            raise TargetError("runtime=numba: numba is not installed here (pip install numba numba-cuda)")
         target = load_target(options["target"])
         executor = Executor(
             target, factory=options["factory"], array=options["array"], device=options["device"],

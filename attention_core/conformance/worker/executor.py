@@ -375,6 +375,7 @@ class Executor:
             if hasattr(target, "_torchdynamo_orig_callable") or is_optimised(target)
             else "",
             "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",
+            "simulated": "numba.cuda" in sys.modules and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1",
             "x64": not isinstance(self.library, JaxArrays) or self.library.x64,
         }
         foreign = isinstance(target, ForeignFunction)
