@@ -24,7 +24,12 @@ th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px soli
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { background: #8881; padding: .8rem; overflow-x: auto; font-size: 13px; }
 svg { max-width: 100%; height: auto; }
-@media (max-width: 45rem) { td:not(.number) { overflow-wrap: anywhere; min-width: 5rem; } }
+@media (max-width: 45rem) {
+  td:not(.number) { overflow-wrap: anywhere; min-width: 5rem; }
+  /* A table of five columns or more is scrolled sideways: its names stay whole, and its sentences a few lines tall. */
+  td:first-child:nth-last-child(n + 5) { min-width: 9rem; }
+  td:nth-child(n + 5):last-child:not(.number) { min-width: 18rem; }
+}
 @media print { pre { white-space: pre-wrap; } h2, h3, h4 { break-after: avoid; } tr, svg { break-inside: avoid; } }
 """
 """Of the pages of reports and of benchmarks; a page of derivations has a style of its own."""

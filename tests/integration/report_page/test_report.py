@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from attention_core.cli import main
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.results import Report, to_json
+from attention_core.html_page import STYLE, render_page
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
@@ -84,3 +85,21 @@ def test_a_browser_runs_the_script_and_nothing_else(tmp_path: Path, files: list[
     seen = subprocess.run([*command, out.as_uri()], capture_output=True, text=True, timeout=120, check=True).stdout
     assert seen.count("<button") == 1 and seen.count('type="search"') == 1
     assert "<title>attention-core report</title>" in seen
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium: it lays the table out")
+def test_a_phone_shows_rows_of_a_few_lines(tmp_path: Path) -> None:
+    """A sentence in the last of five columns, off the screen, made its row taller than the screen."""
+    heads = [("law", ""), ("status", ""), ("problems", "number"), ("seconds", "number"), ("why", "")]
+    why = (
+        "output where one key leads, at scores of 2^20: got 1 at [0, 0, 0, 0], but should be 2 (allowed error 2.03e-06)"
+    )
+    row = [("a_leading_key_is_copied", ""), ("refuted", ""), ("2", "number"), ("0.03", "number"), (why, "")]
+    measure = 'document.title = `${innerWidth} ${document.querySelector("td").offsetHeight}`;'
+    page = tmp_path / "page.html"
+    page.write_text(render_page("a", STYLE, "{{ table(heads, rows) }}", script=measure, heads=heads, rows=[row]))
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--window-size=390,800"]
+    command += [f"--user-data-dir={tmp_path}/c", page.as_uri()]
+    seen = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    width, height = map(int, re.findall(r"<title>(\d+) (\d+)</title>", seen)[0])
+    assert width <= 500 and height < 6 * 23, "a line is 22.5 pixels tall"
