@@ -173,7 +173,10 @@ def read_test(run: Run, test: Examples, choice: Mapping[str, Any]) -> dict[str, 
 
 def config_of_run(folder: str | Path, model: str | None = None) -> ClassifyConfig:
     """The configuration of a finished run. Raises: BadInput where the folder holds none."""
-    result = read_json(Path(folder) / "result.json")
+    path = Path(folder) / "result.json"
+    if (Path(folder) / "run.json").is_file() and not path.exists():
+        raise BadInput(f"{folder} holds a run that was not finished, with no {path}: the same `classify` goes on with it")
+    result = read_json(path)
     known = {field.name for field in fields(ClassifyConfig)}
     try:
         options = {name: value for name, value in result["config"].items() if name in known}

@@ -114,6 +114,9 @@ def test_a_result_that_does_not_fit_is_refused(world: Path, tmp_path: Path) -> N
     (folder / "result.json").write_text("{}")
     with pytest.raises(BadInput, match="holds no finished run"):
         load_trained(folder)
+    (folder / "result.json").unlink()
+    with pytest.raises(BadInput, match="a run that was not finished"):
+        load_trained(folder)
     with pytest.raises(BadInput, match="no such file"):
         load_trained(tmp_path / "none")
 
