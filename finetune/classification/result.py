@@ -175,7 +175,7 @@ def config_of_run(folder: str | Path, model: str | None = None) -> ClassifyConfi
     """The configuration of a finished run. Raises: BadInput where the folder holds none."""
     path = Path(folder) / "result.json"
     if (Path(folder) / "run.json").is_file() and not path.exists():
-        raise BadInput(f"{folder} holds a run that was not finished, with no {path}: the same `classify` goes on with it")
+        raise BadInput(f"{folder} holds an unfinished run ({path} is missing): the same `classify` continues it")
     result = read_json(path)
     known = {field.name for field in fields(ClassifyConfig)}
     try:

@@ -115,7 +115,7 @@ def test_a_result_that_does_not_fit_is_refused(world: Path, tmp_path: Path) -> N
     with pytest.raises(BadInput, match="holds no finished run"):
         load_trained(folder)
     (folder / "result.json").unlink()
-    with pytest.raises(BadInput, match="a run that was not finished"):
+    with pytest.raises(BadInput, match="holds an unfinished run"):
         load_trained(folder)
     with pytest.raises(BadInput, match="no such file"):
         load_trained(tmp_path / "none")
