@@ -117,6 +117,17 @@ def low_bias_taken_for_dead() -> Fault:
     return build(weights=lambda s: weights(s) * (s > -1e4).any(-1, keepdim=True))
 
 
+def low_bias_taken_for_masked_beside_causality() -> Fault:
+    """Every bias below -1e4 is made -inf in causal calls alone."""
+
+    def faulty(s: Tensor, attn_mask: Tensor | None, causal: Tensor | None) -> Tensor:
+        if attn_mask is not None and attn_mask.dtype != torch.bool and causal is not None:
+            attn_mask = attn_mask.masked_fill(attn_mask < -1e4, -math.inf)
+        return bias(s, attn_mask, causal)
+
+    return build(bias=faulty)
+
+
 def low_bias_taken_for_masked() -> Fault:
     """Every bias below -1e4 is made -inf."""
 

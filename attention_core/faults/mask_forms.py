@@ -101,6 +101,19 @@ def query_mask_used_for_keys() -> Fault:
     return with_mask(lambda m, s: m.transpose(-1, -2) if m.shape[-1] == m.shape[-2] else m)
 
 
+def one_row_of_a_mask_ends_at_256() -> Fault:
+    """A mask (.., 1, n_kv) of all queries holds for the first 256 of them."""
+
+    def change(m: Tensor, s: Tensor) -> Tensor:
+        if m.dim() < 2 or m.shape[-2] != 1 or s.shape[-2] <= 256:
+            return m
+        rows = m.expand(*m.shape[:-2], s.shape[-2], m.shape[-1]).clone()
+        rows[..., 256:, :] = True if m.dtype == torch.bool else 0.0
+        return rows
+
+    return with_mask(change)
+
+
 def right_padding_assumed() -> Fault:
     """Only the number of allowed keys is read: the first so many are attended, wherever the padding is."""
 

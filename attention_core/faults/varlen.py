@@ -476,6 +476,21 @@ def one_maximum_for_a_block_of_rows() -> Attention:
     return build(attend=attend_below((1,)))
 
 
+def last_key_hidden_from_single_queries() -> Attention:
+    """A causal call of one query behind more than 32 keys leaves its own key out."""
+
+    def cut(n_q: int, n_kv: int, causal: bool, sides: Sides) -> Tensor:
+        allow = allowed(n_q, n_kv, causal, sides)
+        return allow & (torch.arange(n_kv) < n_kv - 1) if causal and n_q == 1 and n_kv > 32 else allow
+
+    return build(allowed=cut)
+
+
+def scale_made_positive() -> Attention:
+    """A scale below 0 counts as its size."""
+    return build(scale=lambda scale, d: d**-0.5 if scale is None else abs(scale))
+
+
 FAULTY = (
     one_text_of_all, empty_text_gets_the_next_ones_key, nan_where_a_text_has_no_keys, empty_texts_counted_out,
     block_reads_into_the_next_text, last_text_reaches_the_end, lengths_from_the_maximum,
@@ -486,6 +501,6 @@ FAULTY = (
     scale_of_zero_is_the_usual_one, first_text_offsets_all, gradients_of_the_first_text,
     gradient_nan_beyond_the_last_text,
     gradients_of_large_groups_averaged, groups_of_four_in_turn, one_maximum_for_all_heads,
-    one_maximum_for_a_block_of_rows,
+    one_maximum_for_a_block_of_rows, last_key_hidden_from_single_queries, scale_made_positive,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="varlen", accumulate="float32") for fault in FAULTY)

@@ -151,15 +151,19 @@ def rows_dead_by_both_have_true_gradients(subject: Subject, case: Case) -> None:
 def a_very_low_bias_is_not_dead(subject: Subject, case: Case) -> None:
     """A row whose bias is very low everywhere, but finite, still attends: to the least low key most.
 
+    Beside causality, too, where that leaves every row a key.
+
     Formula: b_ij = -2^30 for all j and v_j = c imply f(x, b)_i = c; b_iJ = -2^14 and b_ij = -2^15 for j != J imply
         f(x, b)_i = v_J within its budget
     Source: derivations/laws.md (dead-row)
     Fault: low_bias_taken_for_dead
     """
-    assert case.mask is not None
     rng = case.rng("low")
     n_q, n_kv = case.sizes[:2]
     rows = (rng.random((n_q, 1)) < 0.5) | (np.arange(n_q)[:, None] == rng.integers(n_q))
+    if "is_causal" in subject.binding.claims and n_q <= n_kv and case.rng("beside causality").random() < 0.5:
+        case = case.with_(is_causal=True)
+    assert case.mask is not None
     full = np.broadcast_to(case.mask, (*case.mask.shape[:-2], n_q, n_kv))
     mask = np.where(rows, VERY_LOW.get(case.dtype, -(2.0**30)), full)
     constant = rng.integers(1, 5, size=case.value.shape[-1]).astype(float)

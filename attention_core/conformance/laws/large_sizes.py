@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Profile, Space, some
 from attention_core.conformance.laws.shapes import attribute_failures, judge_gradients, judge_output, judge_weights
+from attention_core.conformance.subjects.evidence import Refused
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.subject import Subject
 
@@ -44,6 +47,8 @@ LOW_SHARE = 0.3
 """How often a size is tried in two bytes where wider numbers are declared, too: they hide an error of 1e-3."""
 CAUSAL_SHARE = 0.5
 """How often a size is tried causally where a call can be causal: of two cases three in four see it."""
+MANY_ROWS = 256
+"""More queries than this are tried under a mask of one row, too, that of all of them."""
 MOST_WEIGHTS = 1 << 20
 """Bound on n_q n_kv^2 of a problem whose returned weights are judged: their budget is that of n_kv values."""
 SHARED = 2
@@ -64,13 +69,24 @@ def round_sizes_and_sizes_beyond_are_right(subject: Subject, case: Case) -> int:
             continue
         n_q, n_kv, d, _, heads, _ = one.sizes
         remark = f"for B={one.query.shape[0]} H={heads} n_q={n_q} n_kv={n_kv} d={d}"
-        with attribute_failures(one):
-            judge_output(subject, one, remark)
-            if n_q * n_kv**2 <= MOST_WEIGHTS:
-                judge_weights(subject, one, remark)
-            judge_gradients(subject, one, remark)
+        try:
+            judge_sizes(subject, one, remark, weights=n_q * n_kv**2 <= MOST_WEIGHTS)
+        except Refused:  # perhaps of one row of a mask for all queries
+            if one.mask is None or one.mask.shape[-2] == n_q:
+                raise
+            mask = np.broadcast_to(one.mask, (*one.mask.shape[:-2], n_q, n_kv)).copy()
+            judge_sizes(subject, one.with_(mask=mask), remark, weights=n_q * n_kv**2 <= MOST_WEIGHTS)
         count += one.slices
     return count
+
+
+def judge_sizes(subject: Subject, one: Case, remark: str, *, weights: bool) -> None:
+    """Output, gradients and, where that is asked, weights of one problem are true."""
+    with attribute_failures(one):
+        judge_output(subject, one, remark)
+        if weights:
+            judge_weights(subject, one, remark)
+        judge_gradients(subject, one, remark)
 
 
 def enlarge(case: Case, profile: Profile) -> Iterator[Case]:
@@ -97,7 +113,10 @@ def enlarge(case: Case, profile: Profile) -> Iterator[Case]:
             full = (size.B, size.H) if rng.random() < 0.5 else (1, 1)
             mask = rng.random((*full, size.n_q, size.n_kv)) < 0.75
             mask[..., 0] = True
-        yield case.with_(dtype=dtype, query=query, key=key, value=value, mask=mask, is_causal=causal)
+        one = case.with_(dtype=dtype, query=query, key=key, value=value, mask=mask, is_causal=causal)
+        yield one
+        if "attn_mask" in claims and not always and size.n_q > MANY_ROWS and size.n_kv <= Sizes().n_kv:
+            yield one.with_(mask=np.arange(size.n_kv)[None] != size.n_kv - 1, is_causal=False)
 
 
 LAWS = (

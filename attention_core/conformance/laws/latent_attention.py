@@ -29,7 +29,7 @@ from attention_core.conformance.worker.exchange import NDArray
 
 CONTRACT = "mla"
 GRADIENTS = False
-GIVEN_SCALES = (0.3, 1.0)
+GIVEN_SCALES = (0.3, 1.0, -0.5)
 
 
 def null_models(
@@ -108,13 +108,13 @@ def latent_attention_agrees_with_the_truth(subject: LatentSubject, case: Paramet
 def a_given_scale_of_latent_scores_counts(subject: LatentSubject, case: ParameterCase) -> None:
     """A scale that is given takes the place of the usual one, for both parts of a score.
 
-    Formula: scores = s (q_h^T W_h c_j + q'_h^T k'_j) for s = 0.3 and 1
+    Formula: scores = s (q_h^T W_h c_j + q'_h^T k'_j) for s = 0.3, 1 and -0.5
     Source: derivations/latent.md (one-scale); NVIDIA/Megatron-LM#1501 (the scale of YaRN beside another head size)
     Fault: given_scale_of_one_part
     """
     if "scale" not in subject.roles:
         raise NotApplicable("it takes no scale")
-    law, given = "a_given_scale_of_latent_scores_counts", GIVEN_SCALES[case.seed % 2]
+    law, given = "a_given_scale_of_latent_scores_counts", GIVEN_SCALES[case.seed % 3]
     check(subject, case, "a call with a scale", law=law, scale=given)
 
 
@@ -224,7 +224,7 @@ STRIDED = _sizes(B=(2, 3), H=(2, 3), n_kv=(3, 9), r=(2, 8), d=(2, 6), d_rope=(2,
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "latent_attention", "large": 8, "small": 0, "space": SMALL}
 LAWS = (
     Law(latent_attention_agrees_with_the_truth, **{**ROW, "large": 20, "space": SPACE}, central=True),
-    Law(a_given_scale_of_latent_scores_counts, **{**ROW, "large": 4}),
+    Law(a_given_scale_of_latent_scores_counts, **{**ROW, "large": 8}),
     Law(many_keys_heads_and_latent_features_are_read, **{**ROW, "large": 12, "space": LARGE}),
     Law(latents_at_the_edge_of_a_block_are_read, **{**ROW, "large": 12, "space": BLOCKS}),
     Law(strides_of_latents_are_followed, **{**ROW, "space": STRIDED}),

@@ -308,7 +308,7 @@ WIDER = Sizes(
 )
 LARGE = Sizes(
     heads_of(H_kv=(1, 1), d=(1, 4), page=(1, 64)),
-    {"causal": (False, True), "lengths": ("long", "many", "edges")},
+    {"causal": (False, True), "lengths": ("long", "steps", "many", "edges", "steps")},
     adjust=_pages_of_any_size,
 )
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "paged", "large": 12, "small": 0, "space": FEW}
@@ -321,7 +321,7 @@ LAWS = (
     Law(query_heads_share_pages_heads_in_order, **{**ROW, "large": 16, "space": SHARED}),
     Law(pages_are_read_by_their_own_strides, **{**ROW, "large": 8, "space": STRIDED}),
     Law(values_may_have_more_features_than_keys, **{**ROW, "large": 8, "space": WIDER}),
-    Law(many_pages_are_read_to_the_last, **{**ROW, "large": 8, "space": LARGE}),
+    Law(many_pages_are_read_to_the_last, **{**ROW, "large": 14, "space": LARGE}),
     Law(new_tokens_are_appended, **ROW),
     Law(the_numbers_of_pages_do_not_matter, **{**ROW, "large": 8}, role=DIAGNOSE),
 )  # fmt: skip

@@ -390,7 +390,7 @@ def as_in_models(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, i
 
 
 SIDES = (None, (-1, -1), (2, 0), (1, 1), (3, 2), (0, 0), (-1, 1), (2, -1), (-1, 0))
-OPTIONS = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0, 0.0), "sides": SIDES}
+OPTIONS = {"causal": (False, True, True), "scale": (None, None, 0.5, 1.0, 0.0, -0.5), "sides": SIDES}
 """What calls ask for. A scale of 0 makes the weights of the keys that a row sees equal, and is false in Python."""
 USUAL = Sizes(
     heads_of(),
@@ -412,7 +412,10 @@ SHARED = Sizes(
     heads_of(H_kv=(2, 5), group=(2, 8)), {"causal": (False, True), **APART, "lengths": ("any", "same", "decode")},
     adjust=share_heads(),
 )  # fmt: skip
-LARGE = Sizes(heads_of(H_kv=(1, 1), d=(1, 4)), {"causal": (False, True), "lengths": ("long", "many", "edges")})
+LARGE = Sizes(
+    heads_of(H_kv=(1, 1), d=(1, 4)),
+    {"causal": (False, True), "lengths": ("long", "steps", "many", "edges", "steps")},
+)
 VIEWS = Sizes(heads_of(H_kv=(2, 3), d=(2, 8)), {"causal": (False, True), "lengths": ("same", "any")})
 SINGLE = Sizes(
     heads_of(H_kv=(1, 5), group=(1, 8), most=(1, 8)), {**OPTIONS, "lengths": ("any", "same", "empty", "chunk")},
@@ -430,7 +433,7 @@ LAWS = (
     Law(rows_beyond_the_last_text_do_not_matter, **ROW),
     Law(a_larger_maximum_changes_nothing, **ROW),
     Law(query_heads_share_key_heads_in_order, **{**ROW, "large": 16, "space": SHARED}),
-    Law(long_and_many_texts_are_attended_whole, **{**ROW, "large": 8, "space": LARGE}),
+    Law(long_and_many_texts_are_attended_whole, **{**ROW, "large": 14, "space": LARGE}),
     Law(slices_of_a_projection_are_read_by_their_strides, **{**ROW, "space": VIEWS}),
     Law(a_text_alone_is_the_text_in_the_pack, **{**ROW, "large": 8}, role=DIAGNOSE),
     Law(the_order_of_texts_does_not_matter, **{**ROW, "large": 8}, role=DIAGNOSE),

@@ -14,9 +14,11 @@ from attention_core.conformance.worker.exchange import NDArray
 Lengths = list[list[int]]
 """(n_q, n_kv) of every text, as JSON has them."""
 EDGES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
-KINDS = ("any", "same", "decode", "chunk", "empty", "edges", "long", "many", "one")
-"""How lengths are drawn: n_q and n_kv apart, alike, one query, a few queries behind a context, some texts without
-queries or keys, at the edges of blocks, one long text among short ones, dozens of texts, or a single one."""
+LONG_EDGES = (33, 63, 64, 65, 127, 128, 129, 255, 256, 257)
+KINDS = ("any", "same", "decode", "steps", "chunk", "empty", "edges", "long", "many", "one")
+"""How lengths are drawn: n_q and n_kv apart, alike, one query, one behind dozens or hundreds of keys, a few queries
+behind a context, some texts without queries or keys, at the edges of blocks, one long text among short ones, dozens of
+texts, or a single one."""
 
 
 UNSAID = ("texts", "lengths", "uniform", "near")
@@ -156,6 +158,8 @@ def _pair(kind: str, rng: np.random.Generator, most: int) -> list[int]:
         return [int(rng.choice(EDGES)), int(rng.choice(EDGES))]
     if kind == "decode":
         return [1, n]
+    if kind == "steps":
+        return [1, int(rng.choice(LONG_EDGES)) if rng.random() < 0.5 else int(rng.integers(33, 280))]
     if kind == "chunk":
         return [int(rng.integers(1, n + 1)), n]
     if kind in ("same", "many", "long"):

@@ -134,6 +134,8 @@ REFUTED: list[tuple[str, ModuleType, str]] = [
     ("rows_dead_by_both_have_true_gradients", dead_faults, "dead_by_both_patched_in_forward_only"),
     ("a_very_low_bias_is_not_dead", dead_faults, "low_bias_taken_for_dead"),
     ("a_very_low_bias_is_not_dead", dead_faults, "low_bias_taken_for_masked"),
+    ("a_very_low_bias_is_not_dead", dead_faults, "low_bias_taken_for_masked_beside_causality"),
+    ("round_sizes_and_sizes_beyond_are_right", form_faults, "one_row_of_a_mask_ends_at_256"),
     ("an_empty_key_sequence_leaves_dead_rows", dead_faults, "empty_keys_give_nan"),
     ("an_empty_key_sequence_leaves_dead_rows", dead_faults, "empty_keys_leave_memory_as_it_was"),
     ("an_empty_query_sequence_moves_nothing", dead_faults, "empty_queries_get_a_row"),

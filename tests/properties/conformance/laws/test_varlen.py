@@ -24,6 +24,7 @@ SEEN_BY = {  # one law that must see it
     "block_reads_into_the_next_text": "nothing_leaks_between_texts",
     "last_text_reaches_the_end": "rows_beyond_the_last_text_do_not_matter",
     "lengths_from_the_maximum": "a_larger_maximum_changes_nothing",
+    "last_key_hidden_from_single_queries": "long_and_many_texts_are_attended_whole",
     "one_maximum_for_all_heads": "query_heads_share_key_heads_in_order",
     "heads_shared_in_turn": "query_heads_share_key_heads_in_order",
     "gradients_of_the_first_shared_head": "packed_gradients_are_true",

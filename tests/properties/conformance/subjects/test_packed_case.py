@@ -23,6 +23,7 @@ def test_lengths_are_of_their_kind(kind: str) -> None:
         "any": any(a > b for a, b in every) and any(a < b for a, b in every),
         "same": all(a == b for a, b in every),
         "decode": all(a == 1 for a, _ in every) and any(b > 1 for _, b in every),
+        "steps": all(a == 1 and 33 <= b < 280 for a, b in every),
         "chunk": all(a <= b for a, b in every) and any(1 < a < b for a, b in every),
         "empty": all(any(0 in pair for pair in texts) for texts in drawn)
         and any(not any(map(any, t)) or all(0 in p for p in t) for t in drawn),
