@@ -16,8 +16,9 @@ from attention_core.derivation.elaborate.hypotheses import relations_of, typed_r
 from attention_core.derivation.elaborate.index_ranges import between, index_ends, inferred_range, spread
 from attention_core.derivation.elaborate.sums import infinity, limit_of
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.usage import is_constant
 from attention_core.derivation.latex.parse import parse_expression, parse_statement
-from attention_core.derivation.latex.printer import SIGNS, symbol_name
+from attention_core.derivation.latex.printer import SIGNS, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
     Chain,
@@ -243,7 +244,8 @@ def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
     for chain in spread(step.conditions):
         within = chain.ops == ("in",)
         named = [symbol_name(e) for e in (chain.exprs[:1] if within else chain.exprs)]
-        name = next((n for n in named if n is not None and n not in context.symbols), None)
+        fresh = (n for n in named if n is not None and n not in context.symbols and not is_constant(n))
+        name = next(fresh, None)
         if name is not None:
             if within:
                 first, last = index_ends(elab, chain.exprs[1])
@@ -252,6 +254,10 @@ def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
                 low, high = inferred_range(elab, name, (step.left, step.right), step.conditions)
             mentions = frozenset(low.symbols() | high.symbols())
             context.symbols[name] = Symbol(name, "index", step.line, 9, None, low, high, mentions=mentions)
+        elif within and not elab.is_integer(chain.exprs[0]):
+            raise elab.fail(
+                f"'{to_latex(chain)}' is not understood as a condition: declare {named[0]} above the display"
+            )
         elif within:
             chain = between(elab, chain)
         if not chain.alone and chain.ops != ("in",):

@@ -7,6 +7,7 @@ python experiments/wild_documents/run.py FOLDER                # read and decide
 python experiments/wild_documents/run.py FOLDER --read         # only read: seconds
 python experiments/wild_documents/run.py FOLDER --strict       # ask for declarations
 python experiments/wild_documents/run.py FOLDER --json OUT     # every step, to look at the refuted ones
+python experiments/wild_documents/run.py FOLDER --list FILE    # other documents than those of documents.txt
 """
 
 from __future__ import annotations
@@ -128,9 +129,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--list", type=Path, default=LIST, help="other documents: repository, path, commit a line")
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
-    rows = [line.split() for line in LIST.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [line.split() for line in given.list.read_text(encoding="utf-8").splitlines() if line.strip()]
     paths = [f"{row[0]}/{row[1]}" for row in rows if given.only in row[1]]
     missing = [path for path in paths if not (given.folder / path).is_file()]
     for path in missing:

@@ -44,6 +44,8 @@ from attention_core.derivation.latex.tokens import Tok, depth_zero
 
 # -- rows -------------------------------------------------------------------------------------------------------------
 
+OPENING = ("LPAR", "LBRACK", "LBRACE", "LBAR", "LNORM", "LSET", "BEGINMAT")
+CLOSING = ("RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "ENDMAT")
 STRUCTURE = ("TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL", "MOVES")
 
 
@@ -67,10 +69,55 @@ def without_empty_braces(tokens: list[Tok]) -> list[Tok]:
     return [t for i, t in enumerate(tokens) if i not in empty and i - 1 not in empty]
 
 
+def _without_last_times(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens without the last sign of `= 128\times`, which says that a number is a factor."""
+    kinds = [t.kind for t in tokens if t.kind not in ("GAP", "STOP")]
+    if kinds[-2:] != ["NUM", "TIMES"]:
+        return tokens
+    last = max(i for i, t in enumerate(tokens) if t.kind == "TIMES")
+    return tokens[:last] + tokens[last + 1 :] if tokens[last].value == "*" else tokens
+
+
+def _name_left_side(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens with the words of `\text{statistical power} = 1 - \beta` as the name of what is equal."""
+    kept = [t for t in tokens if t.kind != "GAP"][:2]
+    if [t.kind for t in kept] != ["TEXT", "REL"] or re.search(r"[^A-Za-z -]", kept[0].value):
+        return tokens
+    name = replace(kept[0], kind="NAME", value=f"\\text{{{kept[0].value.strip()}}}")
+    return [name if t is kept[0] else t for t in tokens]
+
+
+def _mark_rows(tokens: list[Tok]) -> list[Tok]:
+    """The tokens with a new row at each line, where nothing else cuts the display and each line is a statement."""
+    lines = sorted({t.line for t in tokens})
+    if len(lines) < 2 or any(t.kind in ("NEWROW", "AMP", "ARROW", "TEXT", "FORALL") for t in tokens):
+        return tokens
+    rows = [[t for t in tokens if t.line == line] for line in lines]
+    if not all(_is_whole_statement(row) for row in rows):
+        return tokens
+    out = list(rows[0])
+    for row in rows[1:]:
+        out += [Tok("NEWROW", "", row[0].line, row[0].start), *row]
+    return out
+
+
+def _is_whole_statement(row: list[Tok]) -> bool:
+    """Whether a line has both sides of a relation, with every bracket closed in it."""
+    kept = [t for t in row if t.kind not in ("GAP", "STOP", "TAG")]
+    if (
+        not kept
+        or kept[0].kind in (*OPERATORS, "MINUS", "REL", "COMMA")
+        or kept[-1].kind in (*GOES_ON, "COMMA", "SEMI")
+    ):
+        return False
+    opened = sum(t.kind in OPENING for t in kept)
+    return opened == sum(t.kind in CLOSING for t in kept) and has_relation(kept)
+
+
 def split_statements(tokens: list[Tok]) -> list[Piece]:
     """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
     splitter = _Splitter()
-    tokens = without_empty_braces(tokens)
+    tokens = _mark_rows(_name_left_side(_without_last_times(without_empty_braces(tokens))))
     for row in rows_of(tokens):
         try:
             splitter.row(row)
@@ -310,6 +357,8 @@ class _Splitter:
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
 _ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
 _SYSTEM = re.compile(r"(?:\s|%[^\n]*\n|\\text\{[^{}]*\}\s*:)*\\begin\{cases\}\s*(?=\\begin\{aligned\})")
+_ARRAY = re.compile(r"\s*\\begin\{array\}\s*\{[rcl\s@{}!]*\}")
+_ARRAY_END = re.compile(r"\\end\{array\}\s*[.,;]?\s*(?:\\(?:tag|label)\*?\s*\{[^{}]*\}\s*)*$")
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _ROW_OPENS = re.compile(r"(?:^|\\\\|&|\\q?quad|\\(?:implies|Rightarrow|iff))\s*$")
 _ROW_ENDS = re.compile(r"\s*[.,;]?\s*(?:\\\\|\\tag|$)")
@@ -363,7 +412,18 @@ def _require_environments(text: str, line: int) -> None:
 
 def _without_frames(text: str) -> str:
     """The content of the frames `aligned`, `gather` and so on, every line where it was."""
-    return _without_boxes(_FRAME.sub(lambda m: " ", _without_system(text)))
+    return _without_boxes(_without_array(_FRAME.sub(lambda m: " ", _without_system(text))))
+
+
+def _without_array(text: str) -> str:
+    r"""The text of a display that is nothing but an `array`, which aligns its relations."""
+    opened, closed = _ARRAY.match(text), _ARRAY_END.search(text)
+    if opened is None or closed is None or text.count(r"\begin{array}") != 1:
+        return text
+    inner = text[opened.end() : closed.start()]
+    if not _RELATES.search(inner):
+        return text
+    return re.sub(r"[^\n]", " ", opened.group()) + inner + re.sub(r"[^\n.,;]", " ", closed.group())
 
 
 def _without_system(text: str) -> str:

@@ -26,7 +26,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
-from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer
+from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer, negative, product, scalar_function
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
@@ -114,28 +114,44 @@ def kronecker(elab: Elaborator, expr: Sub) -> Term | None:
 
 
 def indicator(elab: Elaborator, conditions: tuple[Chain, ...]) -> Term:
-    r"""`\mathbf{1}[i = j]`: 1 where all conditions among whole numbers hold, else 0.
+    r"""`\mathbf{1}[i = j]`, `\mathbf{1}[x > 0]`: 1 where all conditions hold, else 0.
 
     Raises:
-        Unreadable: a side is not a whole number, or a letter is not declared.
+        Unreadable: a side is not a number, or a letter is not declared.
     """
     for chain in conditions:
+        if chain.alone or not set(chain.ops) <= _COMPARISONS:
+            raise elab.fail(f"'{to_latex(chain)}' is not understood in an indicator: compare numbers, as in [i = j]")
         for side in chain.exprs:
-            if elab.is_integer(side):
-                continue
             letter = next(
                 (n for n in sorted(names_in(side)) if n not in elab.context.symbols and n not in elab.bound), ""
             )
-            if letter and _indexlike(side):
+            if letter and _indexlike(side) and not elab.is_integer(side):
                 raise elab.fail(f"{letter} is not declared: {declared_as(letter)}")
-            raise elab.fail(
-                f"an indicator compares indices, and '{to_latex(side)}' is none: write one statement for each case, "
-                r"such as x > 0 \implies f = x"
-            )
-        if chain.alone or not set(chain.ops) <= _COMPARISONS:
-            raise elab.fail(f"'{to_latex(chain)}' is not understood in an indicator: compare indices, as in [i = j]")
-    tests = tuple(inner_condition(elab, chain) for chain in conditions)
-    return Term("reduce", (integer(1), integer(1), integer(1), *tests), SCALAR, ("sum", "§1"))
+    whole = [chain for chain in conditions if all(elab.is_integer(side) for side in chain.exprs)]
+    tests = tuple(inner_condition(elab, chain) for chain in whole)
+    out = Term("reduce", (integer(1), integer(1), integer(1), *tests), SCALAR, ("sum", "§1"))
+    for chain in conditions:
+        if chain not in whole:
+            out = product(out, _compare_reals(elab, chain))
+    return out
+
+
+def _compare_reals(elab: Elaborator, chain: Chain) -> Term:
+    """The product of step functions that is 1 where real numbers compare as a chain says, else 0."""
+    sides = [elab.term(side) for side in chain.exprs]
+    out = integer(1)
+    for left, op, right in zip(sides, chain.ops, sides[1:], strict=False):
+        if not (left.type.scalar and right.type.scalar):
+            wrong = left if not left.type.scalar else right
+            raise elab.fail(f"an indicator compares numbers, and {wrong.type} stands in '{to_latex(chain)}'")
+        sign = scalar_function("sign", Term("add", (left, negative(right)), SCALAR))
+        above, below = scalar_function("relu", sign), scalar_function("relu", negative(sign))
+        equal = Term("add", (integer(1), negative(above), negative(below)), SCALAR)
+        steps = {"=": (equal,), "<": (below,), "<=": (below, equal), ">": (above,), ">=": (above, equal)}
+        parts = steps.get(op, (above, below))
+        out = product(out, parts[0] if len(parts) == 1 else Term("add", parts, SCALAR))
+    return out
 
 
 def conditions_in(items: tuple[Chain, ...]) -> tuple[Chain, ...]:

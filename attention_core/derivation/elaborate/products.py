@@ -111,6 +111,8 @@ def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> 
             factors = (*factors[:place], Derivative(rest, found.by))
             ops = ops[:place]
             break
+    if "x" in ops:
+        raise elab.fail(r"\otimes is not understood: write the product of entries that is meant")
     _require_one_divisor(elab, factors, ops)
     terms = [elab.term(f) for f in factors]
     if "o" in ops:

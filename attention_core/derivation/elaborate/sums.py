@@ -24,6 +24,8 @@ def big(elab: Elaborator, expr: Big) -> Term:
         return _limit(elab, expr)
     if expr.op == "int":
         raise elab.fail("the command \\int is not understood; write the formula without it")
+    if expr.op in ("inf", "sup", "argmin", "argmax"):
+        raise elab.fail(f"\\{expr.op} over a set is not understood: write \\min or \\max over an index")
     if expr.above is not None and (len(expr.below) != 1 or expr.below[0].ops not in ((), ("=",))):
         raise elab.fail(f"what stands above \\{expr.op} is only understood with one index below, such as i=1")
     names, lowest, highest, conditions = _bounds(elab, expr)

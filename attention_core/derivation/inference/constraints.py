@@ -151,8 +151,12 @@ class Builder:
 
     def hint_array(self, expr: Expr, reason: str, row: bool = False) -> None:
         """Note that an expression is an array, a vector if its letter is small."""
-        while isinstance(expr, Group) and len(expr.items) == 1 and expr.items[0].alone:
-            expr = expr.items[0].exprs[0]
+        while isinstance(expr, Minus) or (isinstance(expr, Group) and len(expr.items) == 1 and expr.items[0].alone):
+            expr = expr.body if isinstance(expr, Minus) else expr.items[0].exprs[0]
+        if isinstance(expr, Plus):
+            for term in expr.terms:
+                self.hint_array(term, reason, row)
+            return
         name = self.key(expr)
         if name is not None:
             kind = "matrix" if is_capital(name) else "row" if row else "column"
@@ -297,6 +301,8 @@ class Builder:
                         self.expr(cell)
                 return Shape()
             case Derivative(body, by):
+                if self.key(body) in ("C", "E"):  # a cost, an error
+                    self.hint(body, 2, "number", "it is differentiated")
                 differentiated, out = self.expr(body), Shape()
                 variables = [self.expr(one) for one in by]
                 if len(variables) == 1:
@@ -407,7 +413,7 @@ class Builder:
     def is_row_before(self, left: Expr, right: Expr, name: str) -> bool:
         r"""Whether `w^\top x` stands here, of two letters of which x is Latin."""
         turned = isinstance(left, Transpose) and not is_capital(self.key(left.base) or "A")
-        return turned and not isinstance(right, Transpose) and letter_of(name).isalpha()
+        return turned and not isinstance(right, Transpose) and letter_of(name.removesuffix(MEMBER)).isalpha()
 
     def fraction(self, node: Frac) -> Shape:
         """A quotient, or a derivative that is written as one."""
@@ -432,6 +438,13 @@ class Builder:
             return args[0]
         if node.function in ("softmax", "argmax") and len(args) == 1:
             return args[0]
+        if node.function == "attention" and len(args) == 3:
+            queries, keys, values = args
+            rows, edge, entries, cols = (self.solver.extents.fresh() for _ in range(4))
+            self.solver.set_array(queries, rows, edge)
+            self.solver.set_array(keys, entries, edge)
+            self.solver.set_array(values, entries, cols)
+            return self.solver.array(rows, cols)
         if node.function == "inner" and len(args) == 2:
             self.solver.equal(*args)
         if node.function in ("diag", "lse") and len(args) == 1 and not is_capital(self.key(inside[0]) or "A"):
@@ -475,6 +488,9 @@ def is_matrix_before(left: str | None, right: str | None) -> bool:
     """Whether `W x` stands here: a capital letter in front of x, h or another letter of vectors; or `\\Sigma d`."""
     if left is None or right is None:
         return False
+    left, right = left.removesuffix(MEMBER), right.removesuffix(MEMBER)
     if left.startswith("\\"):
         return left in _MATRICES and letter_of(right) in VECTORS | frozenset("acdegpst")
+    if left[0] == "W" and letter_of(right) == "a":  # activations
+        return True
     return is_capital(left) and left[0] not in "LJNTC" and letter_of(right) in VECTORS

@@ -192,7 +192,8 @@ class Inference:
             own = {name}
         statement = replace(statement, statement=replace(statement.statement, chains=tuple(chains)))
         conditions = (*statement.conditions, *statement.offered, *statement.beside)
-        own |= {n for c in conditions for n in _bound_by(c)}
+        values = _used_as_values(chains)
+        own |= {n for c in conditions for n in _bound_by(c) if c.ops == ("in",) or n not in values}
         needed = [Chain(c.exprs[1:], c.ops[1:], c.lines[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
         _forget_misread(context, usage, statement.line)
         builder = Builder(context, usage, bold)
@@ -265,6 +266,9 @@ class Inference:
         chosen: dict[str, WrittenDomain] = {}
         for one in self.domains:
             name = symbol_name(one.symbol) or ""
+            sizes = [] if one.type is None else [*one.type.rows.symbols(), *one.type.cols.symbols()]
+            if any(builder.bold.holds(letter) for letter in (*sizes, *([name] if one.type is None else ()))):
+                continue  # $\mathbf{q} \in \mathbb{R}^q$ has two letters q
             if one.line <= line or name not in chosen:
                 chosen[name] = one
         for name, one in chosen.items():
@@ -286,10 +290,12 @@ class Inference:
 
 
 def _forget_misread(context: Context, usage: Usage, line: int) -> None:
-    """Forget a reading as a number of what this section writes with an index."""
+    """Forget a reading, or a definition, as a number of what this section writes with an index."""
     for base in usage.arrays:
         symbol = context.symbols.get(base)
-        if symbol is not None and base in context.inferred and not has_entries(symbol) and not symbol.params:
+        if symbol is None or has_entries(symbol) or symbol.params:
+            continue
+        if base in context.inferred or symbol.kind == "definition":
             context.forget(base, line)
 
 
@@ -361,7 +367,9 @@ def definable(context: Context, chain: Chain) -> str:
         return ""
     name = symbol_name(left)
     base = symbol_name(left.base) if isinstance(left, Sub) else name
-    plain = isinstance(right, Num | Group) or (isinstance(right, Minus) and isinstance(right.body, Num))
+    bracketed = isinstance(right, Group) and right.bracket == "(" and len(right.items) == 1 and right.items[0].alone
+    plain = isinstance(right, Num) or (isinstance(right, Minus) and isinstance(right.body, Num))
+    plain = plain or (isinstance(right, Group) and not bracketed)
     if name is None or plain or is_average(name) or not (name not in context.symbols or _is_open(context, name)):
         return ""
     if base != name and base in context.symbols:
@@ -395,6 +403,12 @@ def _bound_by(condition: Chain) -> set[str]:
     """The index that a condition binds."""
     first = condition.exprs[0]
     return {first.text} if isinstance(first, Name) else set()
+
+
+def _used_as_values(chains: Sequence[Chain]) -> set[str]:
+    r"""The letters that stand in a formula and in no subscript: `\forall x` binds no index of it."""
+    below = {name for chain in chains for node in walk(chain) if isinstance(node, Sub) for name in names_in(node.items)}
+    return {name for chain in chains for name in whole_names(chain)} - below
 
 
 def _link_members(builder: Builder) -> None:

@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
+from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
 from attention_core.derivation.inference.usage import (
     DELTA,
@@ -36,8 +38,10 @@ from attention_core.derivation.latex.syntax import (
     Expr,
     Frac,
     Group,
+    Minus,
     Name,
     Num,
+    Plus,
     Sub,
     Sup,
     Times,
@@ -58,6 +62,30 @@ AVERAGES = ("E", "Var", "Cov", "Pr")  # those over a law that a subscript names
 
 
 LABELS = frozenset("QKVOC")  # queries, keys, values, output, content: W^Q is not a power
+
+
+LAYERS = frozenset(["l", r"\ell", "L"])
+FEWEST_BASES = 3  # with the number of a layer above them: weights, biases or activations
+
+
+def layers_in(formulas: Iterable[Chain]) -> set[str]:
+    r"""The letters that number layers: they stand above weights and above other symbols, as in `W^l a^{l - 1} + b^l`.
+
+    Args:
+        formulas: The formulas of a section.
+
+    Returns:
+        The letters l, \ell and L, if three symbols have one of them above, one of these a capital; else nothing.
+    """
+    bases: set[str] = set()
+    letters: set[str] = set()
+    for node in (one for formula in formulas for one in walk(formula)):
+        if isinstance(node, Sup) and names_in(node.exponent) and names_in(node.exponent) <= LAYERS:
+            base = symbol_name(node.base.base if isinstance(node.base, Sub) else node.base)
+            if base is not None and base != "e":
+                bases.add(base)
+                letters |= names_in(node.exponent)
+    return letters if len(bases) >= FEWEST_BASES and any(base[:1].isupper() for base in bases) else set()
 
 
 def is_average(name: str) -> bool:
@@ -123,6 +151,7 @@ class Opaque:
         self.powers = {
             one.above.text for one in walk(tuple(formulas)) if isinstance(one, Big) and isinstance(one.above, Name)
         }
+        self.layers = layers_in(formulas) - (set(context.symbols) - set(context.inferred))
         self.turned = turned and "t" not in context.symbols
         self.differentials = "d" not in context.symbols and leads_everywhere("d", formulas)
         known = {name for name, symbol in context.symbols.items() if name not in context.inferred or symbol.body}
@@ -133,7 +162,9 @@ class Opaque:
         out = []
         for chain in chains:
             self.place = (to_latex(chain), 0)
-            out.append(self.replace(add_missing_index(chain), frozenset()))
+            bound = frozenset(name for one in walk(chain) if isinstance(one, Big) for name in bound_letters(one))
+            written = substitute(chain, partial(self.read_as_field_does, bound))
+            out.append(self.replace(add_missing_index(written), frozenset()))  # type: ignore[arg-type]
         return out
 
     def replace(self, node: Any, bound: frozenset[str]) -> Any:
@@ -149,7 +180,7 @@ class Opaque:
             return node
         if isinstance(node, Chain) and node.ops == ("in",):
             return Chain((self.replace(node.exprs[0], bound), node.exprs[1]), node.ops, node.lines)
-        if _is_one_symbol(node):
+        if _is_one_symbol(node) or self.is_unclear(node):
             letters = names_in(node) & bound
             return _at_letters(Name(to_latex(_without(node, letters))), letters)
         if isinstance(node, Sub | Sup) and (renamed := self.rename(node, bound)) is not None:
@@ -163,6 +194,34 @@ class Opaque:
             return Name(f"{node.function}_{{{_join(node.sub)}}}[{_join(node.args)}]")
         fields = {name: self.replace(getattr(node, name), bound) for name in node.__slots__}
         return type(node)(**fields)
+
+    def is_unclear(self, node: Any) -> bool:
+        r"""Whether a node is a value that nothing here determines, and so a symbol of its own.
+
+        A sum without an index or over a set of the document (`\sum_{i \in \mathcal{B}}`), the largest value under a
+        condition, an infimum or supremum and where it is taken, a product `\otimes`, attention as a function of one
+        thing, an average with a subscript (`E[g^2]_t`), and a mask that is minus infinity in a case.
+        """
+        match node:
+            case Big("inf" | "sup" | "argmin" | "argmax") | Times(_, ("x", *_)):
+                return True
+            case Big(op, below) if op != "lim":
+                return not below or any(self.is_open_range(chain) for chain in below)
+            case Call("attention", args):
+                return len(args) != 3
+            case Sub(Call(function)):
+                return function in AVERAGES
+            case Group("(", (Chain((Plus(),)),)):  # values by cases, one of them infinite
+                return {ONES, r"\infty"} <= names_in(node)
+        return False
+
+    def is_open_range(self, chain: Chain) -> bool:
+        """Whether the range of a big operator is a set, or a condition, that is not about whole numbers."""
+        first = chain.exprs[0]
+        if chain.ops == ("in",):
+            listed = isinstance(chain.exprs[1], Group) and chain.exprs[1].bracket in ("{", "[")
+            return not listed or not isinstance(first, Name | Sub)
+        return not isinstance(first, Name | Sub | Num | Plus | Minus)
 
     def rename(self, node: Sub | Sup, bound: frozenset[str]) -> Expr | None:
         r"""`1_n`, `e_i`, `A^t` and `W^Q` as what they stand for, None of anything else."""
@@ -178,9 +237,40 @@ class Opaque:
             return Sub(Name(ONES if node.base == Num(Fraction(1)) else r"\mathbf{0}"), node.items)
         return None
 
+    def read_as_field_does(self, bound: frozenset[str], node: object) -> object | None:
+        r"""What authors mean by `a^{l - 1}` of a layer, `\nabla_a C \odot x`, `Q K^\top \odot M`; None of others."""
+        if isinstance(node, Sup):
+            return self.name_of_layer(node, bound)
+        match node:
+            case Derivative(Times(factors, ops), by, True) if "o" in ops:
+                place = ops.index("o")
+                body = Times(factors[: place + 1], ops[:place]) if place else factors[0]
+                rest = substitute(factors[place + 1 :], partial(self.read_as_field_does, bound))
+                return Times((Derivative(body, by, True), *rest), ops[place:])  # type: ignore[misc]
+            case Times(factors, ops) if {"o", ""} == set(ops):  # products come first
+                inner = substitute(factors, partial(self.read_as_field_does, bound))
+                return _multiply_products(inner, ops)  # type: ignore[arg-type]
+        return None
+
+    def name_of_layer(self, node: Sup, bound: frozenset[str]) -> Expr | None:
+        r"""`a^{l - 1}` as a symbol of its own, where l is the number of a layer, None of a power."""
+        letters = names_in(node.exponent)
+        if not self.layers or not letters <= self.layers or letters & bound or not letters:
+            return None
+        label = f"^{{{to_latex(node.exponent)}}}"
+        match node.base:
+            case Name(letter):
+                return Name(letter + label)
+            case Sub(Name(letter), items):
+                return Sub(Name(letter + label), items)
+        return None
+
     def name_with_label(self, node: Sup) -> Expr | None:
         """`W_i^Q` with its label in its name, None of a power."""
         label = node.exponent
+        match node.base:
+            case Sub(Name(letter), (Chain((Name(kind),)),)) if kind in LABELS and not isinstance(label, Num | Minus):
+                return Sub(Name(f"{letter}^{{{to_latex(label)}}}"), node.base.items)  # W_Q^i of a head
         if not isinstance(label, Name) or label.text in self.context.symbols or label.text in self.powers:
             return None
         if label.text not in LABELS and not label.text.startswith(r"\text{"):
@@ -193,7 +283,7 @@ class Opaque:
         """A derivative, as one symbol where it is by something that is defined itself: the steps of a chain rule."""
         symbols = [self.symbol(self.base(one)) for one in node.by]
         unknown = any(isinstance(one, Times) and self.has_value(one) for one in walk(node.body))
-        unknown = unknown or self.is_unknown(node.body)
+        unknown = unknown or self.is_unknown(node.body) or any(self.is_unclear(one) for one in walk(node.body))
         if not unknown and not any(symbol is not None and symbol.kind == "definition" for symbol in symbols):
             return node
         body = f"\\partial({to_latex(_without(node.body, names_in(node) & bound))})"
@@ -304,6 +394,21 @@ class Opaque:
                 inner = self.value(head, base, bound)
                 return None if inner is None else Sub(inner, items)
         return None
+
+
+def _multiply_products(factors: Sequence[Expr], ops: Sequence[str]) -> Times:
+    r"""`A B \odot C` as `(A B) \odot C`: factors side by side are multiplied first."""
+    groups: list[list[Expr]] = [[factors[0]]]
+    for op, factor in zip(ops, factors[1:], strict=True):
+        if op:
+            groups.append([factor])
+        else:
+            groups[-1].append(factor)
+    parts = tuple(
+        Group("(", (Chain((Times(tuple(group), ("",) * (len(group) - 1)),)),), ")") if len(group) > 1 else group[0]
+        for group in groups
+    )
+    return Times(parts, ("o",) * (len(parts) - 1))
 
 
 def _is_d(expr: Expr) -> bool:

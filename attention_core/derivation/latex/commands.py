@@ -115,8 +115,6 @@ _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
 
 def read_command(lexer: TokenStream, name: str, end: int) -> int:
     """Commands with letters: symbols, functions, fractions, environments, words."""
-    if name in REFUSED:
-        raise Unreadable(REFUSED[name], lexer.line)
     if name not in HANDLERS:
         raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
     return HANDLERS[name](lexer, name, end)
@@ -141,6 +139,8 @@ def _root(lexer: TokenStream, name: str, end: int) -> int:
 
 def _big(lexer: TokenStream, name: str, end: int) -> int:
     """An operator with something below it; a maximum or minimum without is a function."""
+    if _is_label(lexer, end):
+        return _function(lexer, name, end)
     if name in ("max", "min") and not lexer.text[end:].lstrip().startswith(("_", r"\limits")):
         return _function(lexer, name, end)
     lexer.emit("BIGOP", BIG[name])
@@ -148,7 +148,27 @@ def _big(lexer: TokenStream, name: str, end: int) -> int:
 
 
 def _function(lexer: TokenStream, name: str, end: int) -> int:
-    lexer.emit("FUNC", FUNCTIONS[name])
+    if _is_label(lexer, end):
+        lexer.emit("NAME", f"\\text{{{name}}}")
+    else:
+        lexer.emit("FUNC", FUNCTIONS[name])
+    return end
+
+
+def _is_label(lexer: TokenStream, end: int) -> bool:
+    r"""Whether an operator is all that a subscript or an exponent holds: `\eta_{\min}` has a label."""
+    kinds = [token.kind for token in lexer.out[-2:]]
+    if kinds[-1:] in (["UNDER"], ["CARET"]):
+        return True
+    return kinds in (["UNDER", "LBRACE"], ["CARET", "LBRACE"]) and lexer.text[end:].lstrip().startswith("}")
+
+
+def _percent(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`50\%` is 0.5."""
+    last = lexer.out[-1] if lexer.out else None
+    if last is None or last.kind != "NUM" or "e" in last.value.lower():
+        raise Unreadable(r"\% is understood behind a number only", lexer.line)
+    lexer.out[-1] = replace(last, value=f"{last.value}e-2")
     return end
 
 
@@ -376,10 +396,10 @@ def _keep(lexer: TokenStream, name: str, end: int) -> int:
 
 
 def _keep_second(lexer: TokenStream, name: str, end: int) -> int:
-    r"""`\textcolor{red}{x}`, and `\colorbox{red}{$x$}` with words around its formulas."""
+    r"""`\textcolor{red}{x}`, `\cancelto{0}{x}`, and `\colorbox{red}{$x$}` with words around its formulas."""
     after = read_braces(lexer.text, end, lexer.line)[1]
     inner, after = read_braces(lexer.text, after, lexer.line)
-    if name == "textcolor":
+    if name in ("textcolor", "cancelto"):
         lexer.lex_inner(inner)
         return after
     parts = re.split(r"(?<!\\)\$", inner)
@@ -415,6 +435,15 @@ def _gap(lexer: TokenStream, name: str, end: int) -> int:
     return read_braces(lexer.text, end, lexer.line)[1]
 
 
+def _argument(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\arg\max_y`: where the largest value is taken."""
+    found = re.compile(r"(?:\s|\\[,!])*\\(max|min)(?![a-zA-Z])").match(lexer.text, end)
+    if not found:
+        raise Unreadable(r"\arg is understood in front of \max and \min only", lexer.line)
+    lexer.emit("BIGOP", f"arg{found[1]}")
+    return found.end()
+
+
 def _nothing(lexer: TokenStream, name: str, end: int) -> int:
     return end
 
@@ -444,6 +473,7 @@ def _words_between(lexer: TokenStream, name: str, end: int) -> int:
 
 HANDLERS: Mapping[str, Handler] = {
     **{name: _token("NAME", "\\" + name) for name in ("#", "&", "_", "$")},
+    "%": _percent,
     "prime": _token("NAME", "'"),
     "infty": _token("INF"),
     "sqrt": _root,
@@ -465,7 +495,8 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(DOTS, _token("DOTS")),
     **dict.fromkeys(_SKIPPED, _skip),
     **dict.fromkeys(_KEPT, _keep),
-    **dict.fromkeys(("textcolor", "colorbox"), _keep_second),
+    **dict.fromkeys(("textcolor", "colorbox", "cancelto"), _keep_second),
+    "arg": _argument,
     **dict.fromkeys(("underbrace", "overbrace"), _read_brace),
     **dict.fromkeys(("hspace", "vspace", "hskip"), _gap),
     **dict.fromkeys(_SWITCHES, _nothing),
@@ -475,6 +506,3 @@ HANDLERS: Mapping[str, Handler] = {
     "because": _word("since"),
 }
 """What each command becomes; where a name stands in two tables, the later one counts."""
-REFUSED = {
-    "%": "\\% is not understood: write a hundredth as a number, 0.5 or \\frac{50}{100}",
-}

@@ -34,7 +34,8 @@ MASTER = re.compile(
 )
 _PRIMES = re.compile(r"\s*(?:\\prime(?![a-zA-Z])|\{(?:\s*\\prime(?![a-zA-Z]))+\s*\})")
 _STAR = re.compile(r"\s*(?:(?:\*|\\ast(?![a-zA-Z]))|\{\s*(?:\*|\\ast(?![a-zA-Z]))\s*(\w*)\s*\})")
-_TYPED = {"=>": r"\implies or \ge", "<=": r"\le", ">=": r"\ge", "=<": r"\le", "!=": r"\ne", "==": "="}
+_STARRED_POWER = re.compile(r"\s*\{\s*(?:\*|\\ast(?![a-zA-Z]))\s*(\d)\s*\}")
+_TYPED = {"=>": r"\implies or \ge", "=<": r"\le", "!=": r"\ne", "==": "="}
 TRANSPOSE = re.compile(
     r"\s*(?:\\top\b|\\intercal\b|T|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
     r"|\{\s*(?P<minus>-?)\s*(?:\\top|\\intercal|T|\\mathsf\s*\{?\s*T\s*\}?|\\mathrm\s*\{?\s*T\s*\}?"
@@ -104,12 +105,19 @@ class Lexer(TokenStream):
                 if called or powered or drawn:
                     self.emit("FUNC", FUNCTIONS[name])
                     return end
-        one = value[0]
-        self.emit("NAME", one + self.primes(self.at + 1))
+        one, primes = value[0], self.primes(self.at + 1)
+        kinds = [token.kind for token in self.out[-2:]]
+        if primes and kinds == ["NAME", "UNDER"]:  # g_k' is the derivative of g_k
+            self.out[-2] = replace(self.out[-2], value=self.out[-2].value + primes)
+            primes = ""
+        self.emit("NAME", one + primes)
         return self.after_primes(self.at + 1)
 
     def punctuation(self, value: str, end: int) -> int:
-        """Brackets, scripts, relations and signs of one character."""
+        """Brackets, scripts, relations and signs of one character; `<=` and `>=` as they are typed."""
+        if (both := self.text[self.at : self.at + 2]) in ("<=", ">="):
+            self.emit("REL", both)
+            return end + 1
         if (typed := self.text[self.at : self.at + 2]) in _TYPED:
             raise Unreadable(f"'{typed}' is not LaTeX: write {_TYPED[typed]}", self.line)
         if value in _SIGNS:
@@ -167,6 +175,11 @@ class Lexer(TokenStream):
         if primes and self.out and self.out[-1].kind == "NAME":
             self.out[-1] = replace(self.out[-1], value=self.out[-1].value + "'" * primes.group().count("prime"))
             return primes.end()
+        starred = _STARRED_POWER.match(self.text, end)
+        if starred:  # y^{*2}
+            for kind, value in (("CARET", ""), ("TIMES", "*"), ("CARET", ""), ("NUM", starred[1])):
+                self.emit(kind, value)
+            return starred.end()
         found = TRANSPOSE.match(self.text, end)
         if found:
             if found.group("minus"):
@@ -254,7 +267,9 @@ def _tokens(text: str, line: int) -> tuple[Tok, ...]:
 
 def _operand_before(lexer: Lexer) -> bool:
     """Whether the last token ends an operand, so that a bar closes."""
-    return bool(lexer.out) and lexer.out[-1].kind in OPERAND_ENDS
+    kinds = [token.kind for token in lexer.out[-2:]]
+    starred = kinds in (["CARET", "TIMES"], ["CARET", "PLUS"], ["CARET", "MINUS"])  # x^* is an operand
+    return starred or (bool(kinds) and kinds[-1] in OPERAND_ENDS)
 
 
 def bar(lexer: Lexer, kind: str) -> None:

@@ -9,6 +9,7 @@ relation.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
@@ -42,7 +43,7 @@ from attention_core.derivation.latex.syntax import (
     Transpose,
     Unreadable,
 )
-from attention_core.derivation.latex.tokens import Tok
+from attention_core.derivation.latex.tokens import Tok, depth_zero
 
 
 @v_args(inline=True)
@@ -257,7 +258,14 @@ class Build(Transformer[Token, Any]):
         return Big(head.op, head.below, Name(str(mark)), head.body)
 
     def big(self, head: Big, body: Expr) -> Expr:
-        return Big(head.op, head.below, head.above, body)
+        *alone, last = head.below or (None,)
+        listed = alone and all(one.alone and isinstance(one.exprs[0], Name) for one in alone)
+        if head.above is None or not listed or last is None or last.ops != ("=",):
+            return Big(head.op, head.below, head.above, body)
+        for one in (last, *reversed(alone)):  # `i, j = 1`: both from 1
+            below = Chain((one.exprs[0], last.exprs[1]), last.ops, last.lines)
+            body = Big(head.op, (below,), head.above, body)
+        return body
 
 
 def number(text: str) -> Num:
@@ -374,6 +382,7 @@ def _parser() -> Lark:
 
 def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
     """Tokens without gaps; in a bracketed row a gap between two entries is a comma."""
+    tokens = _restore_sets(tokens)
     out: list[Tok] = []
     stack: list[tuple[str, bool]] = []
     ends = ("NUM", "NAME", "RPAR", "RBRACK", "RBRACE", "RBAR", "TRANS", "RNORM")
@@ -387,6 +396,9 @@ def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
             if row and out and out[-1].kind in ends and following in starts:
                 out.append(Tok("COMMA", ",", token.line, token.start))
             continue
+        if token.kind == "COMMA" and stack and stack[-1][0] == "BEGINMAT" and not _has_marks(tokens, i):
+            out.append(Tok("AMP", "&", token.line, token.start))
+            continue
         if token.kind in ("LPAR", "LBRACK", "LBRACE", "LSET", "BEGINMAT"):
             stack.append((token.kind, not (out and out[-1].kind == "FUNC")))
         elif token.kind in ("RPAR", "RBRACK", "RBRACE", "RSET", "ENDMAT") and stack:
@@ -397,12 +409,32 @@ def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
 
 def _is_column(tokens: list[Tok], place: int) -> bool:
     """Whether a gap stands between two entries of a matrix that is written without alignment marks."""
-    first = next(i for i in range(place, -1, -1) if tokens[i].kind == "BEGINMAT")
-    last = next((i for i in range(place, len(tokens)) if tokens[i].kind == "ENDMAT"), place)
-    if any(t.kind in ("AMP", "BEGINMAT", "ENDMAT") for t in tokens[first + 1 : last]):
+    if _has_marks(tokens, place):
         return False
     following = next((t.kind for t in tokens[place + 1 :] if t.kind != "GAP"), "")
     return tokens[place - 1].kind not in ("GAP", "BEGINMAT", "NEWROW") and following not in ("ENDMAT", "NEWROW")
+
+
+def _restore_sets(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens with `\in {0, 1}` as `\in \{0, 1\}`: Markdown takes the backslashes away."""
+    out = list(tokens)
+    for place, token in enumerate(tokens[:-1]):
+        if (token.kind, token.value, tokens[place + 1].kind) != ("REL", "in", "LBRACE"):
+            continue
+        closed = next((i for i, t in depth_zero(tokens[place + 1 :]) if t.kind == "RBRACE"), None)
+        if closed is None:
+            continue
+        last = place + 1 + closed
+        if any(t.kind == "COMMA" for _, t in depth_zero(tokens[place + 2 : last])):
+            out[place + 1], out[last] = replace(out[place + 1], kind="LSET"), replace(out[last], kind="RSET")
+    return out
+
+
+def _has_marks(tokens: list[Tok], place: int) -> bool:
+    """Whether the matrix around a place has alignment marks, or a matrix in it."""
+    first = next(i for i in range(place, -1, -1) if tokens[i].kind == "BEGINMAT")
+    last = next((i for i in range(place, len(tokens)) if tokens[i].kind == "ENDMAT"), place)
+    return any(t.kind in ("AMP", "BEGINMAT", "ENDMAT") for t in tokens[first + 1 : last])
 
 
 def parse_tokens(tokens: list[Tok]) -> Statement:
@@ -417,7 +449,13 @@ def _statement(tokens: tuple[Tok, ...]) -> Statement:
     if not ready:
         raise Unreadable("there is nothing to read")
     try:
-        result: Statement = _parser().parse(ready)  # type: ignore[assignment]
+        try:
+            result: Statement = _parser().parse(ready)  # type: ignore[assignment]
+        except UnexpectedInput as error:
+            named = _name_words(ready)
+            if named == ready:
+                raise _explain_error(ready, error) from None
+            result = _parser().parse(named)  # type: ignore[assignment]
     except UnexpectedInput as error:
         raise _explain_error(ready, error) from None
     except RecursionError:
@@ -430,6 +468,15 @@ def _statement(tokens: tuple[Tok, ...]) -> Statement:
             raise Unreadable(inner.message, inner.line or ready[0].line) from None
         raise
     return result
+
+
+def _name_words(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens with words in brackets as names: `P(\text{omit } i)` is a value of P."""
+    outside = {i for i, _ in depth_zero(tokens)}
+    return [
+        replace(t, kind="NAME", value=f"\\text{{{t.value}}}") if t.kind == "TEXT" and i not in outside else t
+        for i, t in enumerate(tokens)
+    ]
 
 
 def _explain_error(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:

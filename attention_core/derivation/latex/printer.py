@@ -36,7 +36,7 @@ SIGNS = {
     "sim": "\\sim", "perp": "\\perp", "mid": "\\mid", "parallel": "\\parallel",
     "propto": "\\propto",
 }  # fmt: skip
-OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "/": " / ", "": " "}
+OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "x": " \\otimes ", "/": " / ", "": " "}
 
 
 def to_latex(expr: object) -> str:

@@ -48,13 +48,13 @@ BARE = (
 )
 
 
-BIG = {"sum": "sum", "prod": "prod", "max": "max", "min": "min", "lim": "lim"}
+BIG = {"sum": "sum", "prod": "prod", "max": "max", "min": "min", "lim": "lim", "inf": "inf", "sup": "sup"}
 
 
 RELATIONS = {
     "=": "=", "<": "<", ">": ">", r"\ne": "!=", r"\neq": "!=", r"\le": "<=", r"\leq": "<=", r"\ge": ">=",
     r"\geq": ">=", r"\lt": "<", r"\gt": ">", r"\approx": "~", r"\gg": ">>", r"\ll": "<<", r"\to": "->",
-    r"\rightarrow": "->", r"\longrightarrow": "->",
+    r"\rightarrow": "->", r"\longrightarrow": "->", r"\mapsto": "->", r"\longmapsto": "->",
     r"\in": "in", r"\sim": "sim", r"\equiv": "=", ":=": ":=", r"\coloneqq": ":=",
     r"\leqslant": "<=", r"\geqslant": ">=", r"\perp": "perp", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~",
     r"\triangleq": ":=", r"\leftarrow": ":=", r"\gets": ":=", r"\propto": "propto",
@@ -69,7 +69,8 @@ ARROWS = {
 
 OPERATORS = {
     "+": ("PLUS", "+"), "-": ("MINUS", "-"), "−": ("MINUS", "-"), "*": ("TIMES", "*"), r"\cdot": ("TIMES", "."),
-    r"\times": ("TIMES", "*"), r"\odot": ("TIMES", "o"), r"\circ": ("TIMES", "o"), "/": ("TIMES", "/"),
+    r"\times": ("TIMES", "*"), r"\odot": ("TIMES", "o"), r"\circ": ("TIMES", "o"), r"\otimes": ("TIMES", "x"),
+    "/": ("TIMES", "/"),
     ",": ("COMMA", ","), ";": ("SEMI", ";"), ":": ("COLON", ":"), r"\colon": ("COLON", ":"),
     r"\partial": ("PARTIAL", ""),
     r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""),
