@@ -19,6 +19,7 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
+from attention_core.derivation.document.notebook import notebook_to_markdown
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
@@ -258,11 +259,16 @@ def _with_witness(step: Step | Unread, report: StepReport) -> StepReport:
 
 
 def read_document(path_or_text: str | Path) -> tuple[str, str]:
-    """Name and text of a document without its byte-order mark; text is recognised by a line break or a `$`."""
+    """Name and text of a document without its byte-order mark; text is recognised by a line break or a `$`.
+
+    Raises:
+        Unreadable: A file `*.ipynb` is not a notebook.
+    """
     if isinstance(path_or_text, str) and ("\n" in path_or_text or "$" in path_or_text):
         return "<text>", path_or_text.removeprefix("\ufeff")
     path = Path(path_or_text)
-    return str(path_or_text), path.read_bytes().decode("utf-8-sig")
+    text = path.read_bytes().decode("utf-8-sig")
+    return str(path_or_text), notebook_to_markdown(text) if path.suffix == ".ipynb" else text
 
 
 def why_unreadable(step: Step) -> str:
@@ -288,6 +294,8 @@ def document_steps(
         line = error.object[: error.start].count(b"\n") + 1
         message = f"the file is not UTF-8 (byte {error.start}, in line {line}): save it as UTF-8"
         return str(path_or_text), [Unread(f"line-{line}", line, "", message)], []
+    except Unreadable as error:
+        return str(path_or_text), [Unread(f"line-{error.line}", error.line, "", error.message)], []
     if len(text) > MAX_CHARACTERS:
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
     steps, understood = steps_of(text, infer, why_unreadable)

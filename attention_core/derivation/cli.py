@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.effort import Effort
     from attention_core.derivation.records import DocumentReport
 
-DOCUMENTS = (".md", ".markdown", ".tex")
+DOCUMENTS = (".md", ".markdown", ".tex", ".ipynb")
 STANDARD_OUTPUT = "-"
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided."""
@@ -175,14 +175,16 @@ def _choose_files(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequen
 def _write_scaffolds(files: Sequence[str]) -> int:
     """Print the declarations that documents miss; 2 if one cannot be read."""
     from attention_core.derivation.check import read_document
+    from attention_core.derivation.latex.syntax import Unreadable
     from attention_core.derivation.reading.scaffold import scaffold
 
     status = 0
     for file in files:
         try:
             missing = scaffold(read_document(Path(file))[1])
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, Unreadable) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            reason = error.message if isinstance(error, Unreadable) else reason
             click.echo(f"attention-core: {file} cannot be read: {reason}", err=True)
             status = 2
             continue
@@ -193,9 +195,16 @@ def _write_scaffolds(files: Sequence[str]) -> int:
 
 def _write_page(path: str, reports: list[DocumentReport], infer: bool) -> int:
     """Write the page, and say what the status is at least."""
+    from attention_core.derivation.check import read_document
+    from attention_core.derivation.latex.syntax import Unreadable
     from attention_core.derivation.report import page
 
-    texts = [Path(report.file).read_bytes().decode("utf-8-sig", "replace") for report in reports]
+    texts = []
+    for report in reports:
+        try:
+            texts.append(read_document(Path(report.file))[1])
+        except (UnicodeDecodeError, Unreadable):
+            texts.append(Path(report.file).read_bytes().decode("utf-8-sig", "replace"))
     try:
         Path(path).write_text(page(list(zip(reports, texts, strict=True)), infer=infer), encoding="utf-8")
     except OSError as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.records import StepReport
 
 OPTION, TIME, NAMED = "derivation_files", "derivation_seconds", "--attention-derive"
-SUFFIXES = (".md", ".markdown", ".tex")
+SUFFIXES = (".md", ".markdown", ".tex", ".ipynb")
 
 
 def matches(path: str, pattern: str) -> bool:

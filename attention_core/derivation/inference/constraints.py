@@ -151,12 +151,8 @@ class Builder:
 
     def hint_array(self, expr: Expr, reason: str, row: bool = False) -> None:
         """Note that an expression is an array, a vector if its letter is small."""
-        while isinstance(expr, Minus) or (isinstance(expr, Group) and len(expr.items) == 1 and expr.items[0].alone):
-            expr = expr.body if isinstance(expr, Minus) else expr.items[0].exprs[0]
-        if isinstance(expr, Plus):
-            for term in expr.terms:
-                self.hint_array(term, reason, row)
-            return
+        while isinstance(expr, Group) and len(expr.items) == 1 and expr.items[0].alone:
+            expr = expr.items[0].exprs[0]
         name = self.key(expr)
         if name is not None:
             kind = "matrix" if is_capital(name) else "row" if row else "column"
@@ -290,8 +286,9 @@ class Builder:
                 return self.big(expr)
             case Fence(kind, body):
                 inside = self.expr(body)
-                if kind == "norm":
-                    self.hint_array(body, "a norm")
+                if kind == "norm":  # of a difference: all its terms are vectors
+                    for term in body.terms if isinstance(body, Plus) else (body,):
+                        self.hint_array(term.body if isinstance(term, Minus) else term, "a norm")
                 else:
                     self.expect_number(inside)
                 return self.solver.number()

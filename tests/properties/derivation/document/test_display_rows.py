@@ -199,3 +199,22 @@ def test_when_both_sides_are_equal_is_named_and_not_checked(words: str) -> None:
     assert step.verdict == "AGREES" and f"not checked: the reason '{words} a = b'" in step.evidence.text
     (false,) = check_document(f"{HEAD}$$ {display.replace('2 a b', '3 a b')} $$\n").steps
     assert false.verdict in ("REFUTED", "UNDECIDED")
+
+
+@pytest.mark.parametrize(
+    ("display", "verdicts"),
+    [
+        ("x = 1 x\ny = y + 0", ["PROVED", "PROVED"]),  # one statement a line
+        ("x + y\n= y + x", ["PROVED"]),
+        (r"\begin{array}{rcl} x + y &=& y + x \\ &=& y + x + 0 \end{array}", ["PROVED", "PROVED"]),
+        (r"\sum_{i, j = 1}^{3} i j = 36", ["PROVED"]),
+        (r"\begin{pmatrix} x, y \end{pmatrix} = \begin{pmatrix} x & y \end{pmatrix}", ["PROVED"]),
+        (r"\frac{4096}{32} = 128\times", ["PROVED"]),
+        (r"\frac{16}{4096} + \frac{16}{4096} = 0.78125\%", ["PROVED"]),
+        (r"\cancelto{0}{x} + y = x + y", ["PROVED"]),
+        ("x^2 >= 0", ["PROVED"]),
+    ],
+)
+def test_layout_of_other_authors_is_read(display: str, verdicts: list[str]) -> None:
+    steps = check_document(f"Let $x, y \\in \\mathbb{{R}}$.\n\n$$\n{display}\n$$\n").steps
+    assert [step.verdict for step in steps] == verdicts, [step.evidence.text for step in steps]

@@ -87,9 +87,24 @@ def test_a_wrong_value_of_an_indicator_is_refuted(formula: str) -> None:
     assert verdict == "REFUTED", words
 
 
-def test_an_indicator_of_numbers_is_not_understood() -> None:
-    ((verdict, words),) = outcomes(r"\mathbf{1}[a < b] = 1")
-    assert verdict == "UNREADABLE" and "'a' is none" in words
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\mathbf{1}[a < b] = 1", "REFUTED"),
+        (r"\mathbf{1}[a < b] + \mathbf{1}[b \le a] = 1", "AGREES"),
+        (r"\mathbf{1}[a \le b] = \mathbf{1}[a < b]", "REFUTED"),  # where they are equal
+        (r"\mathbf{1}[a \ge b] \mathbf{1}[a \le b] = \mathbf{1}[a = b]", "AGREES"),
+        (r"\mathbf{1}[a \ne b] = 1 - \mathbf{1}[a = b]", "PROVED"),
+        (r"\mathbf{1}[0 < a < b] \le \mathbf{1}[0 < b]", "AGREES"),
+    ],
+)
+def test_an_indicator_compares_numbers(formula: str, verdict: str) -> None:
+    assert [one for one, _ in outcomes(formula)] == [verdict]
+
+
+def test_an_indicator_of_arrays_is_not_understood() -> None:
+    ((verdict, words),) = outcomes(r"\mathbf{1}[x < y] = 1", r"Let $x, y \in \mathbb{R}^3$.")
+    assert verdict == "UNREADABLE" and "compares numbers" in words
 
 
 def test_a_letter_before_a_bracket_is_a_function_or_a_number() -> None:

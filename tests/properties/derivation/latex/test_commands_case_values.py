@@ -48,7 +48,14 @@ def test_a_relation_with_cases_is_decided(cases: str, verdict: str) -> None:
     assert step.verdict in (verdict, "PROVED" if verdict == "EXACT" else verdict), step.evidence.text
 
 
-def test_conditions_between_numbers_are_refused_with_advice() -> None:
-    display = r"$$ a = \begin{cases} b & c > 0 \\ c & \text{otherwise} \end{cases} $$"
-    (step,) = check_document(f"Let $a, b, c \\in \\mathbb{{R}}$.\n\n{display}\n").steps
-    assert step.verdict == "UNREADABLE" and "one statement for each case" in step.evidence.text
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (r"|a| = \begin{cases} a & a > 0 \\ -a & \text{otherwise} \end{cases}", "AGREES"),
+        (r"|a| = \begin{cases} a & a > 1 \\ -a & a \le 1 \end{cases}", "REFUTED"),
+        (r"\max(0, a) = \begin{cases} a & (a \geq 0) \\ 0 & (a < 0) \end{cases}", "AGREES"),
+    ],
+)
+def test_conditions_may_compare_numbers(claim: str, verdict: str) -> None:
+    (step,) = check_document(f"Let $a \\in \\mathbb{{R}}$.\n\n$$ {claim} $$\n").steps
+    assert step.verdict == verdict, step.evidence.text

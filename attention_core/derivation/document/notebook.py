@@ -1,0 +1,69 @@
+r"""The Markdown cells of a Jupyter notebook as one document, each line where it stands in the file.
+
+Code, outputs, attachments and raw cells are left out; nothing of them is run or kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from attention_core.derivation.latex.syntax import Unreadable
+
+MAX_LINES = 200_000  # of a file in which lines keep their places; those of a longer one are numbered one by one
+
+
+def notebook_to_markdown(text: str) -> str:
+    r"""Return the Markdown cells of a notebook.
+
+    Args:
+        text: The notebook, JSON.
+
+    Returns:
+        The cells with blank lines between them. A line of a cell has the number that it has in the file, if the file
+        has a line of its own for it, as notebooks are usually saved.
+
+    Raises:
+        Unreadable: The text is not JSON, or not that of a notebook.
+
+    Example:
+        >>> cell = {"cell_type": "markdown", "source": ["Let $x > 0$.\n", "\n", "$$ x = x $$"]}
+        >>> print(notebook_to_markdown(json.dumps({"cells": [cell]})).strip())
+        Let $x > 0$.
+        <BLANKLINE>
+        $$ x = x $$
+    """
+    try:
+        cells = json.loads(text)["cells"]
+        sources = [_lines_of(cell) for cell in cells if cell["cell_type"] == "markdown"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Unreadable("the file is not a notebook: JSON with a list of 'cells' is expected", 1) from None
+    keeps_lines = text.count("\n") <= MAX_LINES
+    out: list[str] = []
+    at, line = 0, 0  # up to where the file is read, and how many lines of it
+    for source in sources:
+        out.append("")
+        for one in source:
+            found = min((place for form in _forms(one) if (place := text.find(form, at)) >= 0), default=-1)
+            if keeps_lines and found >= 0:
+                line += text.count("\n", at, found)
+                at = found + 1
+                out += [""] * (line - len(out))
+            out.append(one.rstrip("\n"))
+    return "\n".join(out) + "\n"
+
+
+def _lines_of(cell: Any) -> list[str]:
+    """The lines of a cell; its source is one string or a list of them."""
+    source = cell["source"]
+    return ("".join(source) if isinstance(source, list) else str(source)).splitlines(keepends=True)
+
+
+def _forms(line: str) -> Iterator[str]:
+    """How a line of a cell may be written in JSON."""
+    for ascii_only in (False, True):
+        yield json.dumps(line, ensure_ascii=ascii_only)
+
+
+__all__ = ["notebook_to_markdown"]

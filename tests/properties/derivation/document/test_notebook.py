@@ -1,0 +1,55 @@
+"""The Markdown cells of a notebook are read as a document; nothing else of it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.document.notebook import notebook_to_markdown
+
+
+def markdown(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": text.splitlines(keepends=True)}
+
+
+CELLS = [
+    markdown("# Größen\n\nLet $x, y \\in \\mathbb{R}$."),
+    {"cell_type": "code", "source": ["$$ x = x + 1 $$"], "outputs": [{"text": ["$$ 1 = 2 $$\n"] * 50}]},
+    markdown("We have\n\n$$ (x + y)^2 = x^2 + 2 x y + y^2 $$\n\nand\n\n$$ x y = x $$"),
+]
+
+
+@pytest.mark.parametrize("layout", [{"indent": 1}, {"indent": 1, "ensure_ascii": False}])
+def test_steps_have_the_lines_of_the_file(tmp_path: Path, layout: dict[str, Any]) -> None:
+    path = tmp_path / "notes.ipynb"
+    path.write_text(json.dumps({"cells": CELLS, "nbformat": 4}, **layout), encoding="utf-8")
+    steps = check_document(path).steps
+    assert [step.verdict for step in steps] == ["PROVED", "REFUTED"]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert ["(x + y)^2" in lines[steps[0].line - 1], "x y = x" in lines[steps[1].line - 1]] == [True, True]
+
+
+@pytest.mark.parametrize("layout", [{}, {"separators": (",", ":")}])
+def test_a_notebook_in_one_line_is_read(layout: dict[str, Any]) -> None:
+    cells = [{**cell, "source": "".join(cell["source"])} for cell in CELLS]
+    text = notebook_to_markdown(json.dumps({"cells": cells}, **layout))
+    assert [step.verdict for step in check_document(text).steps] == ["PROVED", "REFUTED"]
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"cells": 3}', '{"cells": [{}]}', "[" * 100_000])
+def test_what_is_not_a_notebook_is_said(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "broken.ipynb"
+    path.write_text(text, encoding="utf-8")
+    (step,) = check_document(path).steps
+    assert step.verdict == "UNREADABLE" and "not a notebook" in step.evidence.text
+
+
+def test_long_outputs_are_left_out(tmp_path: Path) -> None:
+    output = {"cell_type": "code", "source": [], "outputs": [{"data": {"image/png": "x" * 3_000_000}}]}
+    path = tmp_path / "long.ipynb"
+    path.write_text(json.dumps({"cells": [CELLS[0], output, markdown("$$ x = x $$")]}, indent=1), encoding="utf-8")
+    assert check_document(path).passed
