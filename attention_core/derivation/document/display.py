@@ -62,10 +62,13 @@ def rows_of(tokens: list[Tok]) -> list[list[Tok]]:
 
 
 def without_empty_braces(tokens: list[Tok]) -> list[Tok]:
-    """The tokens without the `{}` before a sign, which only keeps the space around it."""
-    kinds = [t.kind for t in tokens]
-    signs = ("MINUS", "PLUS", "REL", "TIMES")
-    empty = {i for i in range(len(kinds) - 2) if kinds[i : i + 2] == ["LBRACE", "RBRACE"] and kinds[i + 2] in signs}
+    """The tokens without `{}`, which only keeps the space around a sign, but where an index or exponent is missing."""
+    kinds = ["", *(t.kind for t in tokens), ""]
+    scripts = ("UNDER", "CARET", "TRANS")
+    empty = {
+        i for i in range(len(tokens))
+        if kinds[i + 1 : i + 3] == ["LBRACE", "RBRACE"] and kinds[i] not in scripts and kinds[i + 3] not in scripts
+    }  # fmt: skip
     return [t for i, t in enumerate(tokens) if i not in empty and i - 1 not in empty]
 
 
@@ -251,7 +254,9 @@ class _Splitter:
             self.words = word  # a reason with a formula goes on with "and", "for" and the like
             return
         piece = self.pieces[-1]
-        if plain in BINDS:
+        if plain == "where" and not piece.tokens and any(t.kind == "REL" and t.value == ":=" for t in row):
+            self.binding = ""  # a display that goes on with the prose above it
+        elif plain in BINDS:
             self.binding, self.words, self.leads, self.bound = "conditions", plain, self.fresh, False
         elif plain in ("as",) and piece.relations():
             self.binding = "moves"

@@ -21,6 +21,7 @@ from attention_core.derivation.latex.syntax import Call, Minus, Num
 from attention_core.derivation.terms.terms import (
     ONE,
     SCALAR,
+    ZERO,
     ShapeMismatch,
     Term,
     integer,
@@ -147,9 +148,24 @@ def _softmax(elab: Elaborator, args: list[Term], name: str = "softmax") -> Term:
 def _extreme(elab: Elaborator, name: str, args: list[Term]) -> Term:
     if len(args) == 1 and args[0].type.kind == "matrix":
         return Term(name + "of", (args[0],), SCALAR)
-    if not all(a.type.scalar for a in args) or not args:
-        raise elab.fail(f"{name} takes numbers, or one array")
-    return Term(name, tuple(args), SCALAR)
+    if args and all(a.type.scalar for a in args):
+        return Term(name, tuple(args), SCALAR)
+    arrays = [a for a in args if a.type.kind == "matrix"]
+    if not arrays or any(a.type not in (arrays[0].type, ZERO) for a in args):
+        raise elab.fail(f"{name} takes numbers, one array, or arrays of one shape and 0")
+    out = arrays[0]
+    for other in (*arrays[1:], *(a for a in args if a.type == ZERO)):
+        out = _extreme_entries(name, out, other)
+    return out
+
+
+def _extreme_entries(name: str, left: Term, right: Term) -> Term:
+    """The larger or smaller entries of an array and of another, or of 0: max(a, b) = b + relu(a - b)."""
+    gap = left if right.type == ZERO else Term("add", (left, negative(right)), left.type)
+    above = scalar_function("relu", gap)
+    if name == "min":
+        return Term("add", (left, negative(above)), left.type)
+    return above if right.type == ZERO else Term("add", (right, above), left.type)
 
 
 def _inner(elab: Elaborator, args: list[Term]) -> Term:

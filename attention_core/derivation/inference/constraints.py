@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 
 from attention_core.derivation.inference.size_expressions import domain_type, size_names, size_of
@@ -383,7 +384,8 @@ class Builder:
         """Factors from left to right."""
         for place, (left, right) in enumerate(pairwise(factors)):
             names = self.key(left), self.key(right.base if isinstance(right, Transpose) else right)
-            if isinstance(right, Transpose) and ops[place] == "" and not is_capital(names[1] or "A"):
+            outer = isinstance(right, Transpose) and ops[place] == "" and not is_capital(names[1] or "A")
+            if outer and not self.is_inner_product(factors, ops, place + 1):
                 self.hint(left, 1.6, "column", f"{to_latex(left)} {to_latex(right)}")
             if ops[place] == "" and names[1] is not None and self.is_row_before(left, right, names[1]):
                 kind = "matrix" if is_capital(names[1]) else "column"
@@ -406,6 +408,13 @@ class Builder:
                 self.solver.waiting.append(self.solver.product(shape, other, out, dot=op == "."))
                 shape = out
         return shape
+
+    def is_inner_product(self, factors: Sequence[Expr], ops: Sequence[str], place: int) -> bool:
+        r"""Whether the transpose at a place meets a small letter behind it, as in `y_i w^\top x_i`."""
+        if place >= len(ops) or ops[place] != "":
+            return False
+        behind = self.key(factors[place + 1])
+        return behind is not None and not is_capital(behind)
 
     def is_row_before(self, left: Expr, right: Expr, name: str) -> bool:
         r"""Whether `w^\top x` stands here, of two letters of which x is Latin."""
@@ -453,6 +462,11 @@ class Builder:
         if node.function in ("tr", "det") and len(args) == 1:
             edge = self.solver.extents.fresh()
             self.solver.set_array(args[0], edge, edge)
+        if node.function in ("max", "min") and len(args) > 1:  # entry by entry, and of an array and 0
+            arrays = [arg for arg, one in zip(args, inside, strict=True) if one != Num(Fraction(0))]
+            for other in arrays[1:]:
+                self.solver.equal(arrays[0], other)
+            return arrays[0] if arrays else self.solver.number()
         if node.function in ("inner", "tr", "det", "lse", "max", "min", "Pr"):
             return self.solver.number()
         return Shape()

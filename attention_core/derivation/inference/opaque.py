@@ -151,6 +151,7 @@ class Opaque:
         self.powers = {
             one.above.text for one in walk(tuple(formulas)) if isinstance(one, Big) and isinstance(one.above, Name)
         }
+        self.arrays = set(usage.arrays)
         self.layers = layers_in(formulas) - (set(context.symbols) - set(context.inferred))
         self.turned = turned and "t" not in context.symbols
         self.differentials = "d" not in context.symbols and leads_everywhere("d", formulas)
@@ -180,7 +181,7 @@ class Opaque:
             return node
         if isinstance(node, Chain) and node.ops == ("in",):
             return Chain((self.replace(node.exprs[0], bound), node.exprs[1]), node.ops, node.lines)
-        if _is_one_symbol(node) or self.is_unclear(node):
+        if _is_one_symbol(node) or self.is_unclear(node) or self.is_chosen(node, bound):
             letters = names_in(node) & bound
             return _at_letters(Name(to_latex(_without(node, letters))), letters)
         if isinstance(node, Sub | Sup) and (renamed := self.rename(node, bound)) is not None:
@@ -207,17 +208,28 @@ class Opaque:
                 return True
             case Big(op, below) if op != "lim":
                 return not below or any(self.is_open_range(chain) for chain in below)
-            case Call("attention", args):
-                return len(args) != 3
+            case Call("attention", args, below):
+                return len(args) != 3 or bool(below)
             case Sub(Call(function)):
                 return function in AVERAGES
             case Group("(", (Chain((Plus(),)),)):  # values by cases, one of them infinite
                 return {ONES, r"\infty"} <= names_in(node)
         return False
 
+    def is_chosen(self, node: Any, bound: frozenset[str]) -> bool:
+        """Whether an entry stands here whose index is an entry itself: `f_{y_i}`, the score of the label of i."""
+        match node:
+            case Sub(Name(base), items) if base not in (ONES, "I", r"\mathbf{0}") and "(" not in base:
+                inside = [one for one in walk(items) if isinstance(one, Sub)]
+                known = {symbol_name(node), *map(symbol_name, inside)} & (set(self.context.symbols) | bound)
+                return bool(inside) and not known and base in self.arrays
+        return False
+
     def is_open_range(self, chain: Chain) -> bool:
         """Whether the range of a big operator is a set, or a condition, that is not about whole numbers."""
         first = chain.exprs[0]
+        if chain.ops == ("!=",) and isinstance(chain.exprs[1], Sub):  # all classes but the label of i
+            return symbol_name(chain.exprs[1]) not in self.context.symbols
         if chain.ops == ("in",):
             listed = isinstance(chain.exprs[1], Group) and chain.exprs[1].bracket in ("{", "[")
             return not listed or not isinstance(first, Name | Sub)

@@ -235,13 +235,16 @@ def _read_box(lexer: TokenStream, name: str, end: int) -> int:
     return after
 
 
+_CALLED = re.compile(r"\s*(?:\\(?:left|[bB]igg?l?)\s*)?\(")
+
+
 def _alphabet(lexer: TokenStream, name: str, end: int) -> int:
     """Letters of other alphabets: the reals, the naturals, expectations, the normal law, a vector of ones."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     letter = inner.strip()
     if name == "mathbb" and letter in ("E", "P"):
         lexer.emit("FUNC", "E" if letter == "E" else "Pr")
-    elif letter == "N" and name != "mathbb":
+    elif letter == "N" and (name != "mathbb" or _CALLED.match(lexer.text, after)):
         lexer.emit("FUNC", "Normal")
     elif name == "mathbb" and letter == "1":
         lexer.emit("NAME", r"\mathbf{1}")

@@ -137,9 +137,24 @@ class Lexer(TokenStream):
             self.emit("STOP")
         elif value.isalpha():
             self.emit("NAME", value)
+        elif value == "'" and self.mark_subscripted():
+            pass
         elif value != "~":
             raise self.refusal(value)
         return end
+
+    def mark_subscripted(self) -> bool:
+        """Put a prime behind `q_{2 i}` on q; False if no name with a subscript stands before it."""
+        depth = 0
+        for place in range(len(self.out) - 1, 1, -1):
+            depth += (self.out[place].kind == "RBRACE") - (self.out[place].kind == "LBRACE")
+            if depth == 0:
+                head = self.out[place - 2 : place]
+                if [token.kind for token in head] != ["NAME", "UNDER"]:
+                    return False
+                self.out[place - 2] = replace(head[0], value=f"{head[0].value}'")
+                return True
+        return False
 
     def refusal(self, value: str) -> Unreadable:
         """The error for a character without a meaning."""

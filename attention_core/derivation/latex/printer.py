@@ -39,6 +39,10 @@ SIGNS = {
 OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "x": " \\otimes ", "/": " / ", "": " "}
 
 
+TOP = r"\top"
+COMPOUND = (Plus, Minus, Times, Frac, Big, Derivative)  # what an index or exponent does not belong to as a whole
+
+
 def to_latex(expr: object) -> str:
     """A short text of a written expression."""
     match expr:
@@ -47,11 +51,11 @@ def to_latex(expr: object) -> str:
         case Name(text):
             return text
         case Sub(base, items):
-            return f"{to_latex(base)}_{{{','.join(to_latex(i) for i in items)}}}"
+            return f"{_in_brackets(base, COMPOUND)}_{{{','.join(to_latex(i) for i in items)}}}"
         case Sup(base, exponent):
-            return f"{to_latex(base)}^{{{to_latex(exponent)}}}"
+            return f"{_in_brackets(base, COMPOUND)}^{{{to_latex(exponent)}}}"
         case Transpose(base, letter):
-            return f"{to_latex(base)}^{letter}" if letter else f"{to_latex(base)}^\\top"
+            return f"{_in_brackets(base, COMPOUND)}^{letter or TOP}"
         case Chain(exprs, ops):
             out = to_latex(exprs[0])
             for op, other in zip(ops, exprs[1:], strict=True):
@@ -62,14 +66,15 @@ def to_latex(expr: object) -> str:
             ends = {"{": "\\{", "}": "\\}"}
             return f"{ends.get(bracket, bracket)}{inner}{ends.get(close, close)}"
         case Times(factors, ops):
-            out = to_latex(factors[0])
-            for op, factor in zip(ops, factors[1:], strict=True):
-                out += OPERATORS.get(op, f" {op} ") + to_latex(factor)
+            out = _in_brackets(factors[0], (Plus, Times, Big, Derivative))
+            for place, (op, factor) in enumerate(zip(ops, factors[1:], strict=True), 1):
+                kinds = (Plus, Minus, Times) if place == len(ops) else (Plus, Minus, Times, Big, Derivative)
+                out += OPERATORS.get(op, f" {op} ") + _in_brackets(factor, kinds)
             return out
         case Plus(terms):
             return " + ".join(to_latex(t) for t in terms).replace("+ -", "- ")
         case Minus(body):
-            return f"-{to_latex(body)}"
+            return f"-{_in_brackets(body, (Plus, Minus))}"
         case Frac(top, bottom):
             return f"\\frac{{{to_latex(top)}}}{{{to_latex(bottom)}}}"
         case _:
@@ -93,28 +98,36 @@ def symbol_name(expr: Expr) -> str | None:
     return None
 
 
+def _in_brackets(expr: object, kinds: tuple[type, ...]) -> str:
+    """The text of a part, in brackets if it is of such a kind: braces keep it together where it was written."""
+    return f"({to_latex(expr)})" if isinstance(expr, kinds) else to_latex(expr)
+
+
 def _form(expr: object) -> str:
     """The rarer forms."""
     match expr:
-        case Call(function, args):
+        case Call(function, args, below, power):
             name = (
                 f"\\{function}"
                 if function in ("exp", "log", "max", "min", "sin", "cos")
                 else f"\\operatorname{{{function}}}"
             )
+            name += f"_{{{', '.join(to_latex(b) for b in below)}}}" if below else ""
+            name += f"^{{{to_latex(power)}}}" if power is not None else ""
             return f"{name}({', '.join(to_latex(a) for a in args)})"
         case Big(op, below, above, body):
             bounds = f"_{{{', '.join(to_latex(b) for b in below)}}}" if below else ""
-            return f"\\{op}{bounds}{f'^{{{to_latex(above)}}}' if above is not None else ''} {to_latex(body)}"
+            ends = f"{bounds}{f'^{{{to_latex(above)}}}' if above is not None else ''}"
+            return f"\\{op}{ends} {_in_brackets(body, (Plus,))}"
         case Fence(kind, body):
             return f"|{to_latex(body)}|" if kind == "abs" else f"\\|{to_latex(body)}\\|"
-        case Root(body, _):
-            return f"\\sqrt{{{to_latex(body)}}}"
+        case Root(body, degree):
+            return f"\\sqrt{f'[{to_latex(degree)}]' if degree is not None else ''}{{{to_latex(body)}}}"
         case Array(rows):
             cells = " \\\\ ".join(" & ".join(to_latex(c) if c is not None else "" for c in row) for row in rows)
             return f"\\begin{{bmatrix}} {cells} \\end{{bmatrix}}"
         case Derivative(body, by):
-            return f"\\nabla_{{{', '.join(to_latex(b) for b in by)}}} {to_latex(body)}"
+            return f"\\nabla_{{{', '.join(to_latex(b) for b in by)}}} {_in_brackets(body, (Plus,))}"
         case Dots():
             return "\\dots"
         case Slice(first, last):

@@ -79,6 +79,12 @@ def test_a_mask_with_infinity_is_defined() -> None:
         r"P(\text{choose } i) = 1 - P(\text{omit } i)",
         r"\text{statistical power} = 1 - \beta",
         r"g_k'(z_k) (t_k - y^{*2}) = (t_k - y^{*2}) g_k'(z_k)",
+        r"L_i = \sum_{j \ne y_i} \max(0, s_j - s_{y_i} + 1)",
+        r"h = \max(0, X W_1 + b_1) W_2 + b_2",
+        r"c = y_i w^\top x_i + 1",
+        r"\begin{pmatrix} q_{2i}' \\ q_{2i+1}' \end{pmatrix} = c \begin{pmatrix} q_{2i} \\ q_{2i+1} \end{pmatrix}",
+        r"\text{where } \delta := \exp(m_1 - m_2)",
+        r"&{} a + b = b + a",
         r"h_i = \text{Attention}(Q W_i^Q, K W_i^K, V W_i^V)",
         r"h_i = \text{Attention}(X W_Q^i, X W_K^{g(i)}, X W_V^{g(i)})",
     ],
@@ -88,6 +94,17 @@ def test_what_authors_write_is_read(formula: str) -> None:
     words = [step.evidence.text for step in report.steps if step.verdict == "UNREADABLE"]
     assert not words or (report.understood and "no display claims" in words[0]), words
     assert not any(step.verdict == "REFUTED" for step in report.steps)
+
+
+def test_the_label_of_a_sum_is_one_index() -> None:
+    (step,) = inferred(r"$$ \frac{e^{f_{y_i}}}{\sum_j e^{f_j}} = \frac{e^{f_{y_i} + c}}{\sum_j e^{f_j + c}} $$")
+    assert step.verdict == "PROVED", step.evidence.text
+
+
+@pytest.mark.parametrize("formula", [r"f(\log^2(x)) + 1 = f(\log(x)) + 1", "f({a + b}^2) + 1 = f(a + b^2) + 1"])
+def test_values_at_different_arguments_are_different_symbols(formula: str) -> None:
+    (step,) = inferred(f"$$ {formula} $$")
+    assert step.verdict == "UNDECIDED", step.evidence.text
 
 
 def test_two_letters_of_one_name_do_not_meet() -> None:

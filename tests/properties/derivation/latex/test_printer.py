@@ -30,3 +30,25 @@ def test_subscripts_spell_a_symbol() -> None:
     assert symbol_name(parse_expression("W_{Q,h}")) == "W_{Q,h}"
     assert symbol_name(parse_expression("(W + V)_1")) is None
     assert all_names(parse_expression("x_1 + y")) == {"x", "x_{1}", "y"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (r"\log^2(x)", r"\log(x)"),
+        (r"\log_2(x)", r"\log(x)"),
+        (r"\mathbb{E}_x[g]", r"\mathbb{E}_y[g]"),
+        (r"\sqrt[3]{x}", r"\sqrt{x}"),
+        ("{a + b} c", "a + b c"),
+        ("{a + b}^2", "a + b^2"),
+        ("-{a + b}", "-a + b"),
+        ("a / {b c}", "a / b c"),
+        (r"{A B}^\top", r"A B^\top"),
+        (r"{A B} \odot C", r"A {B \odot C}"),
+        (r"{\sum_i a_i} b", r"\sum_i a_i b"),
+        (r"\sum_i {a_i + b}", r"\sum_i a_i + b"),
+    ],
+)
+def test_different_expressions_have_different_texts(one: str, other: str) -> None:
+    """A value such as f(x) is a symbol that is named by this text."""
+    assert to_latex(parse_statement(one).chains[0]) != to_latex(parse_statement(other).chains[0])
