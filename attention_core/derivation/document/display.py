@@ -90,6 +90,33 @@ def _name_left_side(tokens: list[Tok]) -> list[Tok]:
     return [name if t is kept[0] else t for t in tokens]
 
 
+def _without_colons(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens without the colons in front of words, as in `T > 1: \text{a smoother distribution}`."""
+    out = list(tokens)
+    for i, token in depth_zero(tokens):
+        behind = next((t.kind for t in tokens[i + 1 :] if t.kind not in ("GAP", "AMP")), "")
+        if token.kind == "COLON" and behind == "TEXT":
+            out[i] = replace(token, kind="GAP", value=r"\quad")
+    return out
+
+
+def _numbers_as_tags(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens with the number of an equation, `\quad (12)` at the end of its row, as a tag."""
+    cuts = [i for i, t in depth_zero(tokens) if t.kind == "NEWROW"]
+    out: list[Tok] = []
+    for start, end in zip([0, *cuts], [*cuts, len(tokens)], strict=True):
+        row = tokens[start:end]
+        kept = [i for i, t in enumerate(row) if t.kind not in ("STOP", "GAP")][-3:]
+        number = [row[i] for i in kept]
+        before = row[kept[0] - 1] if kept and kept[0] else None
+        spaced = before is not None and before.kind == "GAP" and before.value in (r"\quad", r"\qquad")
+        if spaced and [t.kind for t in number] == ["LPAR", "NUM", "RPAR"] and number[1].value.isdigit():
+            tag = replace(number[1], kind="TAG", value=f"({number[1].value})")
+            row = [*row[: kept[0] - 1], tag, *row[kept[-1] + 1 :]] if has_relation(row) else row
+        out += row
+    return out
+
+
 def _mark_rows(tokens: list[Tok]) -> list[Tok]:
     """The tokens with a new row at each line, where nothing else cuts the display and each line is a statement."""
     lines = sorted({t.line for t in tokens})
@@ -121,6 +148,7 @@ def split_statements(tokens: list[Tok]) -> list[Piece]:
     """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
     splitter = _Splitter()
     tokens = _mark_rows(_name_left_side(_without_last_times(without_empty_braces(tokens))))
+    tokens = _without_colons(_numbers_as_tags(tokens))
     for row in rows_of(tokens):
         try:
             splitter.row(row)
@@ -362,6 +390,7 @@ class _Splitter:
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
 _ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
 _SYSTEM = re.compile(r"(?:\s|%[^\n]*\n|\\text\{[^{}]*\}\s*:)*\\begin\{cases\}\s*(?=\\begin\{aligned\})")
+_STYLED = re.compile(r"\s*\{(?=\s*\\(?:text|display|script)style(?![a-zA-Z]))")
 _ARRAY = re.compile(r"\s*\\begin\{array\}\s*\{[rcl\s@{}!]*\}")
 _ARRAY_END = re.compile(r"\\end\{array\}\s*[.,;]?\s*(?:\\(?:tag|label)\*?\s*\{[^{}]*\}\s*)*$")
 _BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
@@ -417,7 +446,19 @@ def _require_environments(text: str, line: int) -> None:
 
 def _without_frames(text: str) -> str:
     """The content of the frames `aligned`, `gather` and so on, every line where it was."""
-    return _without_boxes(_without_array(_FRAME.sub(lambda m: " ", _without_system(text))))
+    return _without_boxes(_without_array(_without_braces(_FRAME.sub(lambda m: " ", _without_system(text)))))
+
+
+def _without_braces(text: str) -> str:
+    r"""The text of a display that stands in braces as a whole, as in `{\textstyle a = b}`."""
+    opened = _STYLED.match(text)
+    if opened is None:
+        return text
+    start = opened.end() - 1
+    _, end = read_braces(text, start, 0)
+    if text[end:].strip(" \t\n.,;") or not _RELATES.search(text[start:end]):
+        return text
+    return f"{text[:start]} {text[start + 1 : end - 1]} {text[end:]}"
 
 
 def _without_array(text: str) -> str:

@@ -283,13 +283,12 @@ class Opaque:
         match node.base:
             case Sub(Name(letter), (Chain((Name(kind),)),)) if kind in LABELS and not isinstance(label, Num | Minus):
                 return Sub(Name(f"{letter}^{{{to_latex(label)}}}"), node.base.items)  # W_Q^i of a head
-        if not isinstance(label, Name) or label.text in self.context.symbols or label.text in self.powers:
-            return None
-        if label.text not in LABELS and not label.text.startswith(r"\text{"):
+        text = _label_text(node.base, label)
+        if not text or text in self.context.symbols or text in self.powers:
             return None
         if isinstance(node.base, Sub) and isinstance(node.base.base, Name):
-            return Sub(Name(f"{node.base.base.text}^{{{label.text}}}"), node.base.items)
-        return Name(f"{node.base.text}^{{{label.text}}}") if isinstance(node.base, Name) else None
+            return Sub(Name(f"{node.base.base.text}^{{{text}}}"), node.base.items)
+        return Name(f"{node.base.text}^{{{text}}}") if isinstance(node.base, Name) else None
 
     def slope(self, node: Derivative, bound: frozenset[str]) -> Expr:
         """A derivative, as one symbol where it is by something that is defined itself: the steps of a chain rule."""
@@ -472,6 +471,18 @@ def _increment(expr: Expr) -> Expr | None:
             inner = _increment(base)
             return None if inner is None else Transpose(inner, letter)
     return None
+
+
+def _label_text(base: Expr, label: Expr) -> str:
+    """The label that an exponent is, '' of a power: `Q`, words, and above a W other capitals and several of them."""
+    head = base.base if isinstance(base, Sub) else base
+    match label:
+        case Name(text) if text in LABELS or text.startswith(r"\text{") or (head == Name("W") and text == "P"):
+            return text
+        case Times(factors, ops) if head == Name("W") and not any(ops):
+            letters = [one.text for one in factors if isinstance(one, Name) and one.text.isupper()]
+            return "".join(letters) if len(letters) == len(factors) and letters[0] in LABELS else ""
+    return ""
 
 
 def _at_letters(name: Name, letters: set[str]) -> Expr:

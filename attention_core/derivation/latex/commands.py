@@ -447,6 +447,20 @@ def _argument(lexer: TokenStream, name: str, end: int) -> int:
     return found.end()
 
 
+def _over(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`{a \over b}`: a fraction."""
+    depth = 0
+    for place in range(len(lexer.out) - 1, -1, -1):
+        depth += (lexer.out[place].kind == "RBRACE") - (lexer.out[place].kind == "LBRACE")
+        if depth < 0 and lexer.stack[-1:] == ["LBRACE"]:
+            opened = lexer.out[place]
+            lexer.out.insert(place, replace(opened, kind="FRAC", value=""))
+            lexer.emit("RBRACE", "}")
+            lexer.emit("LBRACE", "{")
+            return end
+    raise Unreadable(r"\over is understood in braces only: write \frac{a}{b}", lexer.line)
+
+
 def _nothing(lexer: TokenStream, name: str, end: int) -> int:
     return end
 
@@ -500,6 +514,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(_KEPT, _keep),
     **dict.fromkeys(("textcolor", "colorbox", "cancelto"), _keep_second),
     "arg": _argument,
+    "over": _over,
     **dict.fromkeys(("underbrace", "overbrace"), _read_brace),
     **dict.fromkeys(("hspace", "vspace", "hskip"), _gap),
     **dict.fromkeys(_SWITCHES, _nothing),

@@ -34,6 +34,9 @@ MASTER = re.compile(
 )
 _PRIMES = re.compile(r"\s*(?:\\prime(?![a-zA-Z])|\{(?:\s*\\prime(?![a-zA-Z]))+\s*\})")
 _STAR = re.compile(r"\s*(?:(?:\*|\\ast(?![a-zA-Z]))|\{\s*(?:\*|\\ast(?![a-zA-Z]))\s*(\w*)\s*\})")
+_ENDS_SYMBOL = re.compile(r"(?:[})\]]|\\[a-zA-Z]+|(?<![A-Za-z\\])[A-Za-z]'*)\s*$")
+_SUBSCRIPT = re.compile(r"\s*(?:\{|\\[a-zA-Z]+|[A-Za-z0-9](?![A-Za-z]))")
+_DOUBLE = re.compile(r"\\(?:mid|lvert|vert)\s*\\(?:mid|lvert|vert)(?![a-zA-Z])")
 _STARRED_POWER = re.compile(r"\s*\{\s*(?:\*|\\ast(?![a-zA-Z]))\s*(\d)\s*\}")
 _TYPED = {"=>": r"\implies or \ge", "=<": r"\le", "!=": r"\ne", "==": "="}
 TRANSPOSE = re.compile(
@@ -213,8 +216,10 @@ class Lexer(TokenStream):
         if value in SPACES:
             if value in ("\\ ", r"\quad", r"\qquad", r"\;"):
                 self.emit("GAP", value)
-        elif value == r"\\":
+        elif value in (r"\\", r"\newline"):
             return self.new_row(end)
+        elif value == r"\_" and self.is_escaped_subscript(end):
+            return self.subscript(end)
         elif value in RELATIONS:
             self.emit("REL", RELATIONS[value])
         elif value in ARROWS:
@@ -228,6 +233,11 @@ class Lexer(TokenStream):
         else:
             return read_command(self, name, end)
         return end
+
+    def is_escaped_subscript(self, end: int) -> bool:
+        r"""Whether `x\_i` stands here, as Markdown asks for it: one letter, and one sign or braces behind it."""
+        before = _ENDS_SYMBOL.search(self.text[max(0, self.at - 40) : self.at])
+        return bool(before and _SUBSCRIPT.match(self.text, end))
 
     def new_row(self, end: int) -> int:
         """A new row, and the space that may be written behind it."""
@@ -273,6 +283,7 @@ def _spell_half(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=KEPT_FORMULAS)
 def _tokens(text: str, line: int) -> tuple[Tok, ...]:
+    text = _DOUBLE.sub(lambda found: r"\|".ljust(len(found[0])), text)  # D(q \mid\mid p)
     tokens = Lexer(_LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half, text)), line).run()
     return tuple(enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens)
 
@@ -326,7 +337,10 @@ def divides_arguments(lexer: Lexer) -> bool:
 
 def sided_bar(lexer: Lexer, side: str, kind: str) -> None:
     """A bar whose command may say which side it is."""
-    if side == "l":
+    closing = r"\rvert" if kind == "BAR" else r"\rVert"
+    if side == "l" and closing not in lexer.text[lexer.at :] and divides_arguments(lexer):
+        lexer.emit("REL", "mid" if kind == "BAR" else "parallel")  # p(x \lvert z)
+    elif side == "l":
         lexer.open("L" + kind, "|")
     elif side == "r":
         lexer.close("R" + kind, "|", ("L" + kind,))

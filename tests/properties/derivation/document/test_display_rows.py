@@ -213,6 +213,11 @@ def test_when_both_sides_are_equal_is_named_and_not_checked(words: str) -> None:
         (r"\frac{16}{4096} + \frac{16}{4096} = 0.78125\%", ["PROVED"]),
         (r"\cancelto{0}{x} + y = x + y", ["PROVED"]),
         ("x^2 >= 0", ["PROVED"]),
+        (r"2 x &= x + x \quad (5) \newline x &= x + 0 \qquad (6)", ["PROVED", "PROVED"]),
+        ("{\\textstyle\n\\begin{aligned}\nx + 1 &= 1 + x\n\\end{aligned}\n}", ["PROVED"]),
+        (r"{x + y \over 2} = \frac{x + y}{2}", ["PROVED"]),
+        (r"\frac{x\_1 + x\_1}{2} = x\_1", ["UNREADABLE"]),  # x_1 of a number
+        (r"x^2 + 1 > 0: \text{ a large number}", ["PROVED"]),
     ],
 )
 def test_layout_of_other_authors_is_read(display: str, verdicts: list[str]) -> None:
