@@ -66,11 +66,7 @@ def to_latex(expr: object) -> str:
             ends = {"{": "\\{", "}": "\\}"}
             return f"{ends.get(bracket, bracket)}{inner}{ends.get(close, close)}"
         case Times(factors, ops):
-            out = _in_brackets(factors[0], (Plus, Times, Big, Derivative))
-            for place, (op, factor) in enumerate(zip(ops, factors[1:], strict=True), 1):
-                kinds = (Plus, Minus, Times) if place == len(ops) else (Plus, Minus, Times, Big, Derivative)
-                out += OPERATORS.get(op, f" {op} ") + _in_brackets(factor, kinds)
-            return out
+            return _product(factors, ops)
         case Plus(terms):
             return " + ".join(to_latex(t) for t in terms).replace("+ -", "- ")
         case Minus(body):
@@ -96,6 +92,19 @@ def symbol_name(expr: Expr) -> str | None:
             inner = symbol_name(base)
             return None if inner is None else f"{inner}^*"
     return None
+
+
+def _product(factors: tuple[Expr, ...], ops: tuple[str, ...]) -> str:
+    """Factors with their signs; a product among factors that only stand side by side needs no brackets."""
+    out = ""
+    for place, factor in enumerate(factors):
+        around = ops[max(0, place - 1) : place + 1]
+        plain = isinstance(factor, Times) and not any((*factor.ops, *around))
+        kinds: tuple[type, ...] = (Plus, Minus, Times) if place else (Plus, Times)
+        kinds = kinds if place == len(ops) else (*kinds, Big, Derivative)
+        sign = OPERATORS.get(ops[place - 1], f" {ops[place - 1]} ") if place else ""
+        out += sign + (to_latex(factor) if plain else _in_brackets(factor, kinds))
+    return out
 
 
 def _in_brackets(expr: object, kinds: tuple[type, ...]) -> str:
