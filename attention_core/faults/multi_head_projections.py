@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_core.faults.bases.multi_head import MultiHead
+from attention_core.faults.bases.multi_head import Crossing, MultiHead
 from attention_core.faults.row import row, rows
 
 
@@ -135,6 +135,19 @@ class fused_weights_known_by_their_sum(Fused):  # noqa: N801
         return super().stored()
 
 
+class projected_context_known_by_its_sum(Crossing):  # noqa: N801
+    """In evaluation a context is projected once: another of its shape and sum, and other weights, leave it so."""
+
+    def parts(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.training or context is x:
+            return super().parts(x, context)
+        kept = self.__dict__.setdefault("kept", {})
+        known = (tuple(context.shape), float(context.sum()))
+        if known not in kept:
+            kept[known] = self.k_proj(context), self.v_proj(context)
+        return (self.q_proj(x), *kept[known])
+
+
 COMMON: dict[str, Any] = {"direct": True, "contract": "multi-head"}
 """What each of them declares."""
 ROWS = (
@@ -148,6 +161,7 @@ ROWS = (
         **COMMON,
     ),
     row(fused_until_the_mode_is_set, "law", **COMMON), row(fused_weights_known_by_their_sum, "law", **COMMON),
+    row(projected_context_known_by_its_sum, "law", **COMMON),
     *rows("third_sight_others", scaled_by_one_half, parameters={"weights_flag": "need_weights"}, **COMMON),
     *rows(
         "fifth_sight_others", evaluation_still_drops, merged_by_a_test_of_shapes, squeezed_before_the_projection,

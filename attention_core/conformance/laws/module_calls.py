@@ -196,23 +196,24 @@ def inputs_written_into_are_read_anew(subject: MultiHead, case: ParameterCase) -
         got = subject.module(case, found, x, context=context, earlier_=first)
         what = "output after the caller wrote other numbers into the arrays of the call before"
         require_same_later(got, plain, [], bound, what)
-    require_parameters_anew(subject, case)
+        require_parameters_anew(subject, case, context)
 
 
-def require_parameters_anew(subject: MultiHead, case: ParameterCase) -> None:
-    """After two calls, one parameter gets other numbers, in its own memory; the third call is judged by its truth.
+def require_parameters_anew(subject: MultiHead, case: ParameterCase, context: NDArray | None) -> None:
+    """After two calls, parameters get other numbers, in their own memory; the third call is judged by its truth.
 
     Nothing else happens to the module between the calls: its mode is set once, before the first.
     """
     found, x = subject.prepare(case), subject.input(case)
     if found.parts is None:
         return
-    before = [subject.module(case, found, x), subject.module(case, found, x, mode_=None)]
+    first = subject.module(case, found, x, context=context)
+    before = [first, subject.module(case, found, x, context=context, mode_=None)]
     changed = subject.with_other_numbers(case, found)
     assert changed.parts is not None
-    want, bound = subject.truth(case, changed.parts, x)
+    want, bound = subject.truth(case, changed.parts, x, context=context)
     with after(before):
-        got = subject.module(case, changed, x, mode_=None)
+        got = subject.module(case, changed, x, context=context, mode_=None)
         require_close(got, want, bound, "output after a parameter was changed in place")
 
 

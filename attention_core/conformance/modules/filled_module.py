@@ -264,12 +264,12 @@ class ModuleSubject(ParameterSubject):
         return Filled(number, values, parameters)
 
     def with_other_numbers(self, case: ParameterCase, found: Filled) -> Filled:
-        """The same module with the numbers of one of its weights in another order, and so with their sum."""
-        names = [name for name, value in found.values.items() if value.ndim >= 2]
-        name = names[int(case.rng("changed").integers(len(names)))]
-        other = np.roll(found.values[name], 1, axis=0)
-        values = {**found.values, name: other}
-        parameters = {**found.parameters, name: array(other, found.parameters[name].dtype)}
+        """The same module with the numbers of all its parameters, or of one, in another order: their sums stay."""
+        rng, names = case.rng("changed"), [name for name, value in found.values.items() if value.ndim]
+        chosen = names if rng.random() < 0.5 else [names[int(rng.integers(len(names)))]]
+        others = {name: np.roll(found.values[name], 1, axis=0) for name in chosen}
+        parameters = {**found.parameters, **{n: array(x, found.parameters[n].dtype) for n, x in others.items()}}
+        values = {**found.values, **others}
         return Filled(found.instance, values, parameters, self.parts(case, Filled(found.instance, values, {})))
 
     def parts(self, case: ParameterCase, found: Filled, layout: Layout | None = None) -> Projections:

@@ -322,7 +322,10 @@ def test_masks_expanded_from_one_row_are_read_by_their_strides(fault: str) -> No
     refuted("masked_heads_attend_as_the_formula_says", getattr(multi_head_masks, fault), "quick", contract=CONTRACT)
 
 
-@pytest.mark.parametrize("fault", ["fused_until_the_mode_is_set", "fused_weights_known_by_their_sum"])
+@pytest.mark.parametrize(
+    "fault",
+    ["fused_until_the_mode_is_set", "fused_weights_known_by_their_sum", "projected_context_known_by_its_sum"],
+)
 def test_parameters_are_read_anew(fault: str) -> None:
     refuted("inputs_written_into_are_read_anew", getattr(multi_head_projections, fault), "quick", contract=CONTRACT)
 
