@@ -45,11 +45,12 @@ asks for it.
 
 {summary}
 
-No ratio reached 1. Gradients with sinks, caps and windows have the widest budgets: these sum the errors of all weights of
-a row with the worst sign, where real errors cancel. Merged parts of two-byte numbers come back in float32, far within a
-budget that has room for a stored log-sum-exp. Decays were sharpened some fourfold by counting how old a term is (older,
-in `derivations/linear_attention.md`): a term that has passed few tokens has few roundings. The delta rule stays near
-0.05, since its budget allows any method of solving for the new values, an inverse merged from blocks among them.
+No ratio reached 1. Gradients with sinks, caps and windows have the widest budgets: these sum the errors of all
+weights of a row with the worst sign, where real errors cancel. Merged parts of two-byte numbers come back in float32,
+far within a budget that has room for a stored log-sum-exp. Decays were sharpened some fourfold by counting how old a
+term is (older, in `derivations/linear_attention.md`): a term that has passed few tokens has few roundings. The delta
+rule stays near 0.05, since its budget allows any method of solving for the new values, an inverse merged from blocks
+among them.
 
 {table}
 """
