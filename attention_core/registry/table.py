@@ -267,6 +267,7 @@ OTHER_CONTRACTS = (
         "kernels.linear_attention:state_space_dual",
         "Mamba-2 in blocks of tokens, projections shared by heads",
         "linear-attention",
+        {"chunk_size": "tokens of a block; its tests try others"},
     ),
     *(
         Kernel(
