@@ -55,7 +55,10 @@ def half_accuracy_attention(
     (n_q, d), (n_kv, d_v) = query.shape[-2:], value.shape[-2:]
     scale = (1.0 / math.sqrt(d) if d else 1.0) if scale is None else scale
     group = H // key.shape[-3] if query.ndim > 2 and key.shape[-3] else 1
-    four = four_axes(query, batch), four_axes(key, batch), four_axes(value, batch)
+    # Keys and values are rounded back for each chunk: autograd then adds the gradients of chunks and heads in float32.
+    wide = torch.promote_types(query.dtype, torch.float32)
+    low = key.dtype, value.dtype
+    four = four_axes(query, batch), four_axes(key.to(wide), batch), four_axes(value.to(wide), batch)
     mask = None
     if attn_mask is not None:
         mask = mask_of_four_axes(attn_mask, batch).expand(four[0].shape[0], H, n_q, n_kv)
@@ -63,23 +66,30 @@ def half_accuracy_attention(
     for b in range(four[0].shape[0]):
         for h in range(H):
             one = four[0][b, h], four[1][b, h // group], four[2][b, h // group]
-            heads.append(_head(*one, None if mask is None else mask[b, h], is_causal, scale, rows))
+            heads.append(_head(*one, None if mask is None else mask[b, h], is_causal, scale, rows, low))
     out = torch.stack(heads) if heads else four[0].new_zeros(0, n_q, d_v)
     return out.reshape(*batch, *query.shape[-3:-1], d_v)
 
 
 def _head(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, rows: int
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    rows: int,
+    low: tuple[torch.dtype, torch.dtype],
 ) -> Tensor:
-    """One head: (n_q, d), (n_kv, d), (n_kv, d_v), a chunk of queries after the other."""
+    """One head: (n_q, d), (n_kv, d), (n_kv, d_v), a chunk of queries after the other; low: what is multiplied."""
     parts = []
     for start in range(0, max(len(query), 1), rows):
         chunk = query[start : start + rows] * scale
         # Later keys than the last of these queries are attended by none of them.
         seen = min(start + len(chunk), len(key)) if is_causal else len(key)
-        scores = chunk @ key[:seen].mT
+        scores = chunk @ key[:seen].to(low[0]).mT
         if mask is None and not is_causal and seen:
-            parts.append(scores.softmax(-1) @ value)
+            parts.append(scores.softmax(-1) @ value.to(low[1]))
             continue
         attend = torch.ones(len(chunk), seen, dtype=torch.bool, device=query.device)
         attend = attend.tril(start) if is_causal else attend
@@ -88,5 +98,5 @@ def _head(
             attend = attend & (part if part.dtype == torch.bool else part != -torch.inf)
             scores = scores if part.dtype == torch.bool else scores + part.to(scores.dtype)
         weights = softmax_weights(scores.masked_fill(~attend, -torch.inf), attend)
-        parts.append(weights @ value[:seen])
+        parts.append(weights @ value[:seen].to(low[1]))
     return torch.cat(parts)
