@@ -34,6 +34,7 @@ def half_accuracy_attention(
 
     For bfloat16 on the CPU, where no value may be late and the second digit may be wrong by one more: the error of a
     score of size s is 2^-9 s, of a weight as much again. In float32 it is neither faster nor less accurate.
+    Gradients of chunks and heads are added in float32.
 
     Args: as `dot_product_attention`, without dropout; rows >= 1, how many queries are computed together.
     Returns: (*batch, H, n_q, d_v) in the query's dtype; rows without a key are 0.
@@ -81,7 +82,7 @@ def _head(
     rows: int,
     low: tuple[torch.dtype, torch.dtype],
 ) -> Tensor:
-    """One head: (n_q, d), (n_kv, d), (n_kv, d_v), a chunk of queries after the other; low: what is multiplied."""
+    """One head: (n_q, d), (n_kv, d), (n_kv, d_v), a chunk of queries after the other; low: dtypes of both products."""
     parts = []
     for start in range(0, max(len(query), 1), rows):
         chunk = query[start : start + rows] * scale

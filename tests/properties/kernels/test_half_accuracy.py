@@ -56,6 +56,15 @@ def test_it_has_no_more_than_thrice_the_error_of_the_accurate_one() -> None:
     assert errors[1] < errors[0] < 3 * errors[1]
 
 
+def test_gradients_of_chunks_and_heads_are_added_in_float32() -> None:
+    """Each chunk of a head adds 16 * 205/1024, exact in float16; so is their sum, 820, but not the sums on the way."""
+    q, k = torch.zeros(1, 2, 2048, 1, dtype=torch.float16), torch.zeros(1, 1, 1, 1, dtype=torch.float16)
+    v = torch.zeros(1, 1, 1, 1, dtype=torch.float16, requires_grad=True)
+    out = half_accuracy_attention(q, k, v, enable_gqa=True, rows=16)
+    out.backward(torch.full_like(out, 205 / 1024))
+    assert v.grad is not None and v.grad.item() == 820
+
+
 def test_bad_calls_are_refused() -> None:
     x = tensor(1, 1, N, 8)
     with pytest.raises(ValueError, match="rows must be at least 1"):
