@@ -36,17 +36,20 @@ def notebook_to_markdown(text: str) -> str:
     """
     try:
         cells = json.loads(text)["cells"]
-        sources = [_lines_of(cell) for cell in cells if cell["cell_type"] == "markdown"]
+        chosen = [cell for cell in cells if cell["cell_type"] == "markdown"]
+        sources = [(_lines_of(cell), isinstance(cell["source"], list)) for cell in chosen]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise Unreadable("the file is not a notebook: JSON with a list of 'cells' is expected", 1) from None
     keeps_lines = text.count("\n") <= MAX_LINES
     out: list[str] = []
     at, line = 0, 0  # up to where the file is read, and how many lines of it
-    for source in sources:
+    for source, has_lines in sources:
         out.append("")
         for one in source:
-            found = min((place for form in _forms(one) if (place := text.find(form, at)) >= 0), default=-1)
-            if keeps_lines and found >= 0:
+            # A cell of one string has no lines in the file: looking for them would read all outputs for each.
+            forms = _forms(one) if keeps_lines and has_lines else ()
+            found = min((place for form in forms if (place := text.find(form, at)) >= 0), default=-1)
+            if found >= 0:
                 line += text.count("\n", at, found)
                 at = found + 1
                 out += [""] * (line - len(out))
