@@ -13,6 +13,8 @@ from attention_core.derivation.latex.syntax import Unreadable
 
 MAX_LINES = 200_000  # of a file in which lines keep their places; those of a longer one are numbered one by one
 
+MOST_MISSED = 100  # lines that are not found as JSON is usually written, of which each reads the rest of the file
+
 
 def notebook_to_markdown(text: str) -> str:
     r"""Return the Markdown cells of a notebook.
@@ -42,17 +44,19 @@ def notebook_to_markdown(text: str) -> str:
         raise Unreadable("the file is not a notebook: JSON with a list of 'cells' is expected", 1) from None
     keeps_lines = text.count("\n") <= MAX_LINES
     out: list[str] = []
-    at, line = 0, 0  # up to where the file is read, and how many lines of it
+    at, line, missed = 0, 0, 0  # up to where the file is read, how many lines of it, and how many were not found
     for source, has_lines in sources:
         out.append("")
         for one in source:
             # A cell of one string has no lines in the file: looking for them would read all outputs for each.
-            forms = _forms(one) if keeps_lines and has_lines else ()
+            sought = keeps_lines and has_lines and missed < MOST_MISSED
+            forms = _forms(one) if sought else ()
             found = min((place for form in forms if (place := text.find(form, at)) >= 0), default=-1)
             if found >= 0:
                 line += text.count("\n", at, found)
                 at = found + 1
                 out += [""] * (line - len(out))
+            missed += sought and found < 0
             out.append(one.rstrip("\n"))
     return "\n".join(out) + "\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.document.notebook import notebook_to_markdown
+from attention_core.derivation.document.notebook import MOST_MISSED, notebook_to_markdown
 
 
 def markdown(text: str) -> dict[str, Any]:
@@ -53,3 +53,23 @@ def test_long_outputs_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "long.ipynb"
     path.write_text(json.dumps({"cells": [CELLS[0], output, markdown("$$ x = x $$")]}, indent=1), encoding="utf-8")
     assert check_document(path).passed
+
+
+class Searched(str):
+    """A text that counts how often something is looked for in it."""
+
+    searches = 0
+
+    def find(self, *args: Any) -> int:
+        self.searches += 1
+        return super().find(*args)
+
+
+@pytest.mark.parametrize(("lines", "most"), [(False, 0), (True, 2 * MOST_MISSED)])
+def test_a_long_notebook_is_not_read_for_every_line(lines: bool, most: int) -> None:
+    """Lines that do not stand in the file as JSON is usually written: in one string, or with escapes of capitals."""
+    source = [f"text {i} \u00fc\n" for i in range(1000)]
+    cell = {"cell_type": "markdown", "source": source if lines else "".join(source)}
+    text = Searched(json.dumps({"cells": [cell]}).replace("\\u00fc", "\\u00FC"))
+    assert notebook_to_markdown(text).split() == "".join(source).split()
+    assert text.searches <= most
