@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph
-from attention_core.derivation.document.display import _without_frames, relation_lines, split_statements, statements_of
+from attention_core.derivation.document.display import relation_lines, statements_of, without_frames
 from attention_core.derivation.document.segments import ARROWS, bare
 from attention_core.derivation.document.source import blocks_of
+from attention_core.derivation.document.splitter import split_statements
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.mathml import (
     amount,
@@ -95,7 +96,7 @@ class Conditions:
 def conditions(block: Display) -> list[Conditions]:
     """Where the document has the conditions of a display's statements."""
     try:
-        tokens = tokenize(_without_frames(block.text), block.line)
+        tokens = tokenize(without_frames(block.text), block.line)
         pieces = split_statements(tokens)
         return [Conditions(parse_tokens(piece.tokens), tuple(_parse_conditions(piece.tokens, runs, tokens)))
                 for piece in pieces if (runs := [*piece.conditions, *piece.offered])]  # fmt: skip

@@ -6,8 +6,8 @@ its form alone: a relation, what goes on with one, a condition, the range of an 
 What words between formulas do: join statements, bind indices, stand for an arrow or give a reason.
 Words that change the meaning, or hold a relation themselves, are kept apart, so that they can be refused.
 
-A piece is one statement while `display` gathers it: its own tokens apart from its conditions, its reasons and its tags,
-and which segment goes on with it.
+A piece is one statement while `splitter` gathers it: its own tokens apart from its conditions, its reasons and its
+tags, and which segment goes on with it.
 """
 
 from __future__ import annotations

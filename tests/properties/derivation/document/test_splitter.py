@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from attention_core.derivation import check_document
 from attention_core.derivation.document.blocks import Display
-from attention_core.derivation.document.display import _without_frames, statements_of
+from attention_core.derivation.document.display import statements_of, without_frames
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.latex.lexer import tokenize
@@ -140,7 +140,7 @@ def lost(display: str) -> list[str]:
         statements = statements_of(Display(1, display))
     except Unreadable:
         return []
-    written = [t.value for _, t in depth_zero(tokenize(_without_frames(display))) if t.kind in ("REL", "ARROW")]
+    written = [t.value for _, t in depth_zero(tokenize(without_frames(display))) if t.kind in ("REL", "ARROW")]
     kept = [op for one in statements for chain in one.statement.chains for op in chain.ops]
     kept += [arrow for one in statements for arrow in one.statement.arrows]
     for one in statements:
