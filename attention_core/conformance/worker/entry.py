@@ -26,15 +26,15 @@ from attention_core.worker.child import (
     limit_memory,
 )
 from attention_core.worker.frames import Closed
+from attention_core.worker.interpreters import TRITON
 from attention_core.worker.target import load_target
-from attention_core.worker.triton import VARIABLE
 
 
 def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
     """Load the target; the second value is the message to the parent."""
     try:
         limit_memory(options.get("memory"))
-        if os.environ.get(VARIABLE) == "1" and not watch_triton() and options.get("runtime") == "triton":
+        if os.environ.get(TRITON.variable) == "1" and not watch_triton() and options.get("runtime") == "triton":
             raise TargetError("runtime=triton: triton is not installed here (pip install triton, on Linux)")
         if options.get("runtime") == "numba" and find_spec("numba") is None:
             raise TargetError("runtime=numba: numba is not installed here (pip install numba numba-cuda)")

@@ -18,10 +18,9 @@ from attention_core.conformance.worker.exchange import Array, Failure, Request, 
 from attention_core.declaration.implementation import TargetError, Unavailable
 from attention_core.worker.environment import hide_initial_environment, worker_environment
 from attention_core.worker.frames import Closed, FrameError, TimedOut
-from attention_core.worker.numba_cuda import simulator_variables
+from attention_core.worker.interpreters import interpreter_environment
 from attention_core.worker.process import WorkerProcess, memory_limit
 from attention_core.worker.processes import COMPILING, Patience, family
-from attention_core.worker.triton import interpreter_variables
 
 START_TIMEOUT = 180.0
 FLOOD = 8 << 20
@@ -184,7 +183,7 @@ class WorkerRunner(Noting):
         hide_initial_environment()
         options = {**self.options, "main": threading.current_thread() is threading.main_thread()}
         named = [self.options[name] for name in ("target", "device", "runtime")]
-        environment = worker_environment() | interpreter_variables(*named) | simulator_variables(*named)
+        environment = worker_environment() | interpreter_environment(*named)
         self.process = WorkerProcess(
             "attention_core.conformance.worker.entry", environment, pipes=2 if self.has_spare else 1
         )

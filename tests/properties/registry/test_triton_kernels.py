@@ -8,8 +8,8 @@ import pytest
 
 from attention_core.declaration.implementation import Unavailable
 from attention_core.registry.table import KERNELS
+from attention_core.worker.interpreters import TRITON
 from attention_core.worker.target import load_target
-from attention_core.worker.triton import imports_triton
 
 ROWS = {row.name: row.origin for row in KERNELS if row.name.startswith("core:triton")}
 
@@ -24,4 +24,4 @@ def test_without_triton_the_kernel_cannot_run_here(name: str, monkeypatch: pytes
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_runs_in_the_interpreter(name: str) -> None:
-    assert imports_triton(ROWS[name])
+    assert TRITON.is_for(ROWS[name])

@@ -10,7 +10,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.engine.verify import verify_target
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.sizes import SizeCondition
-from attention_core.worker.numba_cuda import simulator_variables
+from attention_core.worker.interpreters import NUMBA
 
 SIMULATED = {"NUMBA_ENABLE_CUDASIM": "1"}
 KERNEL = """
@@ -63,24 +63,24 @@ LINES = (
 def test_a_file_that_imports_numba_cuda_is_simulated(tmp_path: Path, lines: str) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(f"raise SystemExit\n{lines}\n")  # it is read, never run
-    assert simulator_variables(f"{path}:f", "cpu", variables={}) == SIMULATED
+    assert NUMBA.environment(f"{path}:f", "cpu", variables={}) == SIMULATED
 
 
 @pytest.mark.parametrize("line", ["import numba", "from numba import njit", "# from numba import cuda", "import torch"])
 def test_another_file_is_not(tmp_path: Path, line: str) -> None:
     path = tmp_path / "kernel.py"
     path.write_text(f"{line}\n")
-    assert simulator_variables(f"{path}:f", "cpu", variables={}) == {}
-    assert simulator_variables("nothing:f", "cpu", variables={}) == {}
+    assert NUMBA.environment(f"{path}:f", "cpu", variables={}) == {}
+    assert NUMBA.environment("nothing:f", "cpu", variables={}) == {}
 
 
 def test_what_the_caller_has_set_stays_and_what_is_declared_decides(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
     path.write_text("from numba import cuda\n")
-    assert simulator_variables(f"{path}:f", "cpu", variables={"NUMBA_ENABLE_CUDASIM": "0"}) == {}
-    assert simulator_variables(f"{path}:f", "cuda", variables={}) == {}
-    assert simulator_variables("nothing:f", "cpu", "numba", {}) == SIMULATED
-    assert simulator_variables(f"{path}:f", "cpu", "python", {}) == {"NUMBA_ENABLE_CUDASIM": "0"}
+    assert NUMBA.environment(f"{path}:f", "cpu", variables={"NUMBA_ENABLE_CUDASIM": "0"}) == {}
+    assert NUMBA.environment(f"{path}:f", "cuda", variables={}) == {}
+    assert NUMBA.environment("nothing:f", "cpu", "numba", {}) == SIMULATED
+    assert NUMBA.environment(f"{path}:f", "cpu", "python", {}) == {"NUMBA_ENABLE_CUDASIM": "0"}
 
 
 def test_a_runtime_that_cannot_be_is_refused_in_one_line() -> None:
