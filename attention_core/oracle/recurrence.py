@@ -41,9 +41,7 @@ def linear_attention(
     Source: derivations/linear_attention.md (state-sum); Katharopoulos et al. 2020; Yang et al. 2023 (GLA), 2024 (gated
     delta rule).
     """
-    q, k, v = (np.asarray(x, dtype=np.float64) for x in (query, key, value))
-    g = np.broadcast_to(0.0 if log_decay is None else np.asarray(log_decay, dtype=np.float64), k.shape)
-    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    q, k, v, g, scale = _in_float64(query, key, value, log_decay, scale)
     state = np.zeros((*k.shape[:2], k.shape[-1], v.shape[-1]))
     state = state if initial_state is None else np.array(initial_state, dtype=np.float64)
     out = np.zeros(v.shape)
@@ -105,9 +103,7 @@ def linear_attention_gradients(
 
     Source: derivations/linear_attention.md (d-token, d-fade).
     """
-    q, k, v = (np.asarray(x, dtype=np.float64) for x in (query, key, value))
-    g = np.broadcast_to(0.0 if log_decay is None else np.asarray(log_decay, dtype=np.float64), k.shape)
-    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    q, k, v, g, scale = _in_float64(query, key, value, log_decay, scale)
     empty = np.zeros((*k.shape[:2], k.shape[-1], v.shape[-1]))
     c = np.zeros(v.shape) if out is None else np.asarray(out, dtype=np.float64)
     back = empty.copy() if state is None else np.array(state, dtype=np.float64)
@@ -131,6 +127,15 @@ def linear_attention_gradients(
         found["log_decay"][:, :, t] = (back * faded[t]).sum(axis=-1)
         back = np.exp(g[:, :, t, :, None]) * back
     return LinearGradients(**found, beta=None if beta is None else by_beta, state=back)
+
+
+def _in_float64(
+    query: npt.ArrayLike, key: npt.ArrayLike, value: npt.ArrayLike, log_decay: npt.ArrayLike | None, scale: float | None
+) -> tuple[Array, Array, Array, Array, float]:
+    """Query, key, value and the log decay of every feature in float64, and the scale; with their defaults filled in."""
+    q, k, v = (np.asarray(x, dtype=np.float64) for x in (query, key, value))
+    g = np.broadcast_to(0.0 if log_decay is None else np.asarray(log_decay, dtype=np.float64), k.shape)
+    return q, k, v, g, 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
 
 
 def _forward(

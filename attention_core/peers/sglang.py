@@ -44,18 +44,6 @@ def decode(
     return _decode(query, key_pages.flatten(0, 1), value_pages.flatten(0, 1), cache_seqlens, indices, scale)
 
 
-def decode_stored(
-    query: Tensor, key: Tensor, value: Tensor, k_scale: float = 1.0, v_scale: float = 1.0,
-    softmax_scale: float | None = None,
-) -> Tensor:  # fmt: skip
-    """SGLang's decoding of one token a text, (B, H, 1, d), with quantised keys and values of as many heads."""
-    (B, H_kv, n, d), d_v = key.shape, value.shape[-1]
-    keys, values = key.transpose(1, 2).reshape(B * n, H_kv, d), value.transpose(1, 2).reshape(B * n, H_kv, d_v)
-    scale = query.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    lengths, indices = _all_of(B, n, query)
-    return _decode(query[:, :, 0], keys, values, lengths, indices, scale, k_scale, v_scale)[:, :, None]
-
-
 def decode_latent(q_nope: Tensor, q_rope: Tensor, c_kv: Tensor, k_rope: Tensor, softmax_scale: float) -> Tensor:
     """SGLang's decoding of one token a text, (B, H, 1, r), on latents: values are a part of keys."""
     cache = torch.cat([c_kv, k_rope], -1)
@@ -71,8 +59,7 @@ def _all_of(B: int, n: int, query: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _decode(
-    query: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, indices: Tensor, scale: float, k_scale: float = 1.0,
-    v_scale: float = 1.0,
+    query: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, indices: Tensor, scale: float
 ) -> Tensor:  # fmt: skip
     """One call of the kernel: query (B, H, d), keys and values (tokens, H_kv, d), which of them are a text's."""
     score_mod = load_alone("sglang", "kernels/ops/attention/score_mod.py")
@@ -87,6 +74,6 @@ def _decode(
     logits, lse = (query.new_empty(B, H, splits, *last, dtype=torch.float32) for last in ((d_v,), ()))
     parts = lengths.new_full((B,), splits, dtype=torch.int32)
     module.decode_attention_fwd(
-        query, keys, values, out, ends, indices, logits, lse, parts, splits, scale, k_scale, v_scale,
+        query, keys, values, out, ends, indices, logits, lse, parts, splits, scale, 1.0, 1.0,
     )  # fmt: skip
     return out
