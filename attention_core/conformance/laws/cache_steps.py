@@ -6,7 +6,6 @@ The truth of a step is one causal pass over the whole sequence (over its last W 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +19,6 @@ from attention_core.conformance.subjects.evidence import (
     NotApplicable,
     Refused,
     Result,
-    Violation,
     require_close,
 )
 from attention_core.conformance.subjects.parameter_case import (
@@ -45,19 +43,10 @@ class Cache(ParameterSubject):
         if description.get("is_class") and description.get("step", "") is None:
             message = f"objects of {implementation.name} cannot be called, and have no step(query, key, value)"
             raise TargetError(f"{message}{advise_on_store(description)}")
-        self.shares_key_heads: bool | None = None
 
-    def takes_fewer_key_heads(self, case: ParameterCase) -> bool:
-        """Whether a step of four query heads and two key heads gives an output of four heads; tried once."""
-        if self.shares_key_heads is None:
-            self.shares_key_heads = False
-            case = case.with_(H_kv=2, group=2)
-            if not supports(self.implementation, case):
-                return False
-            with suppress(NotApplicable, Refused, Violation):
-                self.step(case, self.inputs(case), **self.step_fields(self.fresh_instance()))
-                self.shares_key_heads = True
-        return self.shares_key_heads
+    def take_one_step(self, case: ParameterCase) -> None:
+        """Let a new cache take the tokens of a case; raises where it cannot."""
+        self.step(case, self.inputs(case), **self.step_fields(self.fresh_instance()))
 
     def step(self, case: ParameterCase, parts: Sequence[NDArray], **fields: Any) -> Result:
         """The output of one step, with the query heads in their canonical order (see `order_of_heads`)."""

@@ -6,17 +6,16 @@ are given once; a step attends from queries (B, H, n_q, d) to all of them.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Result, Violation
+from attention_core.conformance.subjects.evidence import Result
 from attention_core.conformance.subjects.masked_subject import MaskedCall, MaskedSubject, whole
 from attention_core.conformance.subjects.outcomes import check_response
-from attention_core.conformance.subjects.parameter_case import ParameterCase, supports
+from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import NDArray, Request, array
 from attention_core.declaration.implementation import TargetError
 
@@ -70,8 +69,6 @@ class Step(MaskedCall):
 class CrossSubject(MaskedSubject):
     """A factory of objects that attend to a text that they keep."""
 
-    shares_key_heads: bool | None = None
-
     @cached_property
     def protocol(self) -> Protocol:
         """How objects are called, found by the names of their methods and parameters; looked up once.
@@ -110,17 +107,9 @@ class CrossSubject(MaskedSubject):
         response = self.runner.run(request)
         return response.described.get("parameters") if response.status == "ok" else None
 
-    def takes_fewer_key_heads(self, case: ParameterCase) -> bool:
-        """Whether a step of four query heads and two key heads gives an output of four heads; tried once."""
-        if self.shares_key_heads is None:
-            self.shares_key_heads = False
-            case = case.with_(H_kv=2, group=2)
-            if not supports(self.implementation, case):
-                return False
-            with suppress(NotApplicable, Refused, Violation):
-                self.begin(case, self.fresh_instance(), self.draw(case))
-                self.shares_key_heads = True
-        return self.shares_key_heads
+    def take_one_step(self, case: ParameterCase) -> None:
+        """Let a new object attend to the text of a case; raises where it cannot."""
+        self.begin(case, self.fresh_instance(), self.draw(case))
 
     # --- cases ------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ case counts pairs of features, and d is twice their number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from typing import Any
@@ -31,6 +31,7 @@ from attention_core.conformance.subjects.binding import BUILD, other_contract
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
+    Refused,
     Result,
     Shown,
     Violation,
@@ -293,6 +294,9 @@ def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> P
 class ParameterSubject(SubjectBase):
     """What laws of these contracts hold in their hands: the target, called with plain values and arrays."""
 
+    shares_key_heads: bool | None = None
+    """Whether key heads can be shared among query heads, of contracts where that is tried; None before."""
+
     def __init__(
         self, runner: Runner, implementation: Implementation, description: Mapping[str, Any], seed: int = 0
     ) -> None:
@@ -308,6 +312,22 @@ class ParameterSubject(SubjectBase):
             )
         super().__init__(runner, implementation, seed)
         self.description = description
+
+    def take_one_step(self, case: ParameterCase) -> None:
+        """Let a new object take the first step of a case; raises where the target cannot."""
+        raise NotImplementedError
+
+    def takes_fewer_key_heads(self, case: ParameterCase) -> bool:
+        """Whether a step of four query heads and two key heads gives an output of four heads; tried once."""
+        if self.shares_key_heads is None:
+            self.shares_key_heads = False
+            case = case.with_(H_kv=2, group=2)
+            if not supports(self.implementation, case):
+                return False
+            with suppress(NotApplicable, Refused, Violation):
+                self.take_one_step(case)
+                self.shares_key_heads = True
+        return self.shares_key_heads
 
     @property
     def parameters(self) -> Mapping[str, Any]:
