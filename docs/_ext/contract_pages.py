@@ -15,7 +15,7 @@ def pages() -> Iterator[tuple[str, str]]:
     lines = one_lines()
     rows = [f"| [{name}]({name}.md) | {line.replace('|', chr(92) + '|')} |" for name, line in lines.items()]
     toctree = ["```{toctree}", ":hidden:", "", *lines, "```"]
-    intro = "A contract says what is called, and which laws apply to it. `--contract NAME` chooses it."
+    intro = "A contract says how a target is called, and which laws apply to it. `--contract NAME` chooses it."
     head = ["# Contracts", "", intro, "", "| contract | what is called |", "|---|---|"]
     yield "reference/contracts/index.md", "\n".join([*head, *rows, "", *toctree, ""])
     for name, contract in contracts().items():

@@ -1,4 +1,4 @@
-"""A page for every law: what it says, a fault that breaks it, when right code is refuted, how to declare it, source."""
+"""A page for every law: what it says, a fault that breaks it, when correct code is refuted, its source."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def index() -> str:
         "# Laws",
         "",
         f"{count} laws, by contract. Each has a page: what it says, a fault that breaks it with the",
-        "smallest input that shows it, when right code is refuted all the same, and where it comes from.",
+        "smallest input that shows it, when correct code may be refuted, and where the law comes from.",
         "See also [what these laws do not see](../../explanation/not_covered.md).",
         "",
     ]
@@ -61,7 +61,7 @@ def index() -> str:
 
 
 def breakable(name: str) -> str:
-    """A name that a narrow screen breaks behind its underscores alone."""
+    """A name that a narrow screen breaks only after its underscores."""
     return name.replace("_", "_<wbr>")
 
 
@@ -81,12 +81,12 @@ def page(rows: list[tuple[Contract, Law]], fault: dict[str, Any] | None, notes: 
     ]
     lines += ["## A fault that breaks it", "", *broken(law, fault, pictured)]
     lines += list(uses(law.name))
-    lines += ["## When right code is refuted", "", *refuted_all_the_same(law, notes)]
+    lines += ["## When correct code is refuted", "", *correct_code(law, notes)]
     contract = rows[0][0].name
     option = "" if contract == "attention" else f" --contract {contract}"
     lines += ["## Run it alone", "", "```", f"attention-core verify mine.py:target{option} --law {law.name}", "```", ""]
     lines += [
-        "It can refute, but the verdict of one law alone is never `conforms`: see [verdicts](../../verify.md).",
+        "One law can refute a target, but cannot alone say that it conforms: see [verdicts](../../verify.md).",
         "",
         f"*{MADE}*",
         "",
@@ -111,24 +111,29 @@ def source(law: Law) -> str:
 def broken(law: Law, fault: dict[str, Any] | None, pictured: bool) -> Iterator[str]:
     """The fault, its picture, its smallest case and its snippet."""
     if fault is None:
-        yield f"The suite's own tests hold that the law refutes `{law.fault}`. No snippet of it is kept: it needs a"
-        yield from ("process of its own, or more calls than a page can show.", "")
+        yield f"The suite's own tests check that the law refutes `{law.fault}`. No snippet of it is kept: it needs a"
+        yield from ("process of its own, or more calls than fit on a page.", "")
         return
     yield from (fault["about"], "")
     if known(fault["fault"]) and (code := source_of(fault["fault"])):
         yield from (f"The fault `{fault['fault']}` of the catalogue:", "", *code_block(code))
     if pictured:
-        yield from (f"![Right and faulty weights](../../made/laws/{law.name}.svg)", "")
-    yield from ("The smallest case that was found:", "", "```text", fault["case"] or "(another call of the law's own)")
+        yield from (f"![The weights of correct code, and those of the fault](../../made/laws/{law.name}.svg)", "")
+    yield from (
+        "The smallest case that was found:",
+        "",
+        "```text",
+        fault["case"] or "(the law makes a call of its own)",
+    )
     yield from (*message(fault["message"]), "```", "")
     if fault["snippet"]:
         yield from ("The counterexample as a program, which needs neither this project nor a seed:", "")
         yield from code_block(fault["snippet"])
     else:
-        yield from ("Its snippet holds a whole model; `attention-core verify` prints it for yours.", "")
+        yield from ("Its snippet would hold a whole model; `attention-core verify` prints the one for yours.", "")
     if fault["declared"]:
         words = ", ".join(f"`{name}={value}`" for name, value in fault["declared"].items() if value)
-        yield from ((f"Declared beside: {words}.", "") if words else ())
+        yield from ((f"The fault is declared with {words}.", "") if words else ())
 
 
 @cache
@@ -169,8 +174,8 @@ def message(text: str) -> list[str]:
     return wrap(text if len(text) <= 400 else text[:400] + " ...", 80, break_long_words=False)
 
 
-def refuted_all_the_same(law: Law, notes: dict[str, Any]) -> Iterator[str]:
-    """What right code has to declare, of this law or of its family."""
+def correct_code(law: Law, notes: dict[str, Any]) -> Iterator[str]:
+    """When correct code breaks a law, and what it then has to declare: the text of this law, or of its family."""
     note = notes["law"].get(law.name) or notes["family"].get(law.family.replace("-", "_"))
     if note is None:
         raise KeyError(f"{RIGHT.name} says nothing of the family {law.family!r} of the law {law.name}")

@@ -154,17 +154,17 @@ def opening(
         f"{seen} were refuted at first sight at quick ({100 * seen / unknown:.0f} %; 95 % interval: {100 * low:.0f} to",
         f"{100 * high:.0f} %).**",
         "Expect this rate for your next fault.", *hunt_lines(),
-        "To most faults of the catalogue the laws have been fitted since: of all of them,",
+        "The laws have since been extended to catch most faults of the catalogue: of all of them,",
         f"{' are refuted today at quick, and '.join(rates)} at standard. In the tables, a dash means: not run.", "",
         "What this does not cover: every target ran on a CPU, in torch, NumPy or JAX. Faults that show only on a",
-        "GPU, at lengths above about 2000, or below a dtype's derived rounding budget are not among them.", "",
-        "Every fault of the catalogue (`attention_core/faults/catalogue.py`) was put to every law of its contract, in",
-        "one run. `tox run -e power` writes this page; nothing is typed by hand. Seconds are processor seconds on one",
-        "thread, from the start of a session to the first refutation, before the counterexample is made small.",
+        "GPU, at lengths above about 2000, or within a dtype's derived rounding budget are not among them.", "",
+        "Every fault of the catalogue (`attention_core/faults/catalogue.py`) was run against all laws of its contract,",
+        "in one run. `tox run -e power` writes this page; nothing is typed by hand. Seconds are CPU seconds on one",
+        "thread, from the start of a session to the first refutation, before the counterexample is shrunk.",
         *([BUSY] if busy else []),
         *(PARTIAL.format(older=older).split("\n") if older else WHOLE.split("\n")),
         f"Laws and oracle: hash `{store.suite()[:12]}`, commit `{commit()}`, {date.today()}; torch {version('torch')},",
-        f"NumPy {version('numpy')}, Hypothesis {version('hypothesis')}. Seed 0, but for the false alarms.", "",
+        f"NumPy {version('numpy')}, Hypothesis {version('hypothesis')}. Seed 0, except for the false alarms.", "",
         "![Which laws refute which faults](pictures/power.png)", "",
     )  # fmt: skip
 
@@ -173,15 +173,15 @@ def hunt_lines() -> Iterator[str]:
     """What the laws made of faults that were written to find their holes."""
     for one in json.loads(FIRST_SIGHT.read_text())["hunts"]:
         found = f"{one['quick']} were refuted ({100 * one['quick'] / one['faults']:.0f} %)"
-        yield f"Of {one['faults']} that an author wrote to find what laws leave out, {found}."
+        yield f"Of {one['faults']} that an author wrote to find gaps in the laws, {found}."
 
 
 BUSY = "The machine was busy at the time, so they are higher than on a quiet one."
-WHOLE = """At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is left
-at its first refutation."""
-PARTIAL = """A fault is left at its first refutation. Standard begins with the cases of quick, so only faults that quick
-left unrefuted were run at standard. Which other laws refute a fault (the picture, data/power_laws.csv, laws_at_quick in
-data/power_faults.csv), and the smallest cases, were measured at commit `{older}`."""
+WHOLE = """At quick all laws are run on every fault. At standard, which begins with the cases of quick, a fault is
+dropped at its first refutation."""
+PARTIAL = """A fault is dropped at its first refutation. Standard begins with the cases of quick, so only faults that
+quick did not refute were run at standard. Which other laws refute a fault (the picture, data/power_laws.csv,
+laws_at_quick in data/power_faults.csv), and the smallest cases, were measured at commit `{older}`."""
 
 
 def summary(
@@ -199,9 +199,9 @@ def summary(
         times = figures.seconds(q), figures.seconds(t)
         yield f"| {label} | {len(names)} | {figures.rate(q)} | {figures.rate(s)} | {times[0]} | {times[1]} |"
     yield from (
-        "", "The groups in italics overlap: a fault may be real and hard. Hard ones are right on what tests",
+        "", "The groups in italics overlap: a fault may be both real and hard. Hard ones are correct on what tests",
         "usually try: aligned sizes, contiguous inputs, one batch, float32, the first call, two gradients of three.",
-        "Those written beside a law are refuted by construction, and count in the last row all the same.", "",
+        "Those written along with a law are refuted by construction, but still count in the last row.", "",
     )  # fmt: skip
 
 
@@ -223,9 +223,9 @@ def first_sight() -> Iterator[str]:
     """What the laws refuted of each set written without a look at them, when they met it first: kept figures."""
     yield from (
         "## First sight", "",
-        "Each set was written in one go without a look at the laws. These are their rates as they were when the laws",
-        "met them first, with Clopper and Pearson's 95 % interval; the rates above are those of today. The first five",
-        "sets are part of the catalogue, the later ones are not. The hunt is no such set: its author looked for",
+        "Each set was written in one go without looking at the laws. These are the rates at the time when the laws",
+        "first met them, with Clopper and Pearson's 95 % interval; the rates above are today's. The first five",
+        "sets are part of the catalogue, the later ones are not. The hunt is not such a set: its author looked for",
         "holes, and wrote much of it after the first verdicts.", "",
         "| set | faults | laws of commit | quick | standard |", "|---|--:|---|---|---|",
     )  # fmt: skip
@@ -245,14 +245,14 @@ def first_sight() -> Iterator[str]:
         yield f"| {one['set']} | {one['faults']} | {one['laws']} | {rate} | {one.get('standard', 'not counted')} |"
         missed += [f"* {one['set']}: {'; '.join(one['missed'])}"] if one["missed"] else []
     yield from (
-        "", "What was missed then, by the inputs that would have shown it. How each set was written and counted, and",
-        "the names of the faults, stand in `experiments/power/first_sight.json`.", "", *missed, "",
+        "", "What was missed then, described by the inputs that would have shown it. How each set was written and",
+        "counted, and the names of the faults, are in `experiments/power/first_sight.json`.", "", *missed, "",
     )  # fmt: skip
 
 
 def survivors(quick: Mapping[str, Line], standard: Mapping[str, Line]) -> Iterator[str]:
     """Faults that no law refuted."""
-    yield from ("## Not refuted", "", "What no law sees today, at the effort named.", "")
+    yield from ("## Not refuted", "", "Faults that no law sees today, at the effort named.", "")
     for label, found in (("standard", standard), ("quick", quick)):
         if not found:
             yield f"* {label}: not run on this code"
@@ -269,7 +269,7 @@ def no_faults() -> Iterator[str]:
     for row in FAULTS:
         if not row.faulty:
             yield f"| `{row.name}` | {row.expected} | {row.argument} |"
-    yield from ("", "Real faults that no row stands for:", "")
+    yield from ("", "Real faults that have no row of their own:", "")
     yield from (f"* {bug}: {why}" for bug, why in NOT_REDUCIBLE.items())
     yield ""
 
@@ -289,9 +289,9 @@ def others(
         PEERS, "",
         "The published acceptance rules, re-created (rules, not code) with lengths of up to some hundreds in place of",
         f"thousands (experiments/power/peers.py), on {len(faulty)} faults, {tagged(faulty, 'real')} of them real ones",
-        f"and {tagged(faulty, *BLIND)} written blind, and {len(right)} correct targets that",
-        "they are about: attention in torch. These suites never saw these faults; our laws grew beside them. Compare",
-        "theirs with each other, and with ours at first sight.", "",
+        f"and {tagged(faulty, *BLIND)} written blind, and {len(right)} correct targets",
+        "that they apply to: attention in torch. These suites never saw these faults; our laws grew alongside them.",
+        "Compare theirs with each other, and with ours at first sight.", "",
         "| rule | faults refuted | correct ones refused | seconds on a correct one, median | source |",
         "|---|--:|--:|--:|---|",
     )  # fmt: skip
@@ -322,7 +322,7 @@ def false_alarms(alarms: Sequence[ledger.Entry]) -> Iterator[str]:
     yield from (
         ALARMS, "",
         "A false alarm is a law that refutes a target of `attention_core/faults/odd.py`, each of which does what its",
-        "declaration says: correct ones written in unusual ways, and rows that look like bugs and are none.", "",
+        "declaration says: correct ones written in unusual ways, and rows that look like bugs but are not.", "",
     )  # fmt: skip
     yield from ("| effort | targets | seeds | runs | laws judged | false alarms | bound on the rate per run |",)
     yield "|---|--:|--:|--:|--:|--:|--:|"

@@ -85,7 +85,7 @@ def test_every_law_has_a_page(staged: Path) -> None:
     for name, law in LAWS.items():
         text = (folder / f"{name}.md").read_text(encoding="utf-8")
         assert law.sentence in text and f"--law {name}" in text
-        assert "## A fault that breaks it" in text and "## When right code is refuted" in text
+        assert "## A fault that breaks it" in text and "## When correct code is refuted" in text
 
 
 def test_every_contract_and_command_has_a_page(staged: Path) -> None:
