@@ -73,8 +73,18 @@ timeout_option = click.option(
 
 def result_as_json(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option by which a result is written for programs."""
-    text = "Write the result as JSON; - writes it to standard output, and nothing else there."
-    return click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help=text)(command)
+    return json_option("Write the result as JSON; - writes it to standard output, and nothing else there.")(command)
+
+
+def json_option(text: str) -> Callable[..., Any]:
+    """The option --json of a command; a file that cannot be written is refused before the command begins."""
+
+    def check(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+        exit_on_target_error(lambda: check_outputs({"json_path": path}))
+        return path
+
+    kind = click.Path(dir_okay=False, allow_dash=True)
+    return click.option("--json", "json_path", type=kind, callback=check, help=text)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -368,8 +378,7 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
 
 def list_as_json(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option by which a list is written for programs."""
-    text = "Write the list as JSON; - writes it to standard output, and nothing else there."
-    return click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help=text)(command)
+    return json_option("Write the list as JSON; - writes it to standard output, and nothing else there.")(command)
 
 
 def write_list(path: str, text: str) -> None:

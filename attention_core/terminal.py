@@ -76,19 +76,25 @@ def check_outputs(options: dict[str, Any]) -> None:
     Raises:
         TargetError: a folder is not there, or may not be written to.
     """
-    from attention_core.declaration.implementation import TargetError
 
     given = {f"--{name}": options.get(f"{name}_path") for name in OUTPUTS}
     named = [(option, path) for option, path in given.items() if path is not None and path != STANDARD_OUTPUT]
     check_apart(named)
-    for name, path in ((option.removeprefix("--"), path) for option, path in named):
-        if not path:
-            raise TargetError(f"--{name} '' cannot be written: it names no file")
-        folder = Path(path).absolute().parent
-        if not folder.is_dir():
-            raise TargetError(f"--{name} {path} cannot be written: there is no folder {Path(path).parent}")
-        if not os.access(path if Path(path).exists() else folder, os.W_OK):
-            raise TargetError(f"--{name} {path} cannot be written: no permission")
+    for option, path in named:
+        check_output(option, path)
+
+
+def check_output(option: str, path: str) -> None:
+    """Refuse at the door a file that could not be written.
+
+    Args: option, such as "--json"; path, its value.
+    Raises: TargetError.
+    """
+    from attention_core.declaration.implementation import TargetError
+    from attention_core.outputs import why_not_writable
+
+    if reason := why_not_writable(path):
+        raise TargetError(f"{option} {path or repr(path)} cannot be written: {reason}")
 
 
 def check_apart(named: Iterable[tuple[str, str]]) -> None:

@@ -62,6 +62,7 @@ def derive(
         if json_path or html_path or github:
             raise click.UsageError("--watch only prints: leave out --json, --html and --github.")
         sys.exit(_watch(files, settings, only, explain, quiet))
+    _check_outputs(json_path, html_path)
     reports: list[DocumentReport] = []
     unopened = 0
     for file, names in _choose_files(files, only).items():
@@ -137,6 +138,16 @@ def _read_files(files: tuple[str, ...], json_path: str | None) -> tuple[tuple[st
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
     return files, json_path
+
+
+def _check_outputs(json_path: str | None, html_path: str | None) -> None:
+    """Refuse at the door a file that could not be written once all steps are checked."""
+    from attention_core.outputs import why_not_writable
+
+    for option, path in (("--json", json_path), ("--html", html_path)):
+        if path is not None and path != STANDARD_OUTPUT and (reason := why_not_writable(path)):
+            click.echo(f"attention-core: {option} {path or repr(path)} cannot be written: {reason}", err=True)
+            sys.exit(2)
 
 
 def _write_json(path: str, reports: list[DocumentReport]) -> int:

@@ -19,6 +19,7 @@ from attention_core.conformance.report.shards import read_shard
 from attention_core.declaration.implementation import TargetError
 from attention_core.matrix import measure, page
 from attention_core.matrix.rows import ROWS, Row
+from attention_core.terminal import check_output
 
 
 def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -54,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run what is not there yet, and write records and page."""
     options = read_arguments(argv)
     try:
+        for option, path in (("--data", options.data), ("--page", options.page)):
+            if path is not None:
+                check_output(option, str(path))
         chosen, records = choose(options.only, options.shard), measure.read(options.data)
         for path in options.join:
             records |= measure.read(path)

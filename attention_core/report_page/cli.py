@@ -29,8 +29,10 @@ def write_page(paths: tuple[Path, ...], out: Path, title: str) -> None:
     from attention_core.report_page.page import to_page
     from attention_core.report_page.parts import read_parts
     from attention_core.report_page.sections import section_of
+    from attention_core.terminal import check_output
 
     try:
+        check_output("--out", str(out))
         if any(out.resolve() == path.resolve() for path in paths):
             raise TargetError(f"--out {out} would overwrite what is read: name another file")
         parts, left_out = read_parts(paths)

@@ -107,7 +107,7 @@ DOOR = "."
 """The room of a package's own `__init__`."""
 FLOORS: Mapping[str, tuple[str, ...]] = {
     "attention_core": (
-        "annotations badge console html_page",
+        "annotations badge console html_page outputs",
         "oracle declaration masking derivation",
         "worker kernels peers",
         "modules registry",
