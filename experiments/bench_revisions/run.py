@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_core.audit.results import wilson
 from attention_core.bench.revisions.compare import Request, compare_revisions
 from attention_core.bench.revisions.pair import measure_round
 from attention_core.bench.revisions.rounds import RoundRule, RoundTimes, compare_rounds, take_rounds
@@ -103,7 +104,8 @@ def simulated_table(machines: list[str], trials: int, seconds: float) -> list[st
 
 def summarize(lines: list[dict[str, Any]]) -> list[str]:
     """What the trials on this machine say, in rows of a Markdown table."""
-    rows = ["| head | trials | slower | faster | no difference | undecided | not judged | ratios |", "|" + " --- |" * 8]
+    names = ("slower", "faster", "no difference", "undecided", "not judged", "called different, 95 %", "ratios")
+    rows = [f"| head | trials | {' | '.join(names)} |", "|" + " --- |" * 9]
     for kind in KINDS:
         own = [line for line in lines if line["kind"] == kind]
         counts = [
@@ -112,7 +114,10 @@ def summarize(lines: list[dict[str, Any]]) -> list[str]:
         ]
         ratios = [line["ratio"] for line in own if "ratio" in line]
         ends = f"{min(ratios):.3f} to {max(ratios):.3f}" if ratios else ""
-        rows.append(f"| {kind} | {len(own)} | {' | '.join(map(str, counts))} | {ends} |")
+        different = counts[0] if KINDS[kind] > 1 else counts[0] + counts[1]
+        low, high = (f"{100 * end:.0f}" for end in wilson(different, len(own)))
+        called = f"{different} of {len(own)}: {low} to {high} %" if own else ""
+        rows.append(f"| {kind} | {len(own)} | {' | '.join(map(str, counts))} | {called} | {ends} |")
     busy = [line["busy"] for line in lines]
     return [*rows, "", f"Busy cores between the trials: {np.median(busy) if busy else math.nan:.1f} in the median."]
 

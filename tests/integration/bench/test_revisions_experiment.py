@@ -30,7 +30,10 @@ def test_a_log_is_read_but_for_a_line_that_was_cut_off(experiment: object, tmp_p
     lines = experiment.read_log(log)  # type: ignore[attr-defined]
     assert [line["trial"] for line in lines] == [0] and experiment.read_log(None) == []  # type: ignore[attr-defined]
     rows = experiment.summarize(lines)  # type: ignore[attr-defined]
-    assert rows[2] == "| same | 1 | 0 | 0 | 1 | 0 | 0 | 1.000 to 1.000 |" and "0.5 in the median" in rows[-1]
+    assert (
+        rows[2] == "| same | 1 | 0 | 0 | 1 | 0 | 0 | 0 of 1: 0 to 79 % | 1.000 to 1.000 |"
+        and "0.5 in the median" in rows[-1]
+    )
 
 
 def test_the_repository_has_three_revisions(experiment: object) -> None:
