@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ TABLE = """\
 {% macro table(heads, rows) -%}
 <table><tr>{% for text, kind in heads %}<th{% if kind %} class="{{ kind }}"{% endif %}>{{ text }}</th>{% endfor %}</tr>
 {% for row in rows %}<tr>
-{%- for text, kind in row %}<td{% if kind %} class="{{ kind }}"{% endif %}>{{ text }}</td>{% endfor %}</tr>
+{%- for text, kind in row %}<td{% if kind %} class="{{ kind }}"{% endif %}>{{ text | breakable }}</td>{% endfor %}</tr>
 {% endfor %}</table>
 {% endmacro %}
 """
@@ -65,7 +66,30 @@ def render(template: str, **values: Any) -> Markup:
 
     templates = DictLoader({"table": TABLE, "body": "{% from 'table' import table %}" + template})
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=templates)
+    environment.filters["breakable"] = breakable
     return Markup(environment.get_template("body").render(values))
+
+
+LONG = re.compile(r"\S{12,}")
+JOINTS = re.compile(r"(?<=\w[_/:])(?=\w)|(?<=[A-Za-z]\.)(?=[A-Za-z])")
+"""Within a long word: behind an underscore, a slash, a colon, or a point between letters."""
+
+
+def breakable(text: object) -> Markup:
+    """Return a text in which long names may go on in the next line at their joints, and nowhere else in a word.
+
+    The name of a law has no space; on a phone it would be cut between any two letters. What is markup stays as it is.
+
+    >>> str(breakable("a_leading_key_is_copied < 1.5"))
+    'a_<wbr>leading_<wbr>key_<wbr>is_<wbr>copied &lt; 1.5'
+    """
+    from markupsafe import Markup, escape
+
+    if isinstance(text, Markup):
+        return text
+
+    marked = LONG.sub(lambda word: JOINTS.sub("\0", word[0]), str(text))
+    return Markup(str(escape(marked)).replace("\0", "<wbr>"))
 
 
 def render_page(title: str, style: str, template: str, /, *, script: str = "", **values: Any) -> str:

@@ -31,7 +31,7 @@ SECTIONS = """\
 <h{{ level }}>Survivors</h{{ level }}>
 {{ table((("fault", ""), ("what is wrong", ""), ("law", ""), ("smallest case", "")), survivors) }}
 {% for fate in audit.survivors %}
-<h{{ level + 1 }}>{{ fate.name }}</h{{ level + 1 }}>
+<h{{ level + 1 }}>{{ fate.name | breakable }}</h{{ level + 1 }}>
 <p>{{ fate.about }}{% if fate.message %}<br>{{ fate.message }}{% endif %}</p>
 {% if fate.test %}
 {% if not fate.confirmed %}<p>By itself this test does not tell the fault from the target.</p>{% endif %}

@@ -22,7 +22,8 @@ section { border-top: 3px solid #8886; margin-top: 2.5rem; }
 td.good, td.bad, td.open { white-space: nowrap; }
 figure { display: inline-block; margin: .4rem .8rem .4rem 0; }
 dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
-.held-box { position: relative; } .held-box button { position: absolute; top: .3rem; right: .3rem; font: inherit; }
+.held-box { position: relative; } .held-box pre { padding-top: 2.4rem; }
+.held-box button { position: absolute; top: .3rem; right: .3rem; font: inherit; }
 input[type=search] { font: inherit; padding: .2rem .4rem; min-width: 16rem; }
 @media (max-width: 40rem) { th.file, td.file { display: none; } }
 @media print { .skip, button, .filter { display: none; } }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from jinja2 import UndefinedError
+from markupsafe import Markup
 
-from attention_core.html_page import STYLE, policy, render, render_page
+from attention_core.html_page import STYLE, breakable, policy, render, render_page
 
 EVIL = "<script>alert(1)</script>\"'&"
 
@@ -49,3 +50,13 @@ def test_wide_parts_scroll_by_themselves_and_keys_reach_them() -> None:
     assert main.count('<div class="wide" tabindex="0"><table>') == main.count("</table></div>") == 1
     assert '<pre tabindex="0">x</pre>' in main and "&lt;/table&gt;" in main
     assert render_page("", "", "<header></header><main></main>").count("<main>") == 1
+
+
+def test_long_names_go_on_at_their_joints_and_stay_text() -> None:
+    name = "every_length_around_blocks_is_right"
+    cell = render("{{ table((('a', ''),), rows) }}", rows=[[(name, "")], [(f"{name}<b>", "")], [("1.77e-36 a_b", "")]])
+    broken = name.replace("_", "_<wbr>")
+    assert f"<td>{broken}</td>" in cell and f"<td>{broken}&lt;b&gt;</td>" in cell and "<td>1.77e-36 a_b</td>" in cell
+    path = "attention_<wbr>core.<wbr>peers.<wbr>jax:<wbr>dot_<wbr>product"
+    assert str(breakable("attention_core.peers.jax:dot_product")) == path
+    assert breakable(Markup("<i>an_italic_name_of_a_law</i>")) == "<i>an_italic_name_of_a_law</i>"

@@ -29,14 +29,15 @@ SHOWN = 5
 SECTIONS = """\
 {{ table((("target", ""), ("verdict", ""), ("in short", "")), verdicts) }}
 {% for report, lines, laws, others, origin in sections %}
-<h{{ level }}>{{ report.target }}: <span class="{{ report.verdict }}">{{ report.verdict }}</span></h{{ level }}>
+<h{{ level }}>{{ report.target | breakable }}:
+<span class="{{ report.verdict }}">{{ report.verdict }}</span></h{{ level }}>
 {% for line in lines %}<p>{{ line }}</p>{% endfor %}
 {% for found in report.counterexamples %}
 {% if loop.index == shown + 1 %}
 <details><summary>{{ loop.length - shown }} more, often for the same reason</summary>
 {% endif %}
-<h{{ level + 1 }}>{{ found.title }}</h{{ level + 1 }}>
-<p>{{ found.message }}{% if found.case %}<br>
+<h{{ level + 1 }}>{{ found.title | breakable }}</h{{ level + 1 }}>
+<p>{{ found.message | breakable }}{% if found.case %}<br>
 {% if found.shrunk %}smallest {% endif %}case: {{ found.case }}{% endif %}</p>
 {{ draw(found, report.declared) }}
 <pre>{{ found.snippet }}</pre>

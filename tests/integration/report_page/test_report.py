@@ -103,3 +103,27 @@ def test_a_phone_shows_rows_of_a_few_lines(tmp_path: Path) -> None:
     seen = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     width, height = map(int, re.findall(r"<title>(\d+) (\d+)</title>", seen)[0])
     assert width <= 500 and height < 6 * 23, "a line is 22.5 pixels tall"
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium: it lays the table out")
+def test_a_phone_breaks_a_long_name_behind_an_underscore(tmp_path: Path) -> None:
+    """Between any two letters it was: "coinciding_size" and "s_are_not_confused"."""
+    name = "coinciding_sizes_are_not_confused_and_every_length_around_blocks_is_right"
+    measure = """
+      const cell = document.querySelector("td"), lines = new Map(), range = document.createRange();
+      const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) for (let k = 0; k < walk.currentNode.length; k++) {
+        range.setStart(walk.currentNode, k); range.setEnd(walk.currentNode, k + 1);
+        const top = Math.round(range.getClientRects()[0].top);
+        lines.set(top, (lines.get(top) ?? "") + walk.currentNode.data[k]);
+      }
+      document.title = [...lines.values()].join(" ");
+    """
+    page = tmp_path / "page.html"
+    heads, rows = [("target", ""), ("verdict", ""), ("in short", "")], [[(name, ""), ("refuted", ""), (name, "")]]
+    page.write_text(render_page("a", STYLE, "{{ table(heads, rows) }}", script=measure, heads=heads, rows=rows))
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--window-size=390,800"]
+    command += [f"--user-data-dir={tmp_path}/c", page.as_uri()]
+    seen = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    lines = re.findall(r"<title>(.*?)</title>", seen)[0].split()
+    assert "".join(lines) == name and len(lines) > 2 and all(line.endswith("_") for line in lines[:-1]), lines
