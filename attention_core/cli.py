@@ -76,7 +76,7 @@ def result_as_json(command: Callable[..., Any]) -> Callable[..., Any]:
     return json_option("Write the result as JSON; - writes it to standard output, and nothing else there.")(command)
 
 
-def json_option(text: str) -> Callable[..., Any]:
+def json_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option --json of a command; a file that cannot be written is refused before the command begins."""
 
     def check(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
