@@ -18,6 +18,8 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
+from hypothesis.internal.cache import LRUCache
+from hypothesis.internal.conjecture import providers
 
 from attention_core.conformance.cases.small import small_cases as strategy_of
 from attention_core.conformance.cases.space import Profile, Space
@@ -32,6 +34,8 @@ POOL_STEP = 16
 """Small cases are drawn in multiples of this, so that laws asking for a few more or less share them."""
 WIDE = 64
 """Cases of the widest space at effort "quick"."""
+_CONSTANTS: Any = LRUCache(1024)
+"""Which of Hypothesis's constants each of our draws permits; local ones are not among them."""
 _POOLS: WeakKeyDictionary[Any, dict[tuple[int, int], list[Any]]] = WeakKeyDictionary()
 """Strategy -> (count, seed) -> cases: a strategy decides the cases, whatever target they are for."""
 
@@ -105,12 +109,30 @@ def run_hypothesis(
     settings: Callable[[Any], Any] = hypothesis.settings(
         max_examples=count, database=None, deadline=None, derandomize=False, report_multiple_bugs=False,
         print_blob=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck), phases=phases,
+        backend="hypothesis",
     )  # fmt: skip
     given: Any = hypothesis.given(strategy)
     run = settings(given(test))
     seed_it: Callable[[Any], Callable[[], None]] = hypothesis.seed(seed)
-    with storage_in_cache():
+    with storage_in_cache(), without_local_constants():
         seed_it(run)()
+
+
+@contextlib.contextmanager
+def without_local_constants() -> Iterator[None]:
+    """Let the seed alone decide what is drawn.
+
+    Hypothesis also draws constants that it finds in the source of loaded modules that are not installed: the cases of a
+    seed would depend on the current folder and on what a test run has imported before. It has no setting for this. Its
+    table of permitted constants is ours meanwhile, so that neither our draws nor other tests see the other's.
+    """
+    module: Any = providers
+    before = module._get_local_constants, module.CONSTANTS_CACHE
+    module._get_local_constants, module.CONSTANTS_CACHE = module.Constants, _CONSTANTS
+    try:
+        yield
+    finally:
+        module._get_local_constants, module.CONSTANTS_CACHE = before
 
 
 @contextlib.contextmanager

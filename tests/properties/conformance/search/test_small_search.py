@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,3 +67,17 @@ def test_hypothesis_writes_into_the_cache_and_nowhere_else(tmp_path: Path, monke
     monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(tmp_path / "own"))
     run_hypothesis(lambda case: seen.add(storage_directory("x").path), st.none(), 1, 0, (Phase.generate,))
     assert before in seen  # what is set stays as it is
+
+
+def test_what_else_is_imported_changes_no_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hypothesis draws one number in twenty from the constants of loaded modules that are not installed."""
+    drawn: list[list[bytes]] = []
+    for name in ("", "many_constants"):
+        if name:
+            texts = [repr(bytes([7] * length)) for length in range(1, 9)]
+            (tmp_path / f"{name}.py").write_text(f"constants = [{', '.join(texts)}]\n", encoding="utf-8")
+            monkeypatch.syspath_prepend(tmp_path)
+            importlib.import_module(name)
+        strategy = st.integers(1, 8).flatmap(lambda n: st.binary(min_size=n, max_size=n))
+        drawn.append(draw_pool(strategy, 256, 0))
+    assert drawn[0] == drawn[1]
