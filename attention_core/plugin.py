@@ -151,7 +151,7 @@ class SuiteFile(pytest.File):
 
 
 class TargetNode(pytest.Collector):
-    """One target; opens its session when the first of its laws runs."""
+    """One target; opens its session when the first of its laws runs, and closes it behind the last."""
 
     opened: Session | None = None
     error: Exception | None = None
@@ -159,6 +159,7 @@ class TargetNode(pytest.Collector):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.results: dict[str, LawResult] = {}  # of the laws that ran in this process
+        self.ended: set[str] = set()  # items that ran in this process
 
     def collect(self) -> Iterator[pytest.Item]:
         from attention_core.conformance.contracts import find_contract
@@ -196,8 +197,24 @@ class TargetNode(pytest.Collector):
             except (TargetError, Unavailable) as error:
                 self.error = error
                 raise
-            self.session.config.add_cleanup(self.opened.close)
+            self.config.add_cleanup(self.close_session)
         return self.opened
+
+    def end_item(self, name: str) -> None:
+        """Close the session once all items of the target ran in this process, else at the end of the run.
+
+        A worker and the answers that a session keeps are hundreds of megabytes: a run over the kernel table, with all
+        sessions open to its end, took 18 GB.
+        """
+        self.ended.add(name)
+        if self.ended.issuperset(item.name for item in self.session.items if item.parent is self):
+            self.close_session()
+
+    def close_session(self) -> None:
+        """Close the session, if one is open."""
+        if self.opened is not None:
+            self.opened.close()
+            self.opened = None
 
 
 class Refutation(Exception):
@@ -231,6 +248,10 @@ class LawItem(pytest.Item):
             self.run_core(session, target)
         else:
             self.run_law(session, target, self.law)
+
+    def teardown(self) -> None:
+        assert isinstance(self.parent, TargetNode)
+        self.parent.end_item(self.name)
 
     def is_first(self) -> bool:
         """Whether this is the first item of its target in the run, in every process that shares it."""

@@ -268,3 +268,24 @@ def test_a_target_that_does_not_load_is_one_error(folder: Path) -> None:
     assert re.search(r"1 failed, \d+ skipped", run.stdout), run.stdout
     alone = run_pytest(folder, *targets("none.py:f"), *OPTIONS, "-k", "truth")
     assert alone.returncode == 1 and "1 failed" in alone.stdout
+
+
+OPEN = """
+def pytest_runtest_teardown(item, nextitem):
+    seen.append(item.parent)
+
+def pytest_sessionfinish(session):
+    print("open at the end:", sum(node.opened is not None for node in set(seen)), "of", len(set(seen)))
+
+seen = []
+"""
+
+
+def test_a_session_ends_with_the_last_item_of_its_target(tmp_path: Path) -> None:
+    """A run over many targets does not keep all their workers to its end."""
+    (tmp_path / "t.py").write_text(TARGETS)
+    (tmp_path / "open_sessions.py").write_text(OPEN)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    arguments = [*targets("t.py:good", "t.py:tokens_first"), *OPTIONS, "-k", f"core or {LAW}"]
+    run = run_pytest(tmp_path, "-p", "open_sessions", "-s", *arguments)
+    assert "open at the end: 0 of 2" in run.stdout, run.stdout + run.stderr
