@@ -41,8 +41,8 @@ PATIENT = Effort(seconds=60.0)
 LADDER = 10
 """With other seeds, sizes far up are tried at every one of so many."""
 Piece = tuple[Any, ...]
-SHOWING = ("collection", "command", "mathml", "page")
-"""Modules that show verdicts and make none: no result depends on them."""
+SHOWING = ("cli", "collection", "editors", "mathml", "report", "show")
+"""Modules and folders that show verdicts and make none: no result depends on them."""
 OWN_CODE = {"numbers": ("evaluator.py", "numeric.py"), "tool": ("others.py",)}
 
 
@@ -81,9 +81,11 @@ def chosen(piece: Piece) -> Step:
 def code(kind: str) -> str:
     """A hash of what decides about a kind of piece."""
     digest = hashlib.sha256()
-    for file in sorted((ROOT / "attention_core" / "derivation").glob("*.py")):
-        if file.stem not in SHOWING:
-            digest.update(file.name.encode() + file.read_bytes())
+    home = ROOT / "attention_core" / "derivation"
+    for file in sorted(home.rglob("*.py")):
+        name = file.relative_to(home)
+        if name.parts[0] not in SHOWING and name.stem not in SHOWING:
+            digest.update(name.as_posix().encode() + file.read_bytes())
     for name in OWN_CODE.get(kind, ()):
         digest.update((HERE / name).read_bytes())
     for package in ("python-flint", "lark"):

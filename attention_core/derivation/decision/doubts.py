@@ -22,7 +22,13 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
-from attention_core.derivation.decision.usual import VAGUE, find_claim_beside, meant_by_words, words_of
+from attention_core.derivation.decision.usual import (
+    VAGUE,
+    find_claim_beside,
+    fixes_what_moves,
+    meant_by_words,
+    words_of,
+)
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -262,6 +268,7 @@ def _name_reading(found: Finding, verdict: str, words: str) -> Finding:
 def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
     names = collect_symbols(step)
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
+    about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
     if expected or step.context.formal is not None:
         kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
         about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, zip_longest
 
+from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.document.blocks import Option
 from attention_core.derivation.elaborate.expressions import Elaborator
@@ -341,7 +342,8 @@ def _list_relations(step: Step) -> Iterator[Meant]:
         prose = sorted(prose, key=lambda one: abs(one.line - step.line))
     for one in [*step.beside, *claims, *prose]:
         stated = step.context.formal is not None or not any(one is far for far in step.far_relations)
-        for formula in () if _was_assumed(step, one) else _ways_to_mean(step, one):
+        silent = _was_assumed(step, one) or fixes_what_moves(step, one.formula, one.line)
+        for formula in () if silent else _ways_to_mean(step, one):
             about = declared_names(step.context, formula, one.line)
             try:
                 sides = {to_latex(expr) for c in chains_of(formula, one.line) for expr in c.exprs}
@@ -354,6 +356,26 @@ def _list_relations(step: Step) -> Iterator[Meant]:
     yield from found
     if 1 < len(found) <= MAX_STATED:
         yield Meant(", ".join(one.formula for one in found), found[0].phrase, found[0].stated)
+
+
+def fixes_what_moves(step: Step, formula: str, line: int) -> bool:
+    r"""Whether a relation only gives a value to what tends to a limit in a step: "with $S = 10$" is of another S.
+
+    Args:
+        step: The step.
+        formula: The relation, '' for none.
+        line: Its line.
+    """
+    try:
+        claim = claim_of(step)[1] if formula else None
+        chains = chains_of(formula, line) if claim is not None else []
+    except (Unreadable, ShapeMismatch, RecursionError):
+        return False
+    moves = {side.data[0] for side in (claim.left, claim.right) if side.op == "limit"} if claim is not None else set()
+    if not moves or len(chains) != 1 or chains[0].ops != ("=",):
+        return False
+    sides = [all_names(side) for side in chains[0].exprs]
+    return set().union(*sides) == moves and set() in sides
 
 
 _STYLE = re.compile(r"\\(?:mathbf|boldsymbol|bm|left|right)(?![a-zA-Z])|[{}\s]")

@@ -255,8 +255,8 @@ def dead(seen: Calls) -> list[Equal]:
     killed = seen.cases[0]
     plain = killed.with_(mask=None)
     given = {"s": scores(plain), "v": values(plain), "f": 0}
-    left, right = sides_of(LAWS, "dead-row", {"n": KEYS}, given, number=2)
-    alive, _ = sides_of(LAWS, "dead-row", {"n": KEYS}, given | {"f": 1}, number=2)
+    left, right = sides_of(LAWS, "dead-row", {"n": KEYS}, given)
+    alive, _ = sides_of(LAWS, "dead-row", {"n": KEYS}, given | {"f": 1})
     return [
         Equal("mass of a row with its keys", np.exp(truth(plain).lse), alive),
         Equal("mass", np.exp(seen.demands[0].want), left),

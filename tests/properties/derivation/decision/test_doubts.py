@@ -168,3 +168,18 @@ def test_ordinary_words_keep_false_steps_refuted(above: str, below: tuple[str, .
 def test_a_chain_and_what_is_expected_to_be_refuted_are_claims() -> None:
     assert check_document(f"{KEYS}\n\n$$ q + k = 2 q = k $$\n").steps[-1].verdict is Verdict.REFUTED
     assert check_document(f"{KEYS}\n\n% expect: refuted\n$$ k = 2 q $$\n").steps[-1].verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("The query is sharp with $S = 10$.", Verdict.REFUTED),  # another S: that of the limit goes to infinity
+        ("The query is sharp with $S \\in \\mathbb{N}$.", Verdict.UNDECIDED),  # along whole numbers a limit may exist
+        ("The query is sharp with $x = 0$.", Verdict.UNDECIDED),
+        ("The query is sharp with $S = x$.", Verdict.UNDECIDED),
+    ],
+)
+def test_a_value_of_what_moves_is_not_a_hypothesis_of_its_limit(words: str, verdict: Verdict) -> None:
+    declared = r"Let $x \in \mathbb{R}$ and $S > 0$."
+    found = last(PROMISE, declared, words, r"% as: S \to \infty", r"$$ \frac{x}{1 + e^{-S}} \approx 2 x $$")
+    assert found.verdict is verdict, found.evidence.text
