@@ -28,7 +28,14 @@ from flint import arb, fmpq, fmpq_poly, fmpz_poly
 from attention_core.derivation.algebra.normal import Facts, Normal
 from attention_core.derivation.algebra.ratios import TooComplex
 from attention_core.derivation.cases.counterexamples import case_values, describe_counterexample, refutation
-from attention_core.derivation.cases.generate import Completion, NoCase, completion, require
+from attention_core.derivation.cases.generate import (
+    Completion,
+    NoCase,
+    assigned_value,
+    assignment_order,
+    completion,
+    require,
+)
 from attention_core.derivation.graph.compare import compare, format_value
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import (
@@ -79,6 +86,8 @@ def equal_at_root(problem: Problem, site: Site, leaf: int, coefficients: Sequenc
         case: dict[int, Any] = {leaf: RealRoot(poly, place)}
         try:
             with precision(256):
+                for node in assignment_order(site.plan):
+                    case[node] = assigned_value(site.plan, node, case)
                 require(site.plan, case, everywhere=True)
                 sides = evaluate(site.low.graph, list(site.pairs[0]), case, site.order)
         except (NoCase, Undefined, Imprecise, TooLarge):

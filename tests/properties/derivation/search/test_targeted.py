@@ -63,3 +63,10 @@ def test_sizes_that_an_inequation_names_are_tried() -> None:
 def test_the_turning_points_of_a_polynomial_are_exact_where_they_are_rational() -> None:
     step = checked(X, r"(3 x - 7)^2 (x^2 + 1) > 0")
     assert step.counterexample is not None and step.counterexample.values == {"x": "7/3"}
+
+
+def test_a_hypothesis_about_another_number_is_met_at_a_root() -> None:
+    """A guess that one number is the other leaves one free, and the other has a value all the same."""
+    words = "Let $x, y \\in \\mathbb{R}$.\n\nAssume that $x$ and $y$ are not equal."
+    (found,) = check_document(f"{words}\n\n$$ (x - y)^2 < 0 $$\n").steps
+    assert "internal error" not in found.evidence.text and found.verdict == "REFUTED"
