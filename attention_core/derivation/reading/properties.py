@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from attention_core.derivation.terms.context import Context, Symbol
 
@@ -124,6 +125,23 @@ def _row_stochastic(context: Context, symbols: list[Symbol]) -> list[Formula] | 
         out += [(f"{one.name}_{{{i} {j}}} \\ge 0", "")]
         out += [(f"\\sum_{{{j} = 1}}^{{{one.type.cols}}} {one.name}_{{{i} {j}}} = 1", "")]
     return out
+
+
+def _column_stochastic(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    i, j = _letters(context, 2)
+    if not all(_is_matrix(one) for one in symbols):
+        return None
+    out = []
+    for one in symbols:
+        assert one.type is not None
+        out += [(f"{one.name}_{{{i} {j}}} \\ge 0", "")]
+        out += [(f"\\sum_{{{i} = 1}}^{{{one.type.rows}}} {one.name}_{{{i} {j}}} = 1", "")]
+    return out
+
+
+def _doubly_stochastic(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    rows, columns = _row_stochastic(context, symbols), _column_stochastic(context, symbols)
+    return None if rows is None or columns is None else [*rows, *columns]
 
 
 def _unit(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
@@ -247,8 +265,89 @@ def _chance(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     return [(text.replace("<=", r"\le").replace(">=", r"\ge"), "") for text, _ in (*above, *below)]
 
 
+def _squares(*forms: tuple[str, str]) -> Callable[[Context, list[Symbol]], list[Formula] | None]:
+    """Formulas of one square matrix A with n rows and entries A_{i j}, each with the condition on its indices."""
+
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+        if not all(_is_square(one) for one in symbols):
+            return None
+        i, j = _letters(context, 2)
+        out = []
+        for one in symbols:
+            assert one.type is not None
+            said = {"A": one.name, "n": str(one.type.rows), "i": i, "j": j}
+            out += [(_spell(form, said), f"{i} {on} {j}" if on else "")
+                    for form, on in forms]  # fmt: skip
+        return out
+
+    return meaning
+
+
+def _spell(form: str, said: dict[str, str]) -> str:
+    """A form with what its letters stand for."""
+    return _FORM.sub(lambda found: said[found[0]], form)
+
+
+_FORM = re.compile(r"(?<![a-zA-Z\\])[Anij](?![a-zA-Z])")  # the letters of a form, and none of its commands
+
+
+def _everywhere(value: str) -> Callable[[Context, list[Symbol]], list[Formula] | None]:
+    """Every entry is a number."""
+
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+        if any(one.kind == "size" for one in symbols):
+            return None
+        return _make_sign_rule(f"= {value}")(context, symbols)
+
+    return meaning
+
+
+def _equal(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    """Two or more symbols of one shape are one."""
+    alike = len({(one.kind, str(one.type)) for one in symbols}) == 1
+    if len(symbols) < 2 or not alike or symbols[0].kind not in ("array", "index", "size"):
+        return None
+    return [(f"{a.name} = {b.name}", "") for a, b in pairwise(symbols)]
+
+
+def _binary(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    """A number, or every number of a vector or family, is 0 or 1."""
+    (i,) = _letters(context, 1)
+    out = []
+    for one in symbols:
+        if not (_is_scalar(one) or _is_vector(one) or _family_of(one, vectors=False)):
+            return None
+        entry = one.name if _is_scalar(one) else f"{one.name}_{i}"
+        out.append((f"{entry}^2 = {entry}", ""))
+    return out
+
+
+def _one_hot(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    total, binary = _sums_to_one(context, symbols), _binary(context, symbols)
+    return None if total is None or binary is None else [*binary, *total]
+
+
+def _of_one_norm(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    i, j = _letters(context, 2)
+    if len(symbols) == 1 and _family_of(symbols[0], vectors=True):
+        name = symbols[0].name
+        return [(f"\\|{name}_{i}\\| = \\|{name}_{j}\\|", f"{i} \\ne {j}")]
+    if len(symbols) > 1 and all(_is_vector(one) for one in symbols):
+        return [(f"\\|{a.name}\\| = \\|{b.name}\\|", "") for a, b in pairwise(symbols)]
+    return None
+
+
 def _words(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{text})(?![\w-])", re.IGNORECASE)
+
+
+def _said(text: str) -> re.Pattern[str]:
+    """Words that say what a symbol is where a verb stands before them and nothing is added: "is zero", "be one."."""
+    return re.compile(
+        rf"(?:(?<=\bis )|(?<=\bare )|(?<=\bbe ))(?:{text})(?![\w-]|\.\d|\s*,\s*\d)"
+        r"(?=\s*(?:[.,;:)]|$|and\s*$|(?:so|then|for|with|where|we)\b))",
+        re.IGNORECASE,
+    )
 
 
 _VALUES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -277,7 +376,10 @@ def _comparisons() -> tuple[Property, ...]:
     )
 
 
-_NORM_ONE = r"unit[ -](?:norms?|lengths?|vectors?)|(?:euclidean )?(?:norm|length) (?:1|one|unity)|unit"
+_NORM_ONE = (
+    r"unit[ -](?:norms?|lengths?|vectors?)|on the unit (?:hyper)?sphere|(?:euclidean )?(?:norm|length) (?:1|one|unity)|"
+    r"unit"
+)
 _ENTRIES = r"(?: (?:entries|components|elements|coordinates))"
 PROPERTIES: tuple[Property, ...] = (
     Property("standard normal", _words(r"standard[ -](?:normals?|gaussians?)(?: (?:entries|components|"
@@ -285,34 +387,55 @@ PROPERTIES: tuple[Property, ...] = (
              _standard_normal),
     Property("probability vector", _words(
         r"(?:discrete )?probability (?:vectors?|distributions?)|(?:discrete|categorical) distributions?|"
-        r"probabilities that (?:sum|add up) to (?:1|one)|"
+        r"probabilities that (?:sum|add up) to (?:1|one)|vectors? of probabilities|a stochastic vector|"
         r"(?:in|on|from) the (?:probability )?simplex"), _probabilities),
+    Property("one-hot", _words(
+        r"(?:a )?one[ -]hot(?: vectors?)?|an? (?:standard|canonical) basis vectors?"), _one_hot),
+    Property("in the unit interval", _words(r"in the unit interval"), _chance),
     Property("a probability", _words(
         r"an? (?:probability|chance)(?! (?:vector|distribution|measure|density|mass|space))"), _chance),
     Property("sums to one", _words(
         r"(?:that |which )?(?:sums?|summing|adds? up|adding up) to (?:1|one|unity)"), _sums_to_one),
+    Property("doubly stochastic", _words(r"doubly[ -]stochastic"), _doubly_stochastic),
+    Property("column-stochastic", _words(r"(?:column|left)[ -]stochastic"), _column_stochastic),
     Property("row-stochastic", _words(r"(?:row|right)[ -]stochastic"), _row_stochastic),
     Property("orthonormal columns", _words(r"(?:ortho|mutually ortho)normal columns"), _orthonormal_columns),
     Property("orthonormal rows", _words(r"orthonormal rows"), _orthonormal_rows),
     Property("orthonormal", _words(r"(?:pairwise |mutually )?orthonormal"), _orthonormal),
+    Property("orthogonal projection", _words(
+        r"(?:an )?orthogonal (?:projections?|projectors?)(?: matrix| matrices)?"),
+             _squares(("A A = A", ""), (r"A^\top = A", ""))),
     Property("orthogonal", _words(
         r"(?:pairwise |mutually )?(?:orthogonal|perpendicular)(?: to (?:each other|one another))?"), _orthogonal),
     Property("unit", _words(_NORM_ONE), _unit),
     Property("distinct", _words(
-        r"(?:pairwise |mutually |all )?(?:distinct|different)(?: from each other)?"), _distinct),
+        r"(?:pairwise |mutually |all )?(?:distinct|different|unequal|not equal)(?! (?:from|to) (?:0|zero))"
+        r"(?: (?:from|to) each other)?"), _distinct),
     Property("skew-symmetric", _words(
         r"skew[ -]?symmetric|antisymmetric|anti-symmetric"), _square_form(r"A^\top = -A")),
-    Property("symmetric", _words(r"symmetric"), _square_form(r"A = A^\top")),
+    Property("symmetric", _words(r"symmetric|self-?adjoint"), _square_form(r"A = A^\top")),
     Property("idempotent", _words(r"idempotent"), _square_form("A A = A")),
+    Property("multiple of the identity", _said(r"a (?:scalar )?multiple of the identity(?: matrix)?"),
+             _squares((r"A = A_{1 1} I_{n}", ""))),
+    Property("identity", _said(r"(?:equal to )?the identity(?: matrix)?"), _squares((r"A = I_{n}", ""))),
+    Property("traceless", _words(r"traceless|of trace zero"), _squares((r"\operatorname{tr}(A) = 0", ""))),
     Property("upper triangular", _words(r"upper[ -]triangular"), _zero_where(">")),
     Property("lower triangular", _words(r"lower[ -]triangular"), _zero_where("<")),
     Property("diagonal", _words(r"diagonal"), _zero_where(r"\ne")),
-    Property("nonnegative", _words(rf"non-?negative{_ENTRIES}?"), _make_sign_rule(r"\ge 0")),
+    Property("nonnegative", _words(rf"(?:entry-?wise )?(?:non-?|not )negative{_ENTRIES}?(?! (?:semi|definite))"),
+             _make_sign_rule(r"\ge 0")),
     Property("nonpositive", _words(rf"non-?positive{_ENTRIES}?"), _make_sign_rule(r"\le 0")),
     Property("nonzero entries", _words(rf"non-?zero{_ENTRIES}"), _make_sign_rule(r"\ne 0")),
-    Property("nonzero", _words(r"non-?zero|different from (?:0|zero)|not (?:0|zero)"), _nonzero),
+    Property("nonzero", _words(r"non-?zero|(?:different from|not equal to|not|unequal to) (?:0|zero)"), _nonzero),
+    Property("binary", _words(r"binary"), _binary),
+    Property("0 or 1", _said(r"(?:either )?(?:0|zero) or (?:1|one)"), _binary),
+    Property("zero", _said(
+        r"(?:equal to )?(?:0|zero)|the zero (?:vector|matrix)|a (?:vector|matrix) of zeros"), _everywhere("0")),
+    Property("one", _said(r"(?:equal to )?(?:1|one)|the all-ones vector|a vector of(?: all)? ones"), _everywhere("1")),
+    Property("equal norms", _words(r"of (?:equal|the same) norm"), _of_one_norm),
+    Property("equal", _said(r"equal(?: to each other)?|identical|the same"), _equal),
     Property("positive", _words(
-        rf"(?:strictly )?positive{_ENTRIES}?(?! (?:semi|definite))"), _make_sign_rule("> 0")),
+        rf"(?:strictly |entry-?wise )?positive{_ENTRIES}?(?! (?:semi|definite))"), _make_sign_rule("> 0")),
     Property("negative", _words(
         rf"(?:strictly )?negative{_ENTRIES}?(?! (?:semi|definite))"), _make_sign_rule("< 0")),
 )  # fmt: skip

@@ -7,7 +7,14 @@ import pytest
 from attention_core.derivation import check_document
 
 OTHER = [
-    (r"Let $P \in \mathbb{R}^{n \times n}$ be an orthogonal projection.", r"P^\top P = I_n"),
+    (r"Let $x, y \in \mathbb{R}^n$ have the same direction.", r"x = y"),
+    (r"Let $x, y \in \mathbb{R}^n$ be vectors of equal length.", r"\|x\| = \|y\|"),
+    (r"Let $a \in \mathbb{R}$ be 0, 1 or 2.", r"a^2 = a"),
+    (r"Let $a \in \mathbb{R}$ be 0.5.", r"a = 0"),
+    (r"Let $a, b \in \mathbb{R}$ be zero and one, respectively.", r"a = b"),
+    (r"Let $x \in \mathbb{R}^n$ be one of the keys.", r"x_1 = 1"),
+    (r"Let $A \in \mathbb{R}^{n \times n}$ be not negative definite.", r"|A_{1 1}| = A_{1 1}"),
+    (r"Let $A \in \mathbb{R}^{n \times n}$ be a projection onto the identity matrices.", r"A = I_n"),
     (r"Let $x, y \in \mathbb{R}^n$ be orthogonal to $\mathbf{1}_n$.", r"x^\top y = 0"),
     (r"Let $A \in \mathbb{R}^{n \times n}$ have orthogonal columns.", r"A^\top A = I_n"),
     (r"Let $A \in \mathbb{R}^{n \times n}$ have orthonormal eigenvectors.", r"A^\top A = I_n"),
@@ -26,6 +33,11 @@ OWN = [
     (r"Let $u, v \in \mathbb{R}^n$ be orthogonal unit vectors.", r"u^\top v = 0"),
     (r"Let $u, v \in \mathbb{R}^n$ be orthogonal to each other.", r"u^\top v = 0"),
     (r"Let $x \in \mathbb{R}^n$ have positive entries.", r"x_1 > 0"),
+    (r"Let $P \in \mathbb{R}^{n \times n}$ be an orthogonal projection.", r"P^\top P = P"),
+    (r"Let $a, b \in \mathbb{R}$. Assume that $a$ and $b$ are the same.", r"a^2 = a b"),
+    (r"Let $x \in \mathbb{R}^n$ be a one-hot vector.", r"\sum_{i=1}^n x_i^2 = 1"),
+    (r"Let $A \in \mathbb{R}^{n \times n}$ be a multiple of the identity.", r"A_{1 1} I_n = A"),
+    (r"Let $A \in \mathbb{R}^{n \times n}$ be doubly stochastic.", r"\sum_{i=1}^n A_{i 1} = 1"),
     (
         r"Let $u, v \in \mathbb{R}^n$ be unit vectors of length $n$, and let $A \in \mathbb{R}^{n \times n}$.",
         r"\|u\| = 1",
