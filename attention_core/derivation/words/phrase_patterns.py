@@ -429,14 +429,20 @@ _DECLARATION = _words(
     "entries entry function functions index indices row rows column columns family dimension dimensions "
     "dimensional"
 )
+_HOW_LONG = (
+    r"(?:throughout(?: this (?:section|note|post|page|proof))?|from (?:now|here) on|henceforth|hereafter|"
+    r"in what follows|in the sequel|for (?:simplicity|convenience|concreteness|brevity))"
+)
+_REACH_OF_ALL = re.compile(rf"^\W*{_HOW_LONG}\b,?", re.IGNORECASE)
 _OPENS_DECLARATION = re.compile(
-    r"^\W*(?:(?:and|also|now|so|here|further|again|throughout|finally|next|first),? )*(?:we |let us )?(?:also |"
+    rf"^\W*(?:{_HOW_LONG}\b|"
+    r"(?:(?:and|also|now|so|here|further|again|throughout|finally|next|first),? )*(?:we |let us )?(?:also |"
     r"further |can |may "
     r"|again )*(?:let|given|assume|assuming|suppose|supposing|where|draw|define|put|putting|fix|take|taking|"
     r"consider|set|setting|"
     r"denote|with|for|if|under|as|provided|choose|choosing|when|whenever|at|once|having|in the (?:special |"
     r"particular )?case|"
-    r"without loss of generality|sums are broadcast)\b",
+    r"without loss of generality|sums are broadcast)\b)",
     re.IGNORECASE,
 )
 _NAMING = re.compile(r"\s*(?:as|for|by|(?:is|are)(?: the)?)\s*")
@@ -526,7 +532,7 @@ def is_read_declaration(parts: tuple[str, ...] | list[str]) -> bool:
         named = _NAMING.fullmatch(parts[place])
         if named and not any(_RELATION.search(formula) for formula in (parts[place - 1], parts[place + 1])):
             return False
-    prose = [_without_claim(_BEFORE_FIRST.sub(" ", parts[0]))]
+    prose = [_without_claim(_BEFORE_FIRST.sub(" ", _REACH_OF_ALL.sub(" ", parts[0])))]
     prose += [_without_claim(part) for part in parts[2:-1:2]]
     prose.append(_TAIL.sub("", parts[-1].rstrip(" .,:;")))
     words = re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+", " ".join(prose))
