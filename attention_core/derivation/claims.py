@@ -40,6 +40,16 @@ from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term, fit, join_types, negative, product
 
+_ORDER = "between matrices is read, and not decided: state it for x^\\top A x"
+_SETS = "between sets is read, and not decided"
+_FACTOR = "leaves a factor open: name it, as in a \\le c b"
+UNDECIDED_RELATIONS = {
+    **dict.fromkeys(("succ", "prec", "succeq", "preceq"), _ORDER),
+    **dict.fromkeys(("subset", "subseteq", "ni", "notin"), _SETS),
+    **dict.fromkeys(("lesssim", "gtrsim"), _FACTOR),
+}
+"""Relations of steps that are read and never decided, and what is said of them."""
+
 
 def approximate_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relation:
     """The exact claim of an approximate step."""
@@ -229,6 +239,8 @@ def _relation(step: Step, context: Context) -> Relation:
         return as_limit
     if op == "propto":
         raise Unsettled(r"\propto does not say by which factor: write a = c b with a declared number c")
+    if op in UNDECIDED_RELATIONS:
+        raise Unsettled(f"{SIGNS[op]} {UNDECIDED_RELATIONS[op]}")
     if op in ("~", ">>", "<<"):
         return approximate_claim(step, elab, left, right)
     if op not in ("=", "!=", "<", "<=", ">", ">="):

@@ -14,6 +14,7 @@ from itertools import islice, product
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
 from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
+from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
@@ -198,7 +199,7 @@ def _needs_columns(step: Step, columns: set[str]) -> bool:
     for context, fits in ((step.context, True), (_transpose_columns(step.context, here, True), False)):
         try:
             claim_of(replace(step, context=context))
-        except Unreadable:
+        except (Unreadable, Unsettled):
             return False
         except ShapeMismatch:
             return not fits

@@ -136,6 +136,8 @@ def is_condition(segment: list[Tok]) -> bool:
     kept = [t for t in segment if t.kind not in ("GAP", "UNDER")]
     if not kept or any(t.kind == "ARROW" for t in kept) or any(t.kind == "REL" and t.value in ("=", "~") for t in kept):
         return False
+    if len(kept) == 1 and kept[0].value.startswith(r"\text{"):
+        return False  # a word
     relations = [t.value for t in kept if t.kind == "REL"]
     if "in" in relations:
         return (

@@ -297,7 +297,12 @@ def blocks_of(text: str) -> list[Block]:
     return join_continued(blocks)
 
 
-GOES_ON = re.compile(r"^\s*(?:&\s*)?(?:=|\\(?:le|ge|leq|geq|approx|equiv|implies|Rightarrow|iff)(?![a-zA-Z]))")
+_UNSEEN = r"(?:\s|&|\{\}|\\[hv]?phantom\s*\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\})*"
+_RELATION = r"(?:=|\\(?:le|ge|leq|geq|approx|equiv|propto|implies|Rightarrow|iff)(?![a-zA-Z]))"
+GOES_ON = re.compile(rf"^{_UNSEEN}(?={_RELATION})")
+FRAMED_GOES_ON = re.compile(
+    rf"^(?P<frame>\s*\\begin\{{(?:aligned|align\*?|split|gathered|equation\*?)\}}\s*){_UNSEEN}(?={_RELATION})"
+)
 
 
 def join_continued(blocks: list[Block]) -> list[Block]:

@@ -77,10 +77,40 @@ def _without_last_times(tokens: list[Tok]) -> list[Tok]:
 def _name_left_side(tokens: list[Tok]) -> list[Tok]:
     r"""The tokens with the words of `\text{statistical power} = 1 - \beta` as the name of what is equal."""
     kept = [t for t in tokens if t.kind != "GAP"][:2]
-    if [t.kind for t in kept] != ["TEXT", "REL"] or re.search(r"[^A-Za-z -]", kept[0].value):
+    if [t.kind for t in kept] != ["TEXT", "REL"] or re.search(r"[^A-Za-z0-9\"\x27 -]", kept[0].value):
         return tokens
     name = replace(kept[0], kind="NAME", value=f"\\text{{{kept[0].value.strip()}}}")
     return [name if t is kept[0] else t for t in tokens]
+
+
+def _labels_as_words(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens with `\text{depth}: d = 2` as words in front of a statement, at the start of a row or of a part."""
+    out, colons = list(tokens), set[int]()
+    opens = True
+    for i, token in depth_zero(tokens):
+        named = token.kind == "TEXT" or (token.kind == "NAME" and token.value.startswith(r"\text{"))
+        behind = [(k, t) for k, t in enumerate(tokens[i + 1 : i + 5], i + 1) if t.kind not in ("GAP", "AMP")]
+        if opens and named and behind and behind[0][1].kind == "COLON":
+            place = behind[0][0]
+            following = next((t for t in tokens[place + 1 :] if t.kind not in ("GAP", "AMP")), None)
+            if following is not None and not following.value.startswith((r"\mathbb", r"\mathcal")):
+                words = token.value.removeprefix(r"\text{").removesuffix("}")
+                out[i] = replace(token, kind="TEXT", value=f"{words}:")
+                colons |= {place, *(k for k in (place + 1,) if tokens[k].kind == "GAP")}
+        opens = token.kind in ("NEWROW", "COMMA", "SEMI", "ARROW") or (opens and token.kind in ("GAP", "AMP"))
+        opens = opens or (token.kind == "GAP" and token.value in (r"\quad", r"\qquad"))
+    return [t for i, t in enumerate(out) if i not in colons]
+
+
+def _without_brackets_of_last_side(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens of `P = 100 \qquad (= 1)` without the brackets around what goes on."""
+    kinds = [t.kind for t in tokens]
+    if kinds[-1:] != ["RPAR"] or not has_relation(tokens):
+        return tokens
+    opened = max((i for i, t in depth_zero(tokens) if t.kind == "LPAR"), default=-1)
+    if opened < 1 or kinds[opened - 1] != "GAP" or kinds[opened + 1] != "REL":
+        return tokens
+    return [*tokens[:opened], *tokens[opened + 1 : -1]]
 
 
 def _without_colons(tokens: list[Tok]) -> list[Tok]:
@@ -141,7 +171,7 @@ def split_statements(tokens: list[Tok]) -> list[Piece]:
     """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
     splitter = _Splitter()
     tokens = _mark_rows(_name_left_side(_without_last_times(without_empty_braces(tokens))))
-    tokens = _without_colons(_numbers_as_tags(tokens))
+    tokens = _without_colons(_labels_as_words(_numbers_as_tags(_without_brackets_of_last_side(tokens))))
     for row in rows_of(tokens):
         try:
             splitter.row(row)
@@ -187,6 +217,7 @@ class _Splitter:
         self.leads = False  # whether the reason, or the conditions, stand first in their row
         self.bound = False  # whether a condition has been read behind "for"
         self.fresh = True  # whether no formula of this row has been read
+        self.apart = False  # whether room stands in front of the words that were read last
         self.premise = False  # whether an implication follows that this segment may be a premise of
 
     def row(self, tokens: list[Tok]) -> None:
@@ -206,6 +237,8 @@ class _Splitter:
                 for piece in self.pieces[first:]:  # all statements of the row
                     piece.tags.append((self.last_line(tokens), word, piece.relations()))
             elif kind == "TEXT":
+                before = segments[place - 1]
+                self.apart = bool(place) and before[0] in ("GAP", "WIDE", "AMP") and not before[2]
                 self.text(word, tokens)
             elif kind == "FORALL" and not (self.binding == "reason" and self.opened):
                 self.binding, self.words, self.leads, self.bound = "conditions", "", self.fresh, False
@@ -294,6 +327,8 @@ class _Splitter:
             piece.tokens.append(Tok("AND", word, piece.tokens[-1].line, piece.tokens[-1].start))
         elif plain in JOINS:
             self.fresh_piece()
+        elif word.endswith(":") and piece.relations() and not OPENS_REASON.search(plain):
+            self.fresh_piece()  # `d = 2, \quad \text{width}: w = 3`
         elif plain == "or":
             raise Unreadable("'or' claims either of two statements, which is not understood: state them apart")
         elif self.fresh and (not OPENS_REASON.search(plain) or word.rstrip().endswith((",", ":"))):
@@ -367,6 +402,10 @@ class _Splitter:
             if not self.opened and not known:
                 if first == "MINUS":
                     return False
+                last = self.pieces[-1].last()
+                complete = self.pieces[-1].relations() and last is not None and last.kind not in GOES_ON
+                if complete and self.apart and not has_relation(segment):
+                    return True  # `a = b \quad \text{take $\log$ of both sides}`: a remark
                 raise Unreadable(
                     f"the words '{self.words}' stand before a formula and are not understood: a reason starts with "
                     "'since' or 'by', another statement has a row of its own"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.latex.parse import order
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Num, Sup, Times
+from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 from attention_core.derivation.terms.terms import (
     ShapeMismatch,
     Term,
@@ -113,6 +114,8 @@ def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> 
             break
     if "x" in ops:
         raise elab.fail(r"\otimes is not understood: write the product of entries that is meant")
+    if unread := UNREAD_OPERATIONS & set(ops):
+        raise elab.fail(f"\\{min(unread)} is read and not computed here: write what is meant with sums and products")
     _require_one_divisor(elab, factors, ops)
     terms = [elab.term(f) for f in factors]
     if "o" in ops:

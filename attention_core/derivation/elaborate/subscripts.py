@@ -12,6 +12,7 @@ What stands above the line: a power, an inverse, a transpose, a label or an inde
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.functions import expand_definition, norm_with_index
@@ -40,6 +41,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Unreadable,
 )
+from attention_core.derivation.latex.tokens import ACCENTS, ALPHABETS
 from attention_core.derivation.terms.context import Symbol, has_entries
 from attention_core.derivation.terms.terms import (
     EYE,
@@ -59,6 +61,9 @@ from attention_core.derivation.terms.terms import (
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
+
+
+_COMMAND = re.compile(r"\\([a-zA-Z]+)\{")
 
 
 def symbol(elab: Elaborator, name: str) -> Term:
@@ -117,6 +122,9 @@ def _letter_constant(elab: Elaborator, name: str) -> Term:
             f"{name} is not declared, and no function of that name is known: write 'Let $\\text{{{word}}} \\in "
             f"\\mathbb{{R}}$', or define it, as in 'Put $\\text{{{word}}}(t) := ...$'"
         )
+    command = _COMMAND.match(name)
+    if command and command[1] not in ACCENTS | ALPHABETS:
+        raise elab.fail(f"the command \\{command[1]} is not understood; write the formula without it")
     raise elab.fail(f"{name} is not declared: write 'Let ${name} \\in \\mathbb{{R}}$' (or its shape) above the display")
 
 

@@ -46,6 +46,7 @@ from attention_core.derivation.inference.usage import (
 from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
+    Big,
     Chain,
     Derivative,
     Group,
@@ -327,6 +328,8 @@ def _is_declared(context: Context, statement: DisplayStatement) -> bool:
         return False
     if ONES not in context.symbols and any(_is_bare_ones(node) for chain in chains for node in walk(chain)):
         return False
+    if any(isinstance(node, Big) and any(one.alone for one in node.below) for chain in chains for node in walk(chain)):
+        return False  # `\max_\pi`: a letter without a range
     return all(_is_known_part(context, node) for chain in chains for node in walk(chain) if isinstance(node, Sub))
 
 

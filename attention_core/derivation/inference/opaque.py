@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from attention_core.derivation.elaborate.functions import substitute
@@ -30,12 +31,14 @@ from attention_core.derivation.inference.usage import (
 )
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
+    EVALUATED,
     Big,
     Call,
     Chain,
     Derivative,
     Dots,
     Expr,
+    Fence,
     Frac,
     Group,
     Minus,
@@ -49,6 +52,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
+from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, Term
 
@@ -86,6 +90,14 @@ def layers_in(formulas: Iterable[Chain]) -> set[str]:
                 bases.add(base)
                 letters |= names_in(node.exponent)
     return letters if len(bases) >= FEWEST_BASES and any(base[:1].isupper() for base in bases) else set()
+
+
+KNOWN_NORMS = frozenset(["1", "2", "F", r"\text{F}", r"\infty"])
+
+
+def is_evaluated(node: object) -> bool:
+    """Whether a node is a value at a point, `f'(x)|_{x = 0}`."""
+    return isinstance(node, Sub) and isinstance(node.base, Sup) and node.base.exponent == Name(EVALUATED)
 
 
 def is_average(name: str) -> bool:
@@ -203,11 +215,19 @@ class Opaque:
         condition, an infimum or supremum and where it is taken, a product `\otimes`, attention as a function of one
         thing, an average with a subscript (`E[g^2]_t`), and a mask that is minus infinity in a case.
         """
+        if is_evaluated(node):
+            return True
         match node:
-            case Big("inf" | "sup" | "argmin" | "argmax") | Times(_, ("x", *_)):
+            case Big("inf" | "sup" | "argmin" | "argmax" | "bigcup" | "bigcap"):
                 return True
+            case Times(factors, ops) if UNREAD_OPERATIONS & set(ops) or is_evaluated(factors[-1]):
+                return True
+            case Big("max" | "min", (Chain((Name() as over,)),), None, body) if not self.is_range(over, body):
+                return True  # the largest value of a function
             case Big(op, below) if op != "lim":
                 return not below or any(self.is_open_range(chain) for chain in below)
+            case Sub(Fence("norm"), (Chain((kind,)),)):
+                return to_latex(kind) not in KNOWN_NORMS
             case Call("attention", args, below):
                 return len(args) != 3 or bool(below)
             case Sub(Call(function)):
@@ -215,6 +235,12 @@ class Opaque:
             case Group("(", (Chain((Plus(),)),)):  # values by cases, one of them infinite
                 return {ONES, r"\infty"} <= names_in(node)
         return False
+
+    def is_range(self, letter: Name, body: object) -> bool:
+        """Whether a letter stands as a subscript, or as what an unknown function is of: its values are a family."""
+        values = (pair for one in walk(body) if isinstance(one, Times) for pair in pairwise(one.factors))
+        called = any(symbol_name(head) in self.functions and letter.text in names_in(inside) for head, inside in values)
+        return called or any(letter.text in names_in(one.items) for one in walk(body) if isinstance(one, Sub))
 
     def is_chosen(self, node: Any, bound: frozenset[str]) -> bool:
         """Whether an entry stands here whose index is an entry itself: `f_{y_i}`, the score of the label of i."""
@@ -295,6 +321,9 @@ class Opaque:
         symbols = [self.symbol(self.base(one)) for one in node.by]
         unknown = any(isinstance(one, Times) and self.has_value(one) for one in walk(node.body))
         unknown = unknown or self.is_unknown(node.body) or any(self.is_unclear(one) for one in walk(node.body))
+        unknown = unknown or any(
+            isinstance(one, Call) and one.sub and one.function in AVERAGES for one in walk(node.body)
+        )
         if not unknown and not any(symbol is not None and symbol.kind == "definition" for symbol in symbols):
             return node
         body = f"\\partial({to_latex(_without(node.body, names_in(node) & bound))})"

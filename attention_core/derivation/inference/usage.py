@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from attention_core.derivation.elaborate.indicators import ONES, is_factor
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
+    EVALUATED,
     Array,
     Big,
     Chain,
@@ -35,7 +36,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.terms.context import Context, has_entries
 
-CONSTANTS = frozenset(["e", r"\pi", "I", r"\infty", r"\mathbf{1}", r"\mathbf{0}", ONES, "*", "+", "-", "'"])
+CONSTANTS = frozenset(["e", r"\pi", "I", r"\infty", r"\mathbf{1}", r"\mathbf{0}", ONES, "*", "+", "-", "'", EVALUATED])
 FUNCTIONS = frozenset(["f", "g", "h", "F", "G", r"\phi", r"\varphi", r"\psi", r"\sigma", r"\Phi", r"\Psi", "p", "P"])
 _SIZED = frozenset(["I", r"\mathbf{1}", r"\mathbf{0}", ONES])
 

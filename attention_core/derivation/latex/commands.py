@@ -39,9 +39,10 @@ from attention_core.derivation.latex.tokens import (
 
 _NESTED = re.compile(r"\\(?P<which>begin|end)\s*\{(?P<name>[^{}]*)\}")
 _MARKS = re.compile(r"\\\\(?:\s*\[[^\]]*\])?|(?<!\\)&|\\(?:begin|end)\s*\{[^{}]*\}|[{}]|\\.")
-_WORDS = re.compile(r"\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:if|for|when|where)?\s*\}|^\s*(?:if|for|when)\b")
+_WORDS = re.compile(r"(?i)\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:if|for|when|where)?:?\s*\}|^\s*(?:if|for|when)\b")
+_TEXT = re.compile(r"\\(?:text|textrm|textbf|textit|mathrm|mbox)\s*\{\s*[A-Za-z]")
 _REST = re.compile(
-    r"\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:otherwise|else|for other [a-z ]+)\s*[.,;]?\s*\}|otherwise|else"
+    r"(?i)\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:otherwise|else|for other [a-z ]+)\s*[.,;]?\s*\}|otherwise|else"
 )
 _END_OF_CELL = re.compile(r"(?:[.,;\s]|\\[,;! ]|\\q?quad)+$|\\displaystyle(?![a-zA-Z])")
 
@@ -110,11 +111,23 @@ def _split(inner: str) -> list[list[str]]:
 
 Handler: TypeAlias = Callable[[TokenStream, str, int], int]
 _ENDS = re.compile(r"\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)")
+_PLAIN_SPACES = re.compile(r"\s+")
 _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
 
 
+_ONE_SYMBOL = re.compile(r"\s*(\{\s*(?:\\[a-zA-Z]+|[A-Za-z])(?:_(?:\w|\{\w+\}))?\s*\})(?!\s*\{)")
+
+
 def read_command(lexer: TokenStream, name: str, end: int) -> int:
-    """Commands with letters: symbols, functions, fractions, environments, words."""
+    r"""Commands with letters: symbols, functions, fractions, environments, words.
+
+    A command that an author defined elsewhere is read in front of one symbol: `\mat{X}` is a symbol of its own.
+    """
+    if name in USUAL_MACROS and name not in HANDLERS:
+        return USUAL_MACROS[name](lexer, name, end)
+    if name not in HANDLERS and (found := _ONE_SYMBOL.match(lexer.text, end)):
+        lexer.emit("NAME", f"\\{name}{_PLAIN_SPACES.sub('', found[1])}")
+        return found.end()
     if name not in HANDLERS:
         raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
     return HANDLERS[name](lexer, name, end)
@@ -228,7 +241,7 @@ def _read_box(lexer: TokenStream, name: str, end: int) -> int:
         return after
     before = lexer.out[-1].kind if lexer.out else "NEWROW"
     if before not in ("NEWROW", "AMP", "GAP", "ARROW") or not re.match(
-        r"\s*[.,;]?\s*(\\\\|\\tag|$)", lexer.text[after:]
+        r"\s*(?:\\[,; ]\s*)*[.,;]?\s*(\\\\|\\tag|\\q?quad|\\text|&|$)", lexer.text[after:]
     ):
         raise Unreadable("a box around a relation is understood where it has its row to itself", lexer.line)
     lexer.lex_inner(inner)
@@ -241,7 +254,7 @@ _CALLED = re.compile(r"\s*(?:\\(?:left|[bB]igg?l?)\s*)?\(")
 def _alphabet(lexer: TokenStream, name: str, end: int) -> int:
     """Letters of other alphabets: the reals, the naturals, expectations, the normal law, a vector of ones."""
     inner, after = read_braces(lexer.text, end, lexer.line)
-    letter = inner.strip()
+    letter, name = inner.strip(), "mathbb" if name in ("mathbbm", "mathds") else name
     if name == "mathbb" and letter in ("E", "P"):
         lexer.emit("FUNC", "E" if letter == "E" else "Pr")
     elif letter == "N" and (name != "mathbb" or _CALLED.match(lexer.text, after)):
@@ -259,6 +272,9 @@ def _words(lexer: TokenStream, name: str, end: int) -> int:
     """Text: the name of a function, a name, or prose."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     word = inner.strip()
+    if _is_side(lexer, word, after):
+        lexer.emit("NAME", f"\\text{{{' '.join(word.replace('$', '').split())}}}")
+        return after
     if re.search(r"(?<!\\)\$", inner):
         return _read_mixed_text(lexer, inner, after)
     if word in ("max", "min") and re.match(r"\s*(\\limits)?\s*_", lexer.text[after:]):
@@ -272,6 +288,16 @@ def _words(lexer: TokenStream, name: str, end: int) -> int:
     else:
         lexer.emit("TEXT", word)
     return after
+
+
+_SIDE_ENDS = re.compile(r"\s*[.,;]?\s*(?:$|\\\\|\\end\b|\\tag\b)")
+
+
+def _is_side(lexer: TokenStream, word: str, after: int) -> bool:
+    r"""Whether words are all of the right side of an equation: `A = \text{the first draw is red}`."""
+    last = next((t for t in reversed(lexer.out) if t.kind not in ("GAP", "AMP")), None)
+    equal = last is not None and last.kind == "REL" and last.value in ("=", ":=")
+    return equal and not lexer.stack and " " in word and bool(_SIDE_ENDS.match(lexer.text, after))
 
 
 def _read_mixed_text(lexer: TokenStream, inner: str, after: int) -> int:
@@ -331,6 +357,9 @@ def _environment(lexer: TokenStream, which: str, end: int) -> int:
         if found is not None and written:
             lexer.lex_inner(written)
             return found[1]
+        if found is not None and _TEXT.search(found[0]):  # cases that words tell apart: a symbol of its own
+            lexer.emit("NAME", rf"\begin{{cases}} {' '.join(found[0].split())} \end{{cases}}")
+            return found[1]
         raise Unreadable(
             r"\begin{cases} is not understood: write one statement for each case, such as x > 0 \implies f = x",
             lexer.line,
@@ -378,6 +407,15 @@ def read_braces(text: str, at: int, line: int) -> tuple[str, int]:
 _END = re.compile(r"\s*[.,;]?\s*(?:$|\\\\|\\end|\\tag|\})")
 _LABEL = re.compile(r"\s*[_^]\s*")
 _RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|leq|geq|neq|approx|equiv|to|in|sim|propto)(?![a-zA-Z])")
+
+
+def _rows_below(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\substack{i < n \\ j < n}`: what stands below an operator in several rows."""
+    inner, after = read_braces(lexer.text, end, lexer.line)
+    lexer.lex_inner(", ".join(row for row in re.split(r"\\\\(?:\s*\[[^\]]*\])?", inner) if row.strip()))
+    return after
+
+
 _SKIPPED = ("color", "phantom", "hphantom", "vphantom")
 _KEPT = ("cancel", "bcancel", "xcancel", "mathop", "mathrel", "mathbin", "mathord", "ensuremath")
 _SWITCHES = (
@@ -514,6 +552,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(_KEPT, _keep),
     **dict.fromkeys(("textcolor", "colorbox", "cancelto"), _keep_second),
     "arg": _argument,
+    "substack": _rows_below,
     "over": _over,
     **dict.fromkeys(("underbrace", "overbrace"), _read_brace),
     **dict.fromkeys(("hspace", "vspace", "hskip"), _gap),
@@ -524,3 +563,37 @@ HANDLERS: Mapping[str, Handler] = {
     "because": _word("since"),
 }
 """What each command becomes; where a name stands in two tables, the later one counts."""
+
+
+def _bars(kind: str) -> Handler:
+    r"""`\norm{x}` and `\abs{x}`."""
+
+    def emit(lexer: TokenStream, name: str, end: int) -> int:
+        inner, after = read_braces(lexer.text, end, lexer.line)
+        lexer.open(f"L{kind}", "|")
+        lexer.lex_inner(inner)
+        lexer.close(f"R{kind}", "|", (f"L{kind}",))
+        return after
+
+    return emit
+
+
+def _argument_of(which: str) -> Handler:
+    r"""`\argmin_x`, an operator; without something below it, a name."""
+
+    def emit(lexer: TokenStream, name: str, end: int) -> int:
+        below = lexer.text[end:].lstrip().startswith(("_", r"\limits"))
+        lexer.emit("BIGOP" if below else "NAME", which if below else f"\\text{{{which}}}")
+        return end
+
+    return emit
+
+
+USUAL_MACROS: Mapping[str, Handler] = {
+    "norm": _bars("NORM"),
+    "abs": _bars("BAR"),
+    "argmin": _argument_of("argmin"),
+    **{letter * count: _token("NAME", rf"\mathbb{{{letter}}}") for letter in "RNZ" for count in (1, 2)},
+    "EE": _token("FUNC", "E"),
+}
+"""Commands that many authors define, and that LaTeX does not know: a definition in the document takes precedence."""

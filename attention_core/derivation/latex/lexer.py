@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from attention_core.derivation.latex.commands import HANDLERS, read_command
-from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.syntax import EVALUATED, Unreadable
 from attention_core.derivation.latex.tokens import (
     ARROWS,
     BARE,
@@ -33,7 +33,15 @@ MASTER = re.compile(
     re.DOTALL,
 )
 _PRIMES = re.compile(r"\s*(?:\\prime(?![a-zA-Z])|\{(?:\s*\\prime(?![a-zA-Z]))+\s*\})")
-_STAR = re.compile(r"\s*(?:(?:\*|\\ast(?![a-zA-Z]))|\{\s*(?:\*|\\ast(?![a-zA-Z]))\s*(\w*)\s*\})")
+_STAR = re.compile(r"\s*(?:(?:\*|\\(?:ast|star)(?![a-zA-Z]))|\{\s*(?:\*|\\(?:ast|star)(?![a-zA-Z]))\s*(\w*)\s*\})")
+_BEFORE = re.compile(
+    r"\s*\{\s*(?P<sign>[<>]|\\(?:lt|gt|leq?|geq?|neq?|setminus)(?![a-zA-Z]))\s*(?P<of>(?:[^{}]|\{[^{}]*\})+)\}"
+)
+_LABEL_TRANSPOSED = re.compile(
+    r"\s*\{\s*(?P<label>(?:[^{}]|\{[^{}]*\})*?(?:[^{}\s+*/^_,=<>-]|\{[^{}]*\}))\s*"
+    r"(?:\\top|\\intercal|\\mathsf\s*\{?T\}?)\s*\}"
+)
+_EVALUATED = re.compile(r"(?:\\right\s*)?(?:\||\\[lr]?vert(?![a-zA-Z]))\s*_")
 _ENDS_SYMBOL = re.compile(r"(?:[})\]]|\\[a-zA-Z]+|(?<![A-Za-z\\])[A-Za-z]'*)\s*$")
 _SUBSCRIPT = re.compile(r"\s*(?:\{|\\[a-zA-Z]+|[A-Za-z0-9](?![A-Za-z]))")
 _DOUBLE = re.compile(r"\\(?:mid|lvert|vert)\s*\\(?:mid|lvert|vert)(?![a-zA-Z])")
@@ -183,6 +191,14 @@ class Lexer(TokenStream):
         if starred and self.out and self.out[-1].kind == "NAME":
             self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}_{{*{starred[1] or ''}}}")
             return starred.end()
+        ordered = _BEFORE.match(self.text, end)
+        if ordered and self.out and self.out[-1].kind == "NAME":  # x_{<t}: a family beside x
+            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}^{{{ordered['sign']}}}")
+            self.emit("UNDER")
+            self.open("LBRACE", "{")
+            self.lex_inner(ordered["of"])
+            self.close("RBRACE", "}", ("LBRACE",))
+            return ordered.end()
         self.emit("UNDER")
         self.tight = 1
         return end
@@ -198,6 +214,14 @@ class Lexer(TokenStream):
             for kind, value in (("CARET", ""), ("TIMES", "*"), ("CARET", ""), ("NUM", starred[1])):
                 self.emit(kind, value)
             return starred.end()
+        labelled = _LABEL_TRANSPOSED.match(self.text, end)
+        if labelled and not TRANSPOSE.match(self.text, end):  # W^{(2) \top}
+            self.emit("CARET")
+            self.open("LBRACE", "{")
+            self.lex_inner(labelled["label"])
+            self.close("RBRACE", "}", ("LBRACE",))
+            self.emit("TRANS")
+            return labelled.end()
         found = TRANSPOSE.match(self.text, end)
         if found:
             if found.group("minus"):
@@ -302,10 +326,18 @@ def bar(lexer: Lexer, kind: str) -> None:
     """A bar opens where an operand may start and closes where one has ended."""
     if lexer.stack and lexer.stack[-1] == "L" + kind and _operand_before(lexer):
         lexer.close("R" + kind, "|", ("L" + kind,))
+    elif kind == "BAR" and _operand_before(lexer) and _EVALUATED.match(lexer.text, lexer.at):
+        evaluate(lexer)
     elif _operand_before(lexer) and divides_arguments(lexer):
         lexer.emit("REL", "mid" if kind == "BAR" else "parallel")
     else:
         lexer.open("L" + kind, "|")
+
+
+def evaluate(lexer: Lexer) -> None:
+    r"""The bar of `f'(x)|_{x = 0}`: a mark on what stands before it."""
+    lexer.emit("CARET")
+    lexer.emit("NAME", EVALUATED)
 
 
 _BARS = re.compile(r"\\\\|(?:\\(?:mid|vert|Vert|parallel|lvert|rvert|lVert|rVert)(?![a-zA-Z])|\\?\|)|([(\[{])|([)\]}])")
@@ -342,6 +374,8 @@ def sided_bar(lexer: Lexer, side: str, kind: str) -> None:
         lexer.emit("REL", "mid" if kind == "BAR" else "parallel")  # p(x \lvert z)
     elif side == "l":
         lexer.open("L" + kind, "|")
+    elif side == "r" and kind == "BAR" and lexer.stack[-1:] != ["LBAR"] and _EVALUATED.match(lexer.text, lexer.at):
+        evaluate(lexer)
     elif side == "r":
         lexer.close("R" + kind, "|", ("L" + kind,))
     else:

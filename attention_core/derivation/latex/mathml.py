@@ -42,9 +42,21 @@ _LETTERS = """
 GREEK = dict(re.findall(r"(\w+) (\S)", _LETTERS))
 SIGNS = {
     "!=": "≠", "<=": "≤", ">=": "≥", "~": "≈", ">>": "≫", "<<": "≪", "->": "→", "in": "∈", "sim": "∼", "perp": "⊥",
-    "=>": "⟹", "<=>": "⟺",
+    "=>": "⟹", "<=>": "⟺", "succ": "≻", "prec": "≺", "succeq": "⪰", "preceq": "⪯", "subset": "⊂", "subseteq": "⊆",
+    "ni": "∋", "notin": "∉", "lesssim": "≲", "gtrsim": "≳",
 }  # fmt: skip
-PRODUCTS = {"": "\u2062", ".": "⋅", "*": "×", "o": "⊙", "x": "⊗", "/": "/"}
+PRODUCTS = {
+    "": "\u2062",
+    ".": "⋅",
+    "*": "×",
+    "o": "⊙",
+    "x": "⊗",
+    "/": "/",
+    "star": "⋆",
+    "cup": "∪",
+    "cap": "∩",
+    "setminus": "∖",
+}
 BIGS = {"sum": "∑", "prod": "∏"}
 FUNCTIONS = {
     "relu": "ReLU", "attention": "Attention", "E": "𝔼", "lse": "LSE", "Normal": "𝒩", "sign": "sign",

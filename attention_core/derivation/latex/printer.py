@@ -7,6 +7,7 @@ Not the source text (that is kept where a step is shown) but close to it.
 from __future__ import annotations
 
 from attention_core.derivation.latex.syntax import (
+    EVALUATED,
     Array,
     Big,
     Call,
@@ -34,9 +35,12 @@ from attention_core.derivation.latex.syntax import (
 SIGNS = {
     "!=": "\\ne", "<=": "\\le", ">=": "\\ge", "~": "\\approx", ">>": "\\gg", "<<": "\\ll", "->": "\\to", "in": "\\in",
     "sim": "\\sim", "perp": "\\perp", "mid": "\\mid", "parallel": "\\parallel",
-    "propto": "\\propto",
+    **{name: f"\\{name}" for name in (
+        "propto", "succ", "prec", "succeq", "preceq", "subset", "subseteq", "ni", "notin", "lesssim", "gtrsim",
+    )},
 }  # fmt: skip
-OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "x": " \\otimes ", "/": " / ", "": " "}
+OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "x": " \\otimes ", "/": " / ", "": " ",
+             **{name: f" \\{name} " for name in ("star", "cup", "cap", "setminus")}}  # fmt: skip
 
 
 TOP = r"\top"
@@ -52,6 +56,8 @@ def to_latex(expr: object) -> str:
             return text
         case Sub(base, items):
             return f"{_in_brackets(base, COMPOUND)}_{{{','.join(to_latex(i) for i in items)}}}"
+        case Sup(base, Name(text)) if text == EVALUATED:
+            return f"{_in_brackets(base, COMPOUND)}{EVALUATED}"
         case Sup(base, exponent):
             return f"{_in_brackets(base, COMPOUND)}^{{{to_latex(exponent)}}}"
         case Transpose(base, letter):

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+EVALUATED = "|"
+"""The name that stands above what is evaluated at a point: `f'(x)|_{x = 0}`."""
+
 
 class Unreadable(Exception):
     """What is written cannot be read; the message says what to write instead, `line` where (1-based; 0: unknown)."""

@@ -48,7 +48,21 @@ BARE = (
 )
 
 
-BIG = {"sum": "sum", "prod": "prod", "max": "max", "min": "min", "lim": "lim", "inf": "inf", "sup": "sup"}
+UNREAD_OPERATIONS = frozenset(["x", "star", "cup", "cap", "setminus"])
+"""Signs between factors that are read, and not computed: tensor products, convolutions, sets."""
+
+
+BIG = {
+    "bigcup": "bigcup",
+    "bigcap": "bigcap",
+    "sum": "sum",
+    "prod": "prod",
+    "max": "max",
+    "min": "min",
+    "lim": "lim",
+    "inf": "inf",
+    "sup": "sup",
+}
 
 
 RELATIONS = {
@@ -58,6 +72,8 @@ RELATIONS = {
     r"\in": "in", r"\sim": "sim", r"\equiv": "=", ":=": ":=", r"\coloneqq": ":=",
     r"\leqslant": "<=", r"\geqslant": ">=", r"\perp": "perp", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~",
     r"\triangleq": ":=", r"\leftarrow": ":=", r"\gets": ":=", r"\propto": "propto",
+    r"\succ": "succ", r"\prec": "prec", r"\succeq": "succeq", r"\preceq": "preceq", r"\subset": "subset",
+    r"\subseteq": "subseteq", r"\ni": "ni", r"\notin": "notin", r"\lesssim": "lesssim", r"\gtrsim": "gtrsim",
 }  # fmt: skip
 
 
@@ -73,7 +89,8 @@ OPERATORS = {
     "/": ("TIMES", "/"),
     ",": ("COMMA", ","), ";": ("SEMI", ";"), ":": ("COLON", ":"), r"\colon": ("COLON", ":"),
     r"\partial": ("PARTIAL", ""),
-    r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""),
+    r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""), r"\star": ("TIMES", "star"),
+    r"\cup": ("TIMES", "cup"), r"\cap": ("TIMES", "cap"), r"\setminus": ("TIMES", "setminus"),
 }  # fmt: skip
 
 
@@ -90,16 +107,20 @@ GREEK = frozenset(
 DOTS = frozenset(["dots", "ldots", "cdots", "vdots", "ddots", "dotsc", "dotsb", "dotsm"])
 
 
-STYLES = frozenset(["mathbf", "boldsymbol", "bm", "mathit", "mathsf", "pmb", "vec", "mathtt", "bold", "boldmath"])
+STYLES = frozenset(
+    ["mathbf", "boldsymbol", "bm", "mathit", "mathsf", "pmb", "vec", "mathtt", "bold", "boldmath", "mathbold", "symbf"]
+)
 
 
-WORDS = frozenset(["operatorname", "mathrm", "text", "textbf", "textit", "textrm", "mbox", "texttt"])
+WORDS = frozenset(
+    ["operatorname", "mathrm", "text", "textbf", "textit", "textrm", "mbox", "texttt", "textsf", "textnormal", "emph"]
+)
 
 
 ACCENTS = frozenset(["bar", "hat", "tilde", "overline", "widehat", "widetilde", "dot", "ddot"])
 
 
-ALPHABETS = frozenset(["mathbb", "mathcal", "mathscr", "mathfrak"])
+ALPHABETS = frozenset(["mathbb", "mathbbm", "mathds", "mathcal", "mathscr", "mathfrak"])
 
 
 SPACES = frozenset(

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from attention_core.derivation.document.blocks import Block, Display, Heading
 from attention_core.derivation.document.display import statements_of
-from attention_core.derivation.document.source import GOES_ON
+from attention_core.derivation.document.source import FRAMED_GOES_ON, GOES_ON
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
@@ -51,8 +51,11 @@ def complete_displays(blocks: Sequence[Block]) -> list[Block]:
         if isinstance(block, Heading):
             last = ""
         elif isinstance(block, Display):
-            if last and not block.error and GOES_ON.match(block.text):
-                block = replace(block, text=f"{last} {block.text.lstrip().removeprefix('&')}")
+            found = GOES_ON.match(block.text) or FRAMED_GOES_ON.match(block.text)
+            if last and not block.error and found:
+                frame = found.groupdict().get("frame", "")
+                gap = "\n" * found.group().count("\n", len(frame))
+                block = replace(block, text=f"{frame}{last} {gap}{block.text[found.end() :]}")
             last = _last_side(block)
         out.append(block)
     return out

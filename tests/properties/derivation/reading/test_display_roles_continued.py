@@ -26,3 +26,8 @@ def test_such_a_display_is_read_where_symbols_are_inferred() -> None:
     verdicts = [str(step.verdict) for step in check_document(TEXT, infer=True).steps]
     assert verdicts[0] in ("PROVED", "EXACT") and verdicts[1] == "UNREADABLE"
     assert str(check_document(TEXT).steps[1].verdict) == "UNREADABLE"
+
+
+def test_frames_and_what_only_keeps_room_may_stand_before_the_relation() -> None:
+    text = "$$ a = b + c $$\n\nSo\n\n$$ \\begin{aligned} &= c + b \\end{aligned} $$\n\nSo\n\n$$ \\phantom{a} = d $$\n"
+    assert displays(text)[1:] == ["\\begin{aligned} b + c = c + b \\end{aligned}", "c + b = d"]
