@@ -211,6 +211,7 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
     found = Usage(_arrays(formulas), runs=_runs(formulas))
     found.arrays |= {base: 1 for base in found.runs if base not in found.arrays}
     alone, led = Counter[str](), Counter[str]()  # how often a name stands anywhere, and in front of a bracket
+    maybe: set[str] = set()  # names in front of a product in brackets
     found.letters |= {name for formula in formulas for name in names_in(formula)}
     for formula in formulas:
         for node in walk(formula):
@@ -220,13 +221,32 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
                     if name is not None and not op and _is_bracket(right) and not is_factor(name, right):
                         led[name] += 1
                         if _is_argument(right):
-                            found.functions.add(name)
+                            (maybe if _is_product(right) else found.functions).add(name)
             if isinstance(node, Name | Sub) and (name := symbol_name(node)) is not None:
                 alone[name] += 1
+    found.functions |= maybe - _multiplied(formulas)
     found.functions |= {n for n, times in led.items() if letter_of(n) in FUNCTIONS or times == alone[n]}
     found.functions -= CONSTANTS - _informations(formulas)
     found.functions -= {name for name in found.functions if name.startswith(ONES_NAME)}
     return found
+
+
+def _is_product(expr: Expr) -> bool:
+    """Whether one product stands in a bracket."""
+    inner = _bracket(expr) or expr
+    return isinstance(inner, Group) and len(inner.items) == 1 and isinstance(inner.items[0].exprs[0], Times)
+
+
+def _multiplied(formulas: Iterable[Chain]) -> set[str]:
+    r"""The capitals beside a factor without brackets: Q in `(Q K^\top) V`, so that `Q (K^\top V)` is a product."""
+    out: set[str] = set()
+    for node in (one for formula in formulas for one in walk(formula)):
+        if isinstance(node, Times):
+            pairs = zip(node.factors, node.ops, (*node.factors[1:], None), strict=False)
+            bare = {symbol_name(left) for left, op, right in pairs if op or not _is_bracket(right)}
+            bare |= {symbol_name(node.factors[-1])}
+            out |= {name for name in bare if name is not None and letter_of(name)[:1].isupper()}
+    return out
 
 
 def _informations(formulas: Iterable[Chain]) -> set[str]:

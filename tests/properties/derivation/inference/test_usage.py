@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from attention_core.derivation import check_document
 from attention_core.derivation.inference.usage import needs, usage_of
 from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.records import Verdict
 from attention_core.derivation.terms.context import Context
 
 
@@ -31,3 +33,19 @@ def test_needs_of_a_formula(formula: str, needed: list[tuple[str, str]]) -> None
 )
 def test_letters_in_front_of_an_argument_are_functions(formula: str, functions: set[str]) -> None:
     assert usage_of([parse_statement(formula).chains[0]]).functions == functions
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"(Q K^\top) V = Q (K^\top V)", Verdict.PROVED),
+        (r"(A B) x = A (B x)", Verdict.PROVED),
+        (r"(Q K^\top) V = Q (V^\top K)", Verdict.UNDECIDED),
+        (r"L(W x) = 2 L(W x)", Verdict.UNDECIDED),  # nowhere a factor: a function
+        (r"2 f(a b) = f(a b)", Verdict.UNDECIDED),
+    ],
+)
+def test_a_capital_that_is_a_factor_is_no_function_of_a_product(formula: str, verdict: Verdict) -> None:
+    (found,) = check_document(f"$$ {formula} $$\n", infer=True).steps
+    assert found.verdict is verdict, found.evidence.text
+    assert ("a function that is not defined" in found.evidence.text) is (formula[0] in "L2")
