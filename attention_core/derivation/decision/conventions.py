@@ -9,37 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice, product
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
 from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import (
-    Big,
-    Expr,
-    Group,
-    Minus,
-    Plus,
-    Sub,
-    Times,
-    Unreadable,
-    children,
-    names_in,
-)
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.repeated_indices import repeated_letters
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Counterexample
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Term
 
 Reading = tuple[str, Context]  # what it says, and the context that reads so
-MAX_PRODUCTS = 64  # of one side, where brackets are expanded
 MAX_PEERS = 30  # steps of a document that may tell whether its vectors are columns
 _TRANSPOSE = re.compile(r"\\top\b|\\intercal\b|\^\s*\{?\s*(?:T|\\prime|\\mathsf|\\mathrm)\b|'")
 _ORDERS = ("<", "<=", ">", ">=")
 _TENS = re.compile(r"(?<![\d.])(?:10+|0?\.0*1)(?![\d.])")
 _DEVIATIONS = re.compile(r"^(?:\\sigma|\\tau|s)(?![a-zA-Z])")
+EINSTEIN = (
+    "with sums over repeated indices (Einstein's convention); here nothing is summed: write \\sum, or 'Repeated "
+    "indices are summed.' above"
+)
 _ROW = (
     "with gradients of numbers as rows (numerator layout); here a gradient has the shape of its variable: transpose it"
 )
@@ -226,52 +217,8 @@ def collect_symbols(step: Step) -> frozenset[str]:
 
 
 def _einstein(step: Step) -> str:
-    """An index that is repeated in a product on one side and does not stand on the other, '' if there is none.
-
-    One that stands once in another product of that side, as in `p_i (1 - p_i)`, is not summed over.
-    """
+    """An index that is repeated in a product on one side and does not stand on the other, '' if there is none."""
     for side, other in ((step.left, step.right), (step.right, step.left)):
-        products = list(islice(_products(step.context, side), MAX_PRODUCTS))
-        for letter in sorted({name for one in products for name in one}):
-            counts = {one.count(letter) for one in products}
-            if max(counts) > 1 and 1 not in counts and letter not in names_in(other):
-                return letter
+        if letter := next(repeated_letters(step.context, side, other), ""):
+            return letter
     return ""
-
-
-def _products(context: Context, expr: Expr) -> Iterator[list[str]]:
-    """The index letters of each product that an expression expands to."""
-    for part in _addends(expr):
-        if isinstance(part, Times):
-            for parts in product(*(list(islice(_products(context, one), MAX_PRODUCTS)) for one in part.factors)):
-                yield [name for one in parts for name in one]
-        else:
-            yield _indices(context, part)
-
-
-def _addends(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Plus):
-        return [one for term in expr.terms for one in _addends(term)]
-    if isinstance(expr, Minus):
-        return _addends(expr.body)
-    if isinstance(expr, Group) and len(expr.items) == 1 and expr.items[0].alone:
-        return _addends(expr.items[0].exprs[0])
-    return [expr]
-
-
-def _indices(context: Context, node: object) -> list[str]:
-    """The index letters in the subscripts of an expression, outside sums, each as often as it stands there."""
-    if isinstance(node, Big):
-        return []
-    out: list[str] = []
-    if isinstance(node, Sub) and symbol_name(node) not in context.symbols:
-        base = context.symbols.get(symbol_name(node.base) or "")
-        if base is None or base.kind == "family":
-            return []  # a member of a family is not an entry
-        for item in node.items:
-            names = [n for n in names_in(item) if (s := context.symbols.get(n)) is not None and s.kind == "index"]
-            out += names
-        return out + _indices(context, node.base)
-    for child in children(node):
-        out += _indices(context, child)
-    return out

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decision.conventions import collect_symbols, doubtful, readings
+from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, doubtful, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.usual import (
     VAGUE,
@@ -33,6 +33,7 @@ from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Name, Sub, Unreadable
+from attention_core.derivation.reading.repeated_indices import sum_repeated
 from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.reading.withdrawals import without_ended, without_older
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
@@ -240,7 +241,13 @@ def _claim(step: Step) -> Relation | None:
 def _other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None:
     """AMBIGUOUS where a refuted step holds in another reading, UNDECIDED where it may; None if it is false in all."""
     claim = _claim(step)
-    doubt = doubtful(step, claim, found.counterexample)
+    if (summed := sum_repeated(step)) is not None:
+        verdict = _verdict_of(summed, decide)
+        if verdict in GOOD:
+            return _name_reading(found, "it holds", EINSTEIN)
+        if verdict is not Verdict.REFUTED:
+            return _withhold_verdict(found, f"it may hold {EINSTEIN}")
+    doubt = "" if summed is not None else doubtful(step, claim, found.counterexample)
     if doubt:
         return _withhold_verdict(found, f"it may hold {doubt}")
     conventions = ((words, replace(step, context=context)) for words, context in readings(step, claim))
@@ -256,6 +263,16 @@ def _other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None
         if verdict is Verdict.UNDECIDED:
             return _withhold_verdict(found, f"it may hold {words}")
     return None
+
+
+def _verdict_of(step: Step, decide: Decide) -> Verdict:
+    """The verdict on a step in another reading; one whose shapes do not fit is false in it."""
+    try:
+        return decide(step, ()).verdict
+    except ShapeMismatch:
+        return Verdict.REFUTED
+    except (Unreadable, Unsettled):
+        return Verdict.UNDECIDED
 
 
 def _name_reading(found: Finding, verdict: str, words: str) -> Finding:

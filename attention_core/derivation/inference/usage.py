@@ -242,9 +242,9 @@ def _multiplied(formulas: Iterable[Chain]) -> set[str]:
     out: set[str] = set()
     for node in (one for formula in formulas for one in walk(formula)):
         if isinstance(node, Times):
-            pairs = zip(node.factors, node.ops, (*node.factors[1:], None), strict=False)
+            pairs = zip(node.factors, node.ops, node.factors[1:], strict=False)
             bare = {symbol_name(left) for left, op, right in pairs if op or not _is_bracket(right)}
-            bare |= {symbol_name(node.factors[-1])}
+            bare.add(symbol_name(node.factors[-1]))
             out |= {name for name in bare if name is not None and letter_of(name)[:1].isupper()}
     return out
 

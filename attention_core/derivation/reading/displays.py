@@ -23,6 +23,7 @@ from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_nam
 from attention_core.derivation.latex.syntax import Chain, Dots, Group, Minus, Name, Num, Statement, Sup, Unreadable
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
+from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.terms.terms import ShapeMismatch
@@ -358,6 +359,8 @@ def _chain_steps(
         options = one.options.get(line, [])
         many = len(chain.ops) > 1
         step = Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
+        if context.repeated is not None:
+            step = with_repeated_indices(step)
         step.of = chain
         step.beside = [
             FarRelation(line, words, formula) for words, formula in zip(one.quoted, one.reasons, strict=True)

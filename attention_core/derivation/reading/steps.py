@@ -39,6 +39,7 @@ from attention_core.derivation.reading.references import (
     statements_in,
 )
 from attention_core.derivation.reading.references import Statement as Numbered
+from attention_core.derivation.reading.repeated_indices import says_sums
 from attention_core.derivation.reading.scope_words import (
     OPENS_CONDITION,
     names_document,
@@ -180,6 +181,9 @@ class _Walk:
     def paragraph(self, place: int, block: Paragraph) -> None:
         """Read prose: declarations, assumptions, and what holds for the display it leads into."""
         leads = self.is_display(place + 1)
+        if any(says_sums(one.prose) for one in sentences_of(block)):
+            self.context.repeated = self.context.level
+            self.context.understood.append((block.line, "repeated indices are summed over"))
         if (unlabelled := self.enter_case(block)) is None:
             return
         block = unlabelled

@@ -123,6 +123,7 @@ class Context:
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
     inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
     described: dict[str, Symbol] = field(default_factory=dict)  # of whom what words say of them is assumed
+    repeated: int | None = None  # the level at which it says that repeated indices are summed over
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:
@@ -131,7 +132,7 @@ class Context:
         later = self.same, list(self.caveats), self.readings
         found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
-        found.described = dict(self.described)
+        found.described, found.repeated = dict(self.described), self.repeated
         return found
 
     def heading(self, level: int) -> None:
@@ -146,6 +147,8 @@ class Context:
         self.failed = [f for f in self.failed if f.level < level]
         if self.broadcast is not None and self.broadcast >= level:
             self.broadcast = None
+        if self.repeated is not None and self.repeated >= level:
+            self.repeated = None
         if self.formal is not None and self.formal >= level:
             self.formal = None
         self.level = level

@@ -338,6 +338,13 @@ PATTERNS: dict[str, str] = {
     ),
     "frobenius": r"the squared (?:frobenius|euclidean) norm is the sum of the squares of (?:the|all|its) entries",
     "broadcast": r"sums are broadcast",
+    "repeated indices": (
+        rf"{_LEAD}(?:{_SUBJECT} (?:now |always )?(?:use|adopt|follow|employ) )?(?:the )?einstein(?:['\u2019]?s)?"
+        r"(?: summation)? (?:convention|notation)(?: (?:throughout|below|here|is (?:used|adopted|implied)))*|"
+        rf"{_LEAD}(?:{_SUBJECT} sum|(?:a )?sum(?:mation|s)? over (?:all )?repeated indices (?:is|are) "
+        r"(?:implied|understood|meant))(?: over (?:all )?repeated indices)?|"
+        rf"{_LEAD}repeated indices are (?:summed|contracted)(?: over)?"
+    ),
     "letters": (
         rf"{_LETTERS}(?: (?:are|is) (?:written|denoted|set|printed))? (?:in|by|with) {_TYPE}(?:,? (?:and )?{_LETTERS}"
         rf"(?: (?:are|is) (?:written|denoted))? (?:in|by|with) {_TYPE})*"

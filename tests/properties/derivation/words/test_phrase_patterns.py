@@ -64,6 +64,7 @@ TWINS: dict[str, tuple[str, str]] = {
         "The squared vector is the sum of the entries.",
     ),
     "broadcast": ("Sums are broadcast.", "Sums are means."),
+    "repeated indices": ("We use Einstein's summation convention.", "Repeated indices are equal."),
     "letters": ("Matrices are written in capital letters.", "Matrices are written as products of others."),
     "computed from": ("The Hessian is the derivative of the gradient.", "The second vector is the derivative of the first."),
     "end of a proof": ("This completes the proof of the first identity.", "This completes the vector to a unit vector."),
