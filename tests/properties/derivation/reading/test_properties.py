@@ -35,6 +35,7 @@ OWN = [
     (r"Let $x \in \mathbb{R}^n$ have positive entries.", r"x_1 > 0"),
     (r"Let $P \in \mathbb{R}^{n \times n}$ be an orthogonal projection.", r"P^\top P = P"),
     (r"Let $a, b \in \mathbb{R}$. Assume that $a$ and $b$ are the same.", r"a^2 = a b"),
+    (r"Let $x \in \mathbb{R}^n$ be a standard basis vector.", r"x^\top x = 1"),
     (r"Let $x \in \mathbb{R}^n$ be a one-hot vector.", r"\sum_{i=1}^n x_i^2 = 1"),
     (r"Let $A \in \mathbb{R}^{n \times n}$ be a multiple of the identity.", r"A_{1 1} I_n = A"),
     (r"Let $A \in \mathbb{R}^{n \times n}$ be doubly stochastic.", r"\sum_{i=1}^n A_{i 1} = 1"),
