@@ -17,6 +17,7 @@ from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
 from attention_core.derivation.document.notebook import notebook_to_markdown
@@ -26,6 +27,7 @@ from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.any_function import describe_functions
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
@@ -46,6 +48,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     try:
         with ceiling(CEILING * seconds):
             found, problem, extra = _decide_step(step, effort)
+        found = _of_any_function(step, found)
         readings = _readings_of(step)
         if readings:
             return _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
@@ -74,6 +77,14 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNDECIDED, Evidence(LATE))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _of_any_function(step: Step, found: Finding) -> Finding:
+    """What holds of all functions that were tried in the place of one that is not known AGREES, and is not proved."""
+    if found.verdict not in GOOD or not (words := describe_functions(step.context, collect_symbols(step))):
+        return found
+    text = f"with {words}, and no other function: {found.evidence.text}"
+    return replace(found, verdict=Verdict.AGREES, evidence=replace(found.evidence, text=text))
 
 
 def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:

@@ -28,6 +28,7 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
+from attention_core.derivation.reading.any_function import declare_function, functions_in
 from attention_core.derivation.reading.assuming import (
     Standing,
     clause_before,
@@ -225,6 +226,10 @@ class Reader(ReaderState):
 
     def formula(self, text: str, line: int) -> None:
         """One inline formula."""
+        if functions := functions_in(text):
+            for function in functions:
+                declare_function(self.context, function, line)
+            return
         try:
             pieces = cut_at_commas(tokenize(text, line))
         except Unreadable as error:

@@ -10,6 +10,7 @@ from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_statement, parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Expr, Group, Sub, Unreadable
+from attention_core.derivation.reading.any_function import functions_in
 from attention_core.derivation.reading.properties import PropertyMention, properties_in
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
@@ -62,7 +63,7 @@ def without_properties(parts: list[str]) -> list[str]:
 def name_subjects(reader: ReaderState, parts: list[str], place: int, line: int) -> None:
     """What a formula is about, for the words behind it; properties that stand before it are assumed."""
     try:
-        names = _names_of(reader, parts[place], line)
+        names = functions_in(parts[place]) or _names_of(reader, parts[place], line)
     except (Unreadable, RecursionError):
         names = []
     joined = place > 1 and bool(_JOINS.match(parts[place - 1]))

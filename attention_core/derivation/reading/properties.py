@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from attention_core.derivation.reading.any_function import declare_function, is_any_function
 from attention_core.derivation.terms.context import Context, Symbol
 
 Formula = tuple[str, str]  # a relation, and the condition on its indices
@@ -337,6 +338,19 @@ def _of_one_norm(context: Context, symbols: list[Symbol]) -> list[Formula] | Non
     return None
 
 
+def _any_functions(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    r"""Functions declared as `f : \\mathbb{R} \\to \\mathbb{R}` are differentiable as it is."""
+    return [] if all(is_any_function(one) for one in symbols) else None
+
+
+def _convex_functions(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    if not all(is_any_function(one) for one in symbols):
+        return None
+    for one in symbols:
+        declare_function(context, one.name, one.line, convex=True)
+    return []
+
+
 def _words(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{text})(?![\w-])", re.IGNORECASE)
 
@@ -382,6 +396,9 @@ _NORM_ONE = (
 )
 _ENTRIES = r"(?: (?:entries|components|elements|coordinates))"
 PROPERTIES: tuple[Property, ...] = (
+    Property("differentiable", _words(
+        r"(?:twice |continuously |infinitely )*(?:differentiable|smooth)(?: functions?)?"), _any_functions),
+    Property("convex", _words(r"(?:differentiable (?:and )?)?convex(?: functions?)?"), _convex_functions),
     Property("standard normal", _words(r"standard[ -](?:normals?|gaussians?)(?: (?:entries|components|"
     r"coordinates))?"),
              _standard_normal),

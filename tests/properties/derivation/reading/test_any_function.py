@@ -1,0 +1,56 @@
+"""Steps about any differentiable or convex function: they agree at best, and what refutes them is one function."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
+
+DECLARED = r"Let $f : \mathbb{R} \to \mathbb{R}$ be %s and $x, y, a \in \mathbb{R}$."
+SMOOTH = [
+    (r"\frac{d}{dx} f(a x) = a f'(a x)", True),
+    (r"\frac{d}{dx} f(x)^2 = 2 f(x) f'(x)", True),
+    (r"\frac{d}{dx} f'(x) = f''(x)", True),
+    (r"f(x) + f(y) = f(y) + f(x)", True),
+    (r"\frac{d}{dx} f(a x) = f'(a x)", False),
+    (r"f(x + y) = f(x) + f(y)", False),
+    (r"f'(x) \ge 0", False),
+    (r"\frac{d}{dx} \frac{d}{dx} f''(x) = 0", False),  # true of polynomials of degree 3
+    (r"\frac{d}{dx} f''(x) = \frac{d}{dx} \frac{d}{dx} f''(x)", False),  # true of polynomials and e^t
+]
+CONVEX = [
+    (r"f\left(\frac{x + y}{2}\right) \le \frac{f(x) + f(y)}{2}", True),
+    (r"f(y) \ge f(x) + f'(x) (y - x)", True),
+    (r"f''(x) \ge 0", True),
+    (r"f\left(\frac{x + y}{2}\right) \ge \frac{f(x) + f(y)}{2}", False),
+    (r"f(x) \ge 0", False),
+    (r"f'(x) \ge 0", False),
+]
+
+
+def last(words: str, formula: str) -> tuple[Verdict, str]:
+    found = check_document(f"{DECLARED % words}\n\n$$ {formula} $$\n").steps[-1]
+    return found.verdict, found.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("words", "formula", "right"),
+    [("differentiable", *one) for one in SMOOTH] + [("convex", *one) for one in CONVEX],
+)
+def test_a_step_about_any_function_agrees_or_is_refuted_by_one(words: str, formula: str, right: bool) -> None:
+    verdict, text = last(words, formula)
+    assert verdict is (Verdict.AGREES if right else Verdict.REFUTED), text
+    assert not right or "with f(t) = " in text
+
+
+def test_words_that_restrict_the_function_further_are_not_passed_over() -> None:
+    for words in ("increasing", "a bounded differentiable function", "Lipschitz", "differentiable and odd"):
+        assert last(words, r"f(x) \le f(x + 1)")[0] is not Verdict.REFUTED
+    assert last("a twice continuously differentiable function", r"f(x) \le f(x + 1)")[0] is Verdict.REFUTED
+
+
+def test_hypotheses_about_its_values_hold_of_the_functions_that_are_tried() -> None:
+    text = DECLARED % "differentiable" + " Assume $f(0) = 0$.\n\n$$ f(0) + x = x $$\n\n$$ f(1) = 0 $$\n"
+    right, wrong = check_document(text).steps
+    assert right.verdict is Verdict.AGREES and wrong.verdict is Verdict.REFUTED
