@@ -136,10 +136,12 @@ def _declared_range(elab: Elaborator, name: str) -> tuple[Size, Size] | None:
 def _extent(symbol: object, place: int, count: int) -> tuple[Size, Size] | None:
     kind: Type | None = getattr(symbol, "type", None)
     lowest, highest = getattr(symbol, "lowest", None), getattr(symbol, "highest", None)
-    if getattr(symbol, "kind", "") == "family" or getattr(symbol, "params", ()):
-        return (lowest, highest) if place == 0 and highest is not None and lowest is not None else None
     term = getattr(symbol, "term", None)
     kind = kind or (term.type if term is not None else None)
+    if getattr(symbol, "kind", "") == "family" or getattr(symbol, "params", ()):
+        if place == 0:
+            return (lowest, highest) if highest is not None and lowest is not None else None
+        place, count = place - 1, count - 1  # an entry of a member
     if kind is None or kind.kind != "matrix":
         return None
     if kind.vector and count == 1:

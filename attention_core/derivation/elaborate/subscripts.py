@@ -222,10 +222,10 @@ def index_items(elab: Elaborator, items: tuple[Chain, ...]) -> list[Term | Slice
         if not item.alone:
             return None
         exprs.append(item.exprs[0])
-    if len(exprs) == 1 and isinstance(exprs[0], Times) and exprs[0].ops == ("",):
-        pair = list(exprs[0].factors)
-        if all(isinstance(f, Name | Num) and elab.is_integer(f) for f in pair):
-            exprs = pair
+    if len(exprs) == 1 and isinstance(exprs[0], Times) and exprs[0].ops in (("",), ("", "")):
+        several = list(exprs[0].factors)
+        if all(isinstance(f, Name | Num) and elab.is_integer(f) for f in several):
+            exprs = several
     if not all(isinstance(e, Slice) or elab.is_integer(e) for e in exprs):
         return None
     return [e if isinstance(e, Slice) else elab.term(e) for e in exprs]

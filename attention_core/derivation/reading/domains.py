@@ -37,7 +37,10 @@ from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, T
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a symbol lives: `kind` is size, integer, index or array; the rest as in `Symbol`."""
+    """Where a symbol lives: `kind` is size, integer, index, array or family; the rest as in `Symbol`.
+
+    An array of three dimensions is the family of its slices: `Q_h` is a matrix, `Q_{h i c}` an entry of it.
+    """
 
     kind: str
     type: Type | None = None
@@ -56,6 +59,8 @@ class Domain:
         if self.kind == "index":
             return f"an index from {self.lowest} to {self.highest}"
         bounds = " with bounds" if self.lower or self.upper else ""
+        if self.kind == "family":
+            return f"an array of three dimensions, {self.highest} slices, each {self.type}{bounds}"
         return f"{self.type}{bounds}"
 
 
@@ -71,6 +76,9 @@ def domain_of(elab: Elaborator, expr: Expr) -> Domain:
             return _integers_from(elab, expr)
         case Name(r"\mathbb{R}"):
             return Domain("array", SCALAR)
+        case Sup(Name(r"\mathbb{R}") | Group(), exponent) if len(parts := _dimensions(exponent)) == 3:
+            slices = domain_of(elab, Sup(expr.base, Times((parts[1], parts[2]), ("*",))))
+            return replace(slices, kind="family", lowest=ONE, highest=elab.size(parts[0]), mentions=mentions)
         case Sup(Name(r"\mathbb{R}"), exponent):
             return Domain("array", _shape(elab, exponent), mentions=mentions)
         case Sup(Group() as interval, exponent):
@@ -88,18 +96,27 @@ def domain_of(elab: Elaborator, expr: Expr) -> Domain:
     raise elab.fail(f"'{to_latex(expr)}' is not understood as a domain: write {known}")
 
 
+def _dimensions(exponent: Expr) -> list[Expr]:
+    r"""The extents of `b \times n \times d`, one for each dimension."""
+    if not isinstance(exponent, Times):
+        return [exponent]
+    groups: list[list[Expr]] = [[exponent.factors[0]]]
+    ops: list[list[str]] = [[]]
+    for op, factor in zip(exponent.ops, exponent.factors[1:], strict=True):
+        if op == "*":
+            groups.append([factor])
+            ops.append([])
+        else:
+            groups[-1].append(factor)
+            ops[-1].append(op)
+    return [Times(tuple(f), tuple(o)) if o else f[0] for f, o in zip(groups, ops, strict=True)]
+
+
 def _shape(elab: Elaborator, exponent: Expr) -> Type:
-    if isinstance(exponent, Times) and set(exponent.ops) == {"*"} and len(exponent.factors) == 2:
-        return matrix(elab.size(exponent.factors[0]), elab.size(exponent.factors[1]))
-    if isinstance(exponent, Times) and exponent.ops.count("*") == 1:
-        cut = exponent.ops.index("*") + 1
-        parts = exponent.factors[:cut], exponent.factors[cut:]
-        ops = exponent.ops[: cut - 1], exponent.ops[cut:]
-        sizes = [elab.size(Times(f, o) if o else f[0]) for f, o in zip(parts, ops, strict=True)]
-        return matrix(sizes[0], sizes[1])
-    if isinstance(exponent, Times) and "*" in exponent.ops:
-        raise elab.fail(f"arrays have two dimensions at most, not '{to_latex(exponent)}'")
-    return matrix(elab.size(exponent), ONE)
+    parts = _dimensions(exponent)
+    if len(parts) > 2:
+        raise elab.fail(f"arrays have three dimensions at most, not '{to_latex(exponent)}'")
+    return matrix(elab.size(parts[0]), elab.size(parts[1]) if len(parts) == 2 else ONE)
 
 
 def _integers_from(elab: Elaborator, expr: Sub | Sup) -> Domain:

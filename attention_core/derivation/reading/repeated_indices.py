@@ -7,6 +7,7 @@ repeated indices is implied."). Where it does not, a step that is false without 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, product
@@ -168,9 +169,13 @@ def _indices(context: Context, node: object) -> list[str]:
         base = context.symbols.get(symbol_name(node.base) or "")
         if base is None and symbol_name(node.base) != r"\delta":
             return [] if not isinstance(node.base, Group) else _of_items(context, node) + _indices(context, node.base)
-        if base is not None and base.kind == "family":
+        if base is not None and base.kind == "family" and len(_of_items(context, node)) < 2:
             return []  # a member of a family is not an entry
         return _of_items(context, node) + _indices(context, node.base)
+    if isinstance(node, Plus):  # `(x_i - y_i)^2` has i once
+        counts = [Counter(_indices(context, term)) for term in node.terms]
+        most = {letter: max(one[letter] for one in counts) for one in counts for letter in one}
+        return [letter for letter, count in most.items() for _ in range(count)]
     for child in children(node):
         out += _indices(context, child)
     return out
