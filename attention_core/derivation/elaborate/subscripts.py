@@ -84,6 +84,10 @@ def symbol(elab: Elaborator, name: str) -> Term:
         if any(elab.lookup(p) is None and p not in elab.bound for p in found.params):
             raise elab.fail(f"{name} is a function: write {name}({', '.join(found.params)})")
         return elab.term(expand_definition(elab, found, tuple(Chain((Name(p),)) for p in found.params)))
+    if found.kind == "complex":
+        raise elab.fail(
+            f"{name} is a complex number, and this formula has no real and imaginary part that is known here"
+        )
     if found.kind == "family":
         raise elab.fail(f"{name} is a family: write {name}_i with a declared index, or {name}_1")
     assert found.type is not None

@@ -185,8 +185,14 @@ def _percent(lexer: TokenStream, name: str, end: int) -> int:
     return end
 
 
+_CONJUGATED = re.compile(r"\s*\(.*\)\s*$|.*\be\s*\^", re.DOTALL)  # a line over these is no name
+
+
 def _read_accent(lexer: TokenStream, name: str, end: int) -> int:
     inner, end = read_braces(lexer.text, end, lexer.line)
+    if name == "overline" and _CONJUGATED.match(inner):
+        lexer.lex_inner(f"({inner})^{{*}}")
+        return end
     lexer.emit("NAME", f"\\{name}{{{_PLAIN.sub('', inner)}}}")
     return end
 

@@ -21,6 +21,7 @@ from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Group, Minus, Name, Num, Statement, Sup, Unreadable
+from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
@@ -61,6 +62,8 @@ def steps_of_display(
     out: list[Step | Unread] = []
     asides: list[Caveat] = []
     for written_one in statements:
+        if context.imaginary is not None:
+            written_one = replace(written_one, statement=write_parts(context, written_one.statement))
         if supply is not None:
             if _is_bare(written_one) and not _relations_in_brackets(written_one):
                 context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))

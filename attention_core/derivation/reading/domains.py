@@ -37,7 +37,7 @@ from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, T
 
 @dataclass(frozen=True)
 class Domain:
-    """Where a symbol lives: `kind` is size, integer, index, array or family; the rest as in `Symbol`.
+    """Where a symbol lives: `kind` is size, integer, index, array, family or complex; the rest as in `Symbol`.
 
     An array of three dimensions is the family of its slices: `Q_h` is a matrix, `Q_{h i c}` an entry of it.
     """
@@ -54,6 +54,8 @@ class Domain:
     def __str__(self) -> str:
         if self.kind == "size":
             return "a size, at least 1"
+        if self.kind == "complex":
+            return "a complex number"
         if self.kind == "integer":
             return "an integer" if self.lowest is None else f"an integer, at least {self.lowest}"
         if self.kind == "index":
@@ -72,6 +74,8 @@ def domain_of(elab: Elaborator, expr: Expr) -> Domain:
             return Domain("size")
         case Name(r"\mathbb{Z}"):
             return Domain("integer")
+        case Name(r"\mathbb{C}"):
+            return Domain("complex")
         case Sub(Name(r"\mathbb{N}" | r"\mathbb{Z}"), _) | Sup(Name(r"\mathbb{Z}"), _):
             return _integers_from(elab, expr)
         case Name(r"\mathbb{R}"):

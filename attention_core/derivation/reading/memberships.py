@@ -27,6 +27,7 @@ from attention_core.derivation.latex.syntax import (
     Unreadable,
     names_in,
 )
+from attention_core.derivation.reading.complex_numbers import declare_complex
 from attention_core.derivation.reading.domains import Domain, domain_of
 from attention_core.derivation.terms.context import Hypothesis, Symbol, has_entries
 from attention_core.derivation.terms.terms import SCALAR, Size, size_term
@@ -103,6 +104,9 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
             )
     if domain.kind == "index":
         reader.indices.append(name)
+    if domain.kind == "complex":
+        declare_complex(reader.context, name, line)
+        return
     if domain.kind == "integer":
         _introduce_integer(reader, name, domain, line)
         return

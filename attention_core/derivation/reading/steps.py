@@ -19,6 +19,7 @@ from attention_core.derivation.inference.described import nearest
 from attention_core.derivation.inference.infer import Inference
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.case_words import Cases, find_other_cases, split_label
+from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
@@ -184,6 +185,8 @@ class _Walk:
         if any(says_sums(one.prose) for one in sentences_of(block)):
             self.context.repeated = self.context.level
             self.context.understood.append((block.line, "repeated indices are summed over"))
+        if any(says_complex(one.prose) for one in sentences_of(block)) and self.context.imaginary is None:
+            self.context.imaginary = self.context.level
         if (unlabelled := self.enter_case(block)) is None:
             return
         block = unlabelled

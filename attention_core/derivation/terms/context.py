@@ -43,7 +43,7 @@ class Caveat:
 
 @dataclass(frozen=True)
 class Symbol:
-    """One symbol. `kind`: size, index, array, family, definition, function.
+    """One symbol. `kind`: size, index, array, family, definition, function, complex.
 
     An array or family has `type`; an index and a family have `lowest` and `highest`; `lower` and `upper` are the ends
     of an interval its entries lie in, each (term, strict) or None; `law` says how it is random (see `moments`); a
@@ -124,6 +124,7 @@ class Context:
     inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
     described: dict[str, Symbol] = field(default_factory=dict)  # of whom what words say of them is assumed
     repeated: int | None = None  # the level at which it says that repeated indices are summed over
+    imaginary: int | None = None  # the level at which it has complex numbers, so that i is their unit
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:
@@ -133,6 +134,7 @@ class Context:
         found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
         found.described, found.repeated = dict(self.described), self.repeated
+        found.imaginary = self.imaginary
         return found
 
     def heading(self, level: int) -> None:
@@ -149,6 +151,8 @@ class Context:
             self.broadcast = None
         if self.repeated is not None and self.repeated >= level:
             self.repeated = None
+        if self.imaginary is not None and self.imaginary >= level:
+            self.imaginary = None
         if self.formal is not None and self.formal >= level:
             self.formal = None
         self.level = level

@@ -16,7 +16,6 @@ def last(words: str, display: str) -> StepReport:
 @pytest.mark.parametrize(
     ("words", "display"),
     [
-        ("Let $x \\in \\mathbb{C}$.", "|x|^2 = x^2"),
         ("# Products of matrices a and b", "a b = b a"),
         ("Here a star is convolution with a shift, which does not commute.", "a * b = b * a"),
         ("The amplitudes $z$ are complex.", "|z|^2 = z^2"),

@@ -19,7 +19,6 @@ OTHERS = [
     ("Let $f$ and $g$ be functions, and $f g$ their composition.", "f g = g f"),
     ("Let $u$ and $v$ be quaternions.", "u v = v u"),
     ("The amplitudes $z$ are complex.", "|z|^2 = z^2"),
-    (r"Let $x \in \mathbb{C}$.", "|x|^2 = x^2"),
     (r"Let $r, s \in R$ for a ring $R$.", "r s = s r"),
     ("The score $s$ may be infinite.", "s - s = 0"),
 ]

@@ -1,0 +1,54 @@
+"""Complex numbers as rotary embeddings use them, decided by their real and imaginary parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import GOOD, Verdict
+
+DECLARED = r"Let $\theta, m, n \in \mathbb{R}$ and $q, k \in \mathbb{C}$."
+STEPS = [
+    (r"(q e^{i m \theta}) \overline{(k e^{i n \theta})} = q \bar{k} e^{i (m - n) \theta}", True),
+    (
+        r"\operatorname{Re}\left[ (q e^{i m \theta}) (k e^{i n \theta})^* \right] = \operatorname{Re}[q k^* e^{i (m - n) \theta}]",
+        True,
+    ),
+    (r"e^{i \theta} = \cos \theta + i \sin \theta", True),
+    (r"i^2 = -1", True),
+    (r"|e^{i \theta}| = 1", True),
+    (r"|q k| = |q| |k|", True),
+    (r"\frac{1}{q} = \frac{\bar{q}}{|q|^2}", True),
+    (r"(q + k)^2 = q^2 + 2 q k + k^2", True),
+    (r"\operatorname{Re}(q \bar{k}) = \operatorname{Re}(k \bar{q})", True),
+    (r"\operatorname{Re}(q) \le |q|", True),
+    (r"(q e^{i m \theta}) \overline{(k e^{i n \theta})} = q \bar{k} e^{i (m + n) \theta}", False),
+    (r"q \bar{k} = k \bar{q}", False),
+    (r"e^{i \theta} e^{-i \theta} = i", False),
+    (r"|q + k| = |q| + |k|", False),
+    (r"\operatorname{Im}(q \bar{k}) = \operatorname{Im}(k \bar{q})", False),
+    (r"\operatorname{Re}(q) \ge |q|", False),
+    (r"|q|^2 = q^2", False),  # true of real numbers
+]
+
+
+@pytest.mark.parametrize(("formula", "right"), STEPS)
+def test_steps_about_complex_numbers(formula: str, right: bool) -> None:
+    for infer in (False, True):
+        found = check_document(f"{DECLARED}\n\n$$ {formula} $$\n", infer=infer).steps[-1]
+        assert found.verdict in GOOD if right else found.verdict is Verdict.REFUTED, found.evidence.text
+
+
+def test_what_has_no_parts_is_not_read() -> None:
+    for formula in (r"q \le k", r"\log q = 1", r"q^{k} = 1", r"\sin q = 0"):
+        found = check_document(f"{DECLARED}\n\n$$ {formula} $$\n").steps[-1]
+        assert found.verdict in (Verdict.UNREADABLE, Verdict.UNDECIDED), (formula, found.evidence.text)
+
+
+def test_an_index_is_no_imaginary_unit() -> None:
+    text = r"Let $n \in \mathbb{N}$, $i \in \{1, \dots, n\}$ and $q \in \mathbb{C}$." "\n\n$$ i^2 = -1 $$\n"
+    assert check_document(text).steps[-1].verdict is Verdict.REFUTED
+    plain = "Let $x \\in \\mathbb{R}$.\n\n$$ e^{i x} = \\cos x + i \\sin x $$\n"
+    assert check_document(plain, infer=True).steps[-1].verdict not in (Verdict.REFUTED, *GOOD)
+    said = f"With the imaginary unit $i$:\n\n{plain}"
+    assert check_document(said, infer=True).steps[-1].verdict in GOOD
