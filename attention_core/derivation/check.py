@@ -26,7 +26,7 @@ from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, c
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import unknown_dependence
-from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
@@ -93,6 +93,8 @@ def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
     from attention_core.derivation.decision.mends import find_direction, find_mend
 
     seconds, seed = min(problem.effort.seconds, ADVICE_SECONDS), problem.effort.seed
+    if isinstance(step.left, Array) and isinstance(step.right, Array) and "matrix}" not in step.text:
+        return ""  # columns of parts, which the document does not write: no change of them says what to write
     if problem.tally.far:  # at the sizes that guesses are tried at, the step holds anyway
         return find_missing_factor(problem)
     if problem.claim.op == "=":

@@ -48,6 +48,7 @@ from attention_core.derivation.reading.memberships import (
     random_symbols,
 )
 from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
+from attention_core.derivation.reading.recursions import take_recursions
 from attention_core.derivation.reading.witnesses import take_witnesses
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.same_sizes import with_same_sizes
@@ -121,7 +122,7 @@ class Reader(ReaderState):
             line = self.paragraph.line + "".join(parts[: 2 * MAX_FORMULAS]).count("\n")
             raise Unreadable(f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line", line)
         line, binding = self.paragraph.line, False
-        parts = take_witnesses(self.context, parts, line)
+        parts = take_witnesses(self.context, take_recursions(self.context, parts, line), line)
         stand = standings(without_properties(parts))
         first = _first_quantifiers(parts)
         done = self.declare_early(parts, early, stand, first) if early else set()

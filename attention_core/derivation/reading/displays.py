@@ -24,6 +24,7 @@ from attention_core.derivation.latex.syntax import Chain, Dots, Group, Minus, Na
 from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
+from attention_core.derivation.reading.recursions import write_members
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
 from attention_core.derivation.terms.context import Caveat, Context
@@ -61,9 +62,7 @@ def steps_of_display(
         ]
     out: list[Step | Unread] = []
     asides: list[Caveat] = []
-    for written_one in statements:
-        if context.imaginary is not None:
-            written_one = replace(written_one, statement=write_parts(context, written_one.statement))
+    for written_one in (_as_real_equations(context, one) for one in statements):
         if supply is not None:
             if _is_bare(written_one) and not _relations_in_brackets(written_one):
                 context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
@@ -107,6 +106,16 @@ def steps_of_display(
 
 _IN_WORDS = re.compile(r"(?<!\\)\$([^$]*)\$")
 _TAG = re.compile(r"\\tag\*?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+def _as_real_equations(context: Context, one: DisplayStatement) -> DisplayStatement:
+    """A statement with sequences and complex numbers written as numbers and columns of numbers."""
+    statement = one.statement
+    if context.recursions:
+        statement = write_members(context, statement)
+    if context.imaginary is not None:
+        statement = write_parts(context, statement)
+    return one if statement is one.statement else replace(one, statement=statement)
 
 
 def _look_around(block: Display, steps: list[Step], statements: list[DisplayStatement]) -> None:

@@ -125,6 +125,7 @@ class Context:
     described: dict[str, Symbol] = field(default_factory=dict)  # of whom what words say of them is assumed
     repeated: int | None = None  # the level at which it says that repeated indices are summed over
     imaginary: int | None = None  # the level at which it has complex numbers, so that i is their unit
+    recursions: dict[str, Any] = field(default_factory=dict)  # sequences by name, see `recursions`
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:
@@ -134,7 +135,7 @@ class Context:
         found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
         found.described, found.repeated = dict(self.described), self.repeated
-        found.imaginary = self.imaginary
+        found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
         return found
 
     def heading(self, level: int) -> None:
@@ -145,6 +146,7 @@ class Context:
             if not inferred:
                 self.dropped[name] = (symbol.line, "the section of its declaration has ended")
         self.hypotheses = [h for h in self.hypotheses if h.level < level]
+        self.recursions = {n: r for n, r in self.recursions.items() if r.level < level}
         self.caveats = [c for c in self.caveats if c.level < level]
         self.failed = [f for f in self.failed if f.level < level]
         if self.broadcast is not None and self.broadcast >= level:
