@@ -55,6 +55,7 @@ from attention_core.conformance.laws import (
     seed_attention,
     seed_steps,
     split_merge_heads,
+    stored_pages,
     topk_index,
     tree_mask,
     varlen,
@@ -263,7 +264,9 @@ def cache_contract() -> Contract:
 def packed_contract(family: ModuleType, subject: Callable[..., Any]) -> Contract:
     """A contract of several texts in one call, with the features that such calls have."""
     contract, name = parameter_contract(family, subject), family.CONTRACT
-    own = [law for law in with_comparisons(packed_features.LAWS, *packed_features.COMPARISONS) if law.contract == name]
+    families = (packed_features, stored_pages)
+    laws_of = (with_comparisons(one.LAWS, *one.COMPARISONS) for one in families)
+    own = [law for found in laws_of for law in found if law.contract == name]
     *laws, process = contract.laws
     return replace(contract, laws=(*laws, *own, process), from_json=PackedCase.from_json)
 

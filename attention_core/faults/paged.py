@@ -370,6 +370,19 @@ def paged_groups_of_four_in_turn() -> Attention:
     return build(expand=expanded)
 
 
+def common_pages_counted_behind_others() -> Attention:
+    """A cascade takes as many first pages of the first text for all as have its numbers, wherever they stand."""
+
+    def common(table: Tensor) -> Tensor:
+        found = table.clone()
+        if len(table) > 1:
+            count = int((table == table[:1]).all(0).sum())
+            found[:, :count] = table[:1, :count]
+        return found
+
+    return build(rows=common)
+
+
 def one_maximum_for_all_heads_of_pages() -> Attention:
     """The softmax of a query takes one maximum over all its heads: a head far below it loses its sum."""
     return build(attend=attend_below((0,)))
@@ -389,6 +402,7 @@ FAULTY = (
     new_tokens_not_attended, chunk_causal_from_the_first_key, chunk_not_causal, window_of_pages,
     lengths_of_the_next_text, one_key_fewer, table_read_by_token, padding_of_new_tokens_is_written,
     value_pages_by_the_strides_of_keys, pages_taken_as_contiguous, scale_of_zero_not_given,
-    maximum_from_zero, paged_groups_of_four_in_turn, one_maximum_for_all_heads_of_pages, one_maximum_for_a_chunk,
+    maximum_from_zero, common_pages_counted_behind_others, paged_groups_of_four_in_turn,
+    one_maximum_for_all_heads_of_pages, one_maximum_for_a_chunk,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="paged", accumulate="float32") for fault in FAULTY)

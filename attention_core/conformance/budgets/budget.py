@@ -33,6 +33,7 @@ __all__ = [
     "UNIT_ROUNDOFF",
     "BackwardBounds",
     "ForwardBounds",
+    "Stored",
     "backward_bound",
     "forward_bound",
     "round_to",

@@ -11,7 +11,7 @@ comments name steps of derivations/merged_parts.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -192,6 +192,13 @@ class Stored:
     mean: float
     lost: Array
     score_lost: Array | float = 0.0
+
+    def with_keys(self, n_kv: int) -> Stored:
+        """The same with further keys and values of 0 behind the others, such as those of sinks."""
+        wide = [(0, 0), (0, 0), (0, n_kv - self.key_size.shape[-2]), (0, 0)]
+        if not wide[2][1]:
+            return self
+        return replace(self, key_size=np.pad(self.key_size, wide), value_size=np.pad(self.value_size, wide))
 
 
 class Rows:

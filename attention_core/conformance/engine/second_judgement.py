@@ -169,8 +169,12 @@ def judge_in_other_forms(session: Session, report: Report, names: Sequence[str])
     central = [law.name for law in session.laws if law.central]
     if report.passed or report.failed or declared.contract not in FORMS_OF_TEXTS:
         return
+    if not refuted and any(result.law in central for result in report.with_status("held")):
+        return  # it is right as it is declared; something else is not judged
     best, most = None, 0.0
     for changes in other_forms(declared):
+        if "grouping" in changes and not refuted:
+            continue  # plain calls, which share no heads, would hold under it too
         look = FirstLook((describe_form(changes),), changes, agrees=True)
         wanted = central if "parameters" in changes else [*central, *refuted]
         share = share_judged_under(session, wanted, look)

@@ -121,10 +121,10 @@ def entries_behind_the_last_page_are_not_followed(subject: PagedSubject, case: P
 
 
 def texts_may_share_pages(subject: PagedSubject, case: PackedCase) -> None:
-    """Two texts with a common beginning may have its pages in common.
+    """Two texts with a common beginning may have its pages in common, or the later ones of these alone.
 
-    Formula: f = t where rows 0 and 1 of the table begin with the same pages
-    Source: prefix caches (Zheng et al., SGLang, 2024)
+    Formula: f = t where rows 0 and 1 of the table have the same pages, from the first or a later one on
+    Source: prefix caches (Zheng et al., SGLang, 2024); cascades of a prefix that all texts of a batch have
     Fault: page_belongs_to_its_last_text
     """
     page, texts = PagedSubject.page_of(case), case.texts
@@ -132,12 +132,17 @@ def texts_may_share_pages(subject: PagedSubject, case: PackedCase) -> None:
     if not shared:
         raise NotApplicable
     pack, setting = subject.pack(case), subject.setting(case)
-    key, value = pack.key.copy(), pack.value.copy()
-    for x in (key, value):
-        first, second = (pack.rows(b, 1).start for b in (0, 1))
+    if subject.storage is not None and subject.storage.granularity == "sequence":
+        raise NotApplicable("texts that share pages have scales of their own")
+    first, second = (pack.rows(b, 1).start for b in (0, 1))
+    arrays = [x.copy() for x in (pack.key, pack.value, *(pack.scales or ()))]
+    for x in arrays:
         x[second : second + shared] = x[first : first + shared]
-    pack = replace(pack, key=key, value=value)
-    check_pack(subject, case, pack, setting, "out of texts that share pages", paging=paging_of(case, shared=shared))
+    scales = None if pack.scales is None else (arrays[2], arrays[3])
+    pack = replace(pack, key=arrays[0], value=arrays[1], scales=scales)
+    unshared = page * (case.seed // 3 % (shared // page)) if case.seed % 3 else 0
+    paging = paging_of(case, shared=shared, unshared=unshared)
+    check_pack(subject, case, pack, setting, "out of texts that share pages", paging=paging)
 
 
 def texts_without_keys_are_dead(subject: PagedSubject, case: PackedCase) -> None:

@@ -83,13 +83,17 @@ def truth_of(declared: Implementation, posed: Posed) -> oracle.Truth:
     )  # fmt: skip
 
 
-def judge_call(declared: Implementation, case: Case, features: Features) -> Featured:
-    """A call with features, its truth and its budget."""
+def judge_call(
+    declared: Implementation, case: Case, features: Features, stored: budget.Stored | None = None
+) -> Featured:  # fmt: skip
+    """A call with features, its truth and its budget, wider where keys and values are `stored` numbers."""
     posed = pose(case, features, declared.causal)
     truth, plain = truth_of(declared, posed), posed.case
+    if stored is not None:
+        stored = stored.with_keys(plain.sizes[1])
     bounds = budget.forward_bound(
         plain.query, plain.key, plain.value, truth, mask=plain.mask, scale=plain.factor, dtype=plain.dtype,
         accumulate=declared.accumulate, dead_rows=declared.dead_rows, merges=declared.merges, softcap=posed.softcap,
-        computed_bias=posed.computed_bias,
+        computed_bias=posed.computed_bias, stored=stored,
     )  # fmt: skip
     return Featured(declared, case, features, posed, truth, bounds)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budgets.error_rows import float_format, gamma
+from attention_core.conformance.budgets.error_rows import Stored, float_format, gamma
+from attention_core.conformance.budgets.quantised_bound import Numbers, stored_errors
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.features import Features, Posed, Sides, fit_sides
 from attention_core.conformance.subjects.axes import Arrangement, order_of_heads, put_heads_in_order
@@ -38,19 +39,28 @@ FEATURE_NAMES = {**{feature: feature for feature in FEATURES}, **ALIASES}
 ROLES: Mapping[str, str] = {
     name: role
     for role, names in {
-        "cu_q": "cu_seqlens_q cu_seq_q cu_q cu_seqlens_qo",
+        "cu_q": "cu_seqlens_q cu_seq_q cu_q cu_seqlens_qo qo_indptr",
         "cu_k": "cu_seqlens_k cu_seq_k cu_k cu_seqlens_kv cu_kv",
         "cu": "cu_seqlens cu_seqlen cu cumulative_lengths offsets",
         "lengths_q": "lengths_q seqlens_q seq_lens_q q_lens query_lengths",
+        "used_k": "seqused_k seqused_kv",
+        "starts": "b_start_loc",
         "lengths_k": "lengths_k seqlens_k seq_lens_k kv_lens seqlens_kv key_lengths cache_seqlens context_lens",
-        "lengths": "lengths seqlens seq_lens lens seq_lengths sequence_lengths",
+        "lengths": "lengths seqlens seq_lens lens seq_lengths sequence_lengths b_seq_len",
         "max_q": "max_seqlen_q max_q",
         "max_k": "max_seqlen_k max_k max_seqlen_kv",
-        "max": "max_seqlen max_len max_length max_seq_len",
+        "max": "max_seqlen max_len max_length max_seq_len max_input_len",
+        "out": "out o output",
+        "query_scale": "q_scale q_descale query_scale scale_q descale_q",
+        "key_scale": "k_scale k_descale key_scale scale_k descale_k",
+        "value_scale": "v_scale v_descale value_scale scale_v descale_v",
         "causal": "causal is_causal",
         "scale": "softmax_scale scale sm_scale scaling",
         "grouped": "enable_gqa",
         "table": "block_table block_tables page_table",
+        "indptr": "kv_indptr paged_kv_indptr",
+        "indices": "kv_indices paged_kv_indices",
+        "last": "kv_last_page_len paged_kv_last_page_len last_page_len",
         "page_size": "page_size block_size",
         "new_key": "k",
         "new_value": "v",
@@ -107,6 +117,8 @@ USUAL = ("cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k")
 """What follows query, key and value where a signature cannot be read: the order of flash_attn_varlen_func."""
 FAR = 1 << 20
 """Keys to either side that no text has."""
+SCALES = ("query_scale", "key_scale", "value_scale")
+"""Roles of the scales of stored numbers, None where numbers are not stored."""
 USUAL_CAP = 50.0
 """The cap of a target that needs one, where a case asks for none (Gemma 2)."""
 
@@ -115,13 +127,15 @@ USUAL_CAP = 50.0
 class Pack:
     """Arrays of a call: query (T_q, H, d), key and value (T_k, H_kv, d or d_v), and (n_q, n_kv) of every text.
 
-    Rows beyond those of the texts belong to none.
+    Rows beyond those of the texts belong to none. Where keys and values are stored as numbers, `scales` of both
+    (T_k, H_kv) say what multiplies these.
     """
 
     query: NDArray
     key: NDArray
     value: NDArray
     texts: tuple[tuple[int, int], ...]
+    scales: tuple[NDArray, NDArray] | None = None
 
     def ends(self, which: int) -> NDArray:
         """0 and the sums of lengths up to each text, of queries (0) or keys (1)."""
@@ -139,7 +153,8 @@ class Pack:
             np.array([row for i in order for row in range(*self.rows(i, which).indices(1 << 30))], dtype=np.int64)
             for which in (0, 1)
         )
-        return Pack(self.query[q], self.key[k], self.value[k], tuple(self.texts[i] for i in order))
+        scales = None if self.scales is None else (self.scales[0][k], self.scales[1][k])
+        return Pack(self.query[q], self.key[k], self.value[k], tuple(self.texts[i] for i in order), scales)
 
 
 NO_FEATURES = Features()
@@ -202,7 +217,7 @@ class PackedSubject(ParameterSubject):
     @property
     def alike(self) -> bool:
         """Whether texts have as many queries as keys: nothing tells the lengths of keys apart."""
-        return not self.roles.keys() & {"cu_k", "lengths_k"}
+        return not self.roles.keys() & {"cu_k", "lengths_k", "used_k"}
 
     # --- cases ------------------------------------------------------------------------------------------
 
@@ -240,6 +255,12 @@ class PackedSubject(ParameterSubject):
         given = {p["name"] for p in self.description["parameters"] or () if p["name"] in ROLES and not is_plain(p)}
         return frozenset(role for role, name in self.roles.items() if name in given)
 
+    @property
+    def mandatory(self) -> frozenset[str]:
+        """The roles of parameters without a default."""
+        named = {p["name"] for p in self.description["parameters"] or () if not p["default"]}
+        return frozenset(role for role, name in self.roles.items() if name in named)
+
     def _window(self, sides: Any) -> Sides | None:
         """Sides as a window of the target's kind can have them; one beyond all keys where it needs some window."""
         kind = self.window_kind
@@ -269,9 +290,28 @@ class PackedSubject(ParameterSubject):
         values: dict[str, Any] = {
             "cu": whole(pack.ends(0)), "cu_q": whole(pack.ends(0)), "cu_k": whole(pack.ends(1)),
             "lengths": whole(lengths[0]), "lengths_q": whole(lengths[0]), "lengths_k": whole(lengths[1]),
-            "max": most[0], "max_q": most[0], "max_k": most[1],
+            "max": most[0], "max_q": most[0], "max_k": most[1], "starts": whole(pack.ends(0)[:-1]),
         }  # fmt: skip
-        return self.by_name({**values, **self.options_of(case, setting, pack)})
+        if not self.roles.keys() & {"cu_k", "lengths_k"}:  # a library takes one of them
+            values["used_k"] = whole(lengths[1])
+        return self.by_name({**values, **self.options_of(case, setting, pack), **self.fillers(case, pack)})
+
+    def fillers(self, case: ParameterCase, pack: Pack) -> dict[str, Any]:
+        """What parameters without a default get: NaN to write the output over, and no scale of stored numbers."""
+        values = {"out": self._empty(case, self.shape_of_out(pack)), **dict.fromkeys(SCALES)}
+        return {role: value for role, value in values.items() if role in self.mandatory}
+
+    def shape_of_out(self, pack: Pack) -> tuple[int, ...]:
+        """The output's canonical shape, (1, T_q, H, d_v)."""
+        return (1, *pack.query.shape[:2], pack.value.shape[-1])
+
+    def _empty(self, case: ParameterCase, shape: tuple[int, ...]) -> Array:
+        """An output before it is written."""
+        return array(self.out_axes.to_target(np.full(shape, np.nan)), case.dtype)
+
+    def output_argument(self) -> tuple[str, ...]:
+        """The name of the array that the target writes its output into, if it is given one."""
+        return (self.roles["out"],) if "out" in self.mandatory else ()
 
     def by_name(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values of roles, by the target's names."""
@@ -322,7 +362,7 @@ class PackedSubject(ParameterSubject):
         """The call for a pack; `extra` are fields of the request, with a trailing underscore."""
         own = (self.own_heads(pack, pack.query), pack.key, pack.value)
         arrays = tuple(array(self.tokens_axes.to_target(x[None]), case.dtype, view) for x in own)
-        fields = {k[:-1]: v for k, v in extra.items()}
+        fields = {"written": self.output_argument(), **{k[:-1]: v for k, v in extra.items()}}
         given = self.arguments(case, pack, setting, slack)
         if self.description["parameters"] is None:
             return Request((*arrays, *given.values()), dict(self.implementation.arguments), **fields)
@@ -421,7 +461,8 @@ class PackedSubject(ParameterSubject):
         outs, heights = (np.zeros((2, T, H, d_v)), np.zeros((2, T, H)))
         dead, declared = np.zeros((T, H), dtype=bool), np.ones((T, H), dtype=bool)
         for i, one in self.calls_of(case.dtype, pack, setting):
-            rows, call = pack.rows(i), judge_call(self.implementation, one, setting.features)
+            stored = self.errors_of_storage(case.dtype, pack, i)
+            rows, call = pack.rows(i), judge_call(self.implementation, one, setting.features, stored)
             bounds = (call.limit, call.bounds.lse) if pack.texts[i][1] else (0.0, 0.0)
             for target, part in zip(outs, (call.truth.out, bounds[0]), strict=True):
                 target[rows] = np.broadcast_to(part, call.truth.out.shape)[0].swapaxes(0, 1)
@@ -429,6 +470,18 @@ class PackedSubject(ParameterSubject):
                 target[rows] = np.broadcast_to(part, call.truth.lse.shape)[0].T
             dead[rows], declared[rows] = call.posed.dead[0].T, call.rows_to_judge[0, ..., 0].T
         return Judged(outs[0], outs[1], heights[0], heights[1], dead, declared, setting.features.sinks is None)
+
+    def errors_of_storage(self, dtype: str, pack: Pack, i: int) -> Stored | None:
+        """What a text's budget is wider by because its keys and values are stored numbers times scales."""
+        if pack.scales is None:
+            return None
+        query = np.zeros((1, pack.query.shape[1], 1, pack.query.shape[2]))
+        numbers = []
+        for values, scale in zip((pack.key, pack.value), pack.scales, strict=True):
+            own = scale[pack.rows(i, 1)].T[None, ..., None]
+            numbers.append(Numbers(values[pack.rows(i, 1)].swapaxes(0, 1)[None] / own, own))
+        accumulate = self.implementation.accumulate
+        return stored_errors(Numbers(query), *numbers, dtype=dtype, accumulate=accumulate)
 
     def outputs(self, pack: Pack, setting: Setting, how: Callable[[int, Case, Features], Posed]) -> NDArray:
         """The outputs of a pack in float64 where each text's call is posed in a way of one's own."""

@@ -161,6 +161,39 @@ class Judged:
     bound: NDArray
 
 
+def draw_numbers(case: ParameterCase, name: str, shape: tuple[int, ...], stored: str, regime: str) -> NDArray:
+    """Numbers that a format holds; in the regime "ends" half of them its least, largest and smallest ones."""
+    low, high = ENDS[stored]
+    drawn = case.rng(name).standard_normal(shape)
+    if case.plain:
+        drawn = np.rint(2 * drawn) if case.plain == 1 else (drawn > 0).astype(float)
+    else:
+        drawn = SPREAD[stored] * drawn
+    if regime == "ends":
+        rng = case.rng(f"ends of {name}")
+        tiny = 1.0 if stored == "int8" else float(rng.choice([1.0, 2.0**-9, 3 * 2.0**-9]))
+        ends = rng.choice([low, high, low, high, tiny, -tiny, 0.0], size=shape)
+        drawn = np.where(rng.random(shape) < 0.5, ends, drawn)
+    if name == "key" and case.options.get("scores") in FAR_AWAY:
+        drawn[..., 0] = STORED_BESIDE_IT
+    drawn = np.clip(drawn, low, high)
+    if stored == "int8":
+        return np.rint(drawn)
+    return decode_float8(encode_float8(drawn, stored), stored)
+
+
+def draw_scales(case: ParameterCase, name: str, size: tuple[int, ...], stored: str, regime: str) -> NDArray:
+    """Scales of numbers of spread 1: within a factor of 5 of each other, or (regime "apart") far from 1."""
+    rng = case.rng(f"scale of {name}")
+    if case.plain:
+        return SPREAD[stored] * 2.0 ** ((rng.integers(3) + np.arange(np.prod(size)).reshape(size)) % 3 - 1.0)
+    powers = rng.uniform(-1.2, 1.2, size=size)
+    if regime == "apart":
+        far = {"query": (-3, 0), "key": (-9, 0), "value": (-7, 3) if case.dtype == "float16" else (-12, 10)}
+        powers = rng.uniform(*far[name], size=size)
+    return np.asarray(2.0**powers)
+
+
 class QuantisedSubject(ParameterSubject):
     """A function of quantised keys and values."""
 
@@ -175,6 +208,8 @@ class QuantisedSubject(ParameterSubject):
         form = next((form for known, form in KNOWN.items() if names.issuperset(known)), None)
         form = form or CallForm(layout, layout, "tensor")
         self.granularity = str(self.parameters.get("scales", form.scales))
+        if self.granularity == "page":
+            raise TargetError("--parameter scales=page is for --contract paged: here keys do not lie in pages")
         self.block = int(self.parameters.get("block", USUAL_BLOCK))
         self.own_query, self.own_key = Arrangement("bhnd", form.query), Arrangement("bhnd", form.key)
         self.own_tokens = Arrangement("bhn", form.key.replace("d", ""))
@@ -221,13 +256,15 @@ class QuantisedSubject(ParameterSubject):
         stored = {"query": self.stores_query, "key": True, "value": "value_scale" in self.roles}
         kinds = {name: self.stored if stored[name] else case.dtype for name in shapes}
         numbers = {
-            name: self._draw_numbers(case, name, shape, regime) if stored[name] else self._draw_plain(case, name, shape)
+            name: draw_numbers(case, name, shape, self.stored, regime)
+            if stored[name]
+            else self._draw_plain(case, name, shape)
             for name, shape in shapes.items()
         }
         scaled = {name: stored[name] or (name == "query" and scaled_query) for name in shapes}
         size = {name: SPREAD[self.stored] if stored[name] else 1.0 for name in shapes}
         scales = {
-            name: self._draw_scales(case, name, shape, regime) / size[name]
+            name: draw_scales(case, name, self.scale_shape(name, shape, case["H_kv"]), self.stored, regime) / size[name]
             for name, shape in shapes.items() if scaled[name]
         }  # fmt: skip
         scales = {name: round_to(x, "float32") for name, x in scales.items()}
@@ -261,37 +298,6 @@ class QuantisedSubject(ParameterSubject):
         if case.options.get("scores") in FAR_AWAY:
             drawn[..., 0] *= BESIDE_IT * SPREAD[self.stored] / STORED_BESIDE_IT
         return drawn
-
-    def _draw_numbers(self, case: ParameterCase, name: str, shape: tuple[int, ...], regime: str) -> NDArray:
-        """Numbers that the format holds; in the regime "ends" half of them its least, largest and smallest ones."""
-        low, high = ENDS[self.stored]
-        drawn = case.rng(name).standard_normal(shape)
-        if case.plain:
-            drawn = np.rint(2 * drawn) if case.plain == 1 else (drawn > 0).astype(float)
-        else:
-            drawn = SPREAD[self.stored] * drawn
-        if regime == "ends":
-            rng = case.rng(f"ends of {name}")
-            tiny = 1.0 if self.stored == "int8" else float(rng.choice([1.0, 2.0**-9, 3 * 2.0**-9]))
-            ends = rng.choice([low, high, low, high, tiny, -tiny, 0.0], size=shape)
-            drawn = np.where(rng.random(shape) < 0.5, ends, drawn)
-        if name == "key" and case.options.get("scores") in FAR_AWAY:
-            drawn[..., 0] = STORED_BESIDE_IT
-        drawn = np.clip(drawn, low, high)
-        if self.stored == "int8":
-            return np.rint(drawn)
-        return decode_float8(encode_float8(drawn, self.stored), self.stored)
-
-    def _draw_scales(self, case: ParameterCase, name: str, shape: tuple[int, ...], regime: str) -> NDArray:
-        """Scales of numbers of spread 1: within a factor of 5 of each other, or (regime "apart") far from 1."""
-        rng, size = case.rng(f"scale of {name}"), self.scale_shape(name, shape, case["H_kv"])
-        if case.plain:
-            return SPREAD[self.stored] * 2.0 ** ((rng.integers(3) + np.arange(np.prod(size)).reshape(size)) % 3 - 1.0)
-        powers = rng.uniform(-1.2, 1.2, size=size)
-        if regime == "apart":
-            far = {"query": (-3, 0), "key": (-9, 0), "value": (-7, 3) if case.dtype == "float16" else (-12, 10)}
-            powers = rng.uniform(*far[name], size=size)
-        return np.asarray(2.0**powers)
 
     def scale_shape(self, name: str, shape: tuple[int, ...], H_kv: int) -> tuple[int, ...]:
         """The shape of an operand's scales, canonical."""

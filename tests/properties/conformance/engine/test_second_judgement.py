@@ -318,6 +318,23 @@ def test_other_axes_of_texts_and_pages_are_found_in_the_same_run(
     assert report.under_found is not None and {r.status for r in report.under_found.laws} == {"held"}
 
 
+def pages_with_a_switch(
+    q: Tensor, k: Tensor, v: Tensor, block_table: Tensor, cache_seqlens: Tensor, fast: bool = False
+) -> Tensor:
+    """Right pages, and a parameter that no law tests."""
+    return paged_faults.build()(q, k, v, block_table=block_table, cache_seqlens=cache_seqlens)
+
+
+def test_an_untested_parameter_alone_asks_for_no_other_form() -> None:
+    record = Implementation(pages_with_a_switch, "f", "paged", dtypes=("float32",), accumulate="float32")
+    with Session(record, effort="quick", shrink=False) as session:
+        laws = [law.name for law in session.laws if law.central]
+        report = session.report(list(session.results(select_laws(session.laws, laws))))
+        judge_further(session, report, laws)
+    assert report.verdict == "incomplete" and report.untested == ["fast"]
+    assert report.under_found is None
+
+
 def pages_without_the_last(q: Tensor, k: Tensor, v: Tensor, block_table: Tensor, seq_lens: Tensor) -> Tensor:
     """The same, but the last of several pages is lost."""
     size = v.shape[2]

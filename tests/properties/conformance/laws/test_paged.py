@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session
-from attention_core.conformance.laws import packed_features, paged
+from attention_core.conformance.laws import packed_features, paged, stored_pages
 from attention_core.conformance.laws.paged import CONTRACT
 from attention_core.declaration.implementation import TargetError
 from attention_core.faults import paged as faults
@@ -25,6 +25,7 @@ SEEN_BY = {  # one law that must see it
     "last_page_read_whole_and_weighed_by_zero": "unused_pages_and_tails_do_not_matter",
     "length_from_the_table": "entries_behind_the_last_page_are_not_followed",
     "page_belongs_to_its_last_text": "texts_may_share_pages",
+    "common_pages_counted_behind_others": "texts_may_share_pages",
     "empty_text_reads_its_first_page": "texts_without_keys_are_dead",
     "nan_of_a_text_without_keys": "texts_without_keys_are_dead",
     "one_maximum_for_all_heads_of_pages": "query_heads_share_pages_heads_in_order",
@@ -45,8 +46,8 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "gathered": (faults.gathered_and_masked, SINGLE),
     "one token": (faults.decode_one_token, {**SINGLE, "parameters": {"query": "bhd", "pages": "phsd"}}),
 }
-FEATURES = {law.name for law in packed_features.LAWS}
-"""Laws that say something of kernels with a window, a cap, sinks or slopes alone."""
+FEATURES = {law.name for law in (*packed_features.LAWS, *stored_pages.LAWS)}
+"""Laws that say something of kernels with a window, a cap, sinks or slopes, or of stored numbers, alone."""
 
 
 @pytest.mark.parametrize("law", paged.LAWS, ids=lambda law: law.name)
