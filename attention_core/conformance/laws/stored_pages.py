@@ -49,7 +49,7 @@ def wrong_scales(subject: PagedSubject, case: PackedCase, pack: Pack, paging: Pa
 
 
 def rescale(pack: Pack, keys: NDArray, values: NDArray) -> Pack:
-    """The pack with other scales of the same numbers, which are told to nobody."""
+    """The pack with other scales of the same numbers."""
     assert pack.scales is not None
     key, value = (
         x / own[..., None] * other[..., None]
