@@ -185,7 +185,7 @@ def _percent(lexer: TokenStream, name: str, end: int) -> int:
     return end
 
 
-_CONJUGATED = re.compile(r"\s*\(.*\)\s*$|.*\be\s*\^", re.DOTALL)  # a line over these is no name
+_CONJUGATED = re.compile(r"\s*\(.*\)\s*$|.*\be\s*\^", re.DOTALL)  # a line over these is not a name
 
 
 def _read_accent(lexer: TokenStream, name: str, end: int) -> int:
