@@ -114,10 +114,10 @@ class PagedSubject(PackedSubject):
     @property
     def appends(self) -> bool:
         """Whether it takes new keys and values, which it writes into the pages."""
-        return {"new_key", "new_value"} <= self.roles.keys() and not self.packed and self.storage is None
+        return {"new_key", "new_value"} <= self.roles.keys() and not self.packs_queries and self.storage is None
 
     @property
-    def packed(self) -> bool:
+    def packs_queries(self) -> bool:
         """Whether queries of all texts lie one behind the other: where it has to be told where texts end."""
         axes = self.parameters.get("query")
         return axes == "nhd" if axes else bool(self.mandatory & {"cu", "cu_q", "lengths_q"})
@@ -125,7 +125,7 @@ class PagedSubject(PackedSubject):
     @property
     def query_axes(self) -> Arrangement:
         """How queries and outputs lie: (B, n, H, d), packed (T_q, H, d), or as declared."""
-        return Arrangement("bnhd", str(self.parameters.get("query", "nhd" if self.packed else "bnhd")))
+        return Arrangement("bnhd", str(self.parameters.get("query", "nhd" if self.packs_queries else "bnhd")))
 
     def adapt_case(self, case: ParameterCase) -> ParameterCase:
         """The case with lengths of texts, all of them with as many queries, unless they are packed."""
@@ -135,11 +135,11 @@ class PagedSubject(PackedSubject):
         rng, empty = case.rng("lengths"), drawn["lengths"] == "empty"
         texts = draw_texts(drawn["lengths"], rng, most=case.sizes.get("most", 12), reach="near" in drawn)
         n = int(rng.integers(1, 4)) if rng.random() < 0.5 and "n" in self.query_axes.own else 1
-        counts = [n_q if self.packed else n for n_q, _ in texts]
+        counts = [n_q if self.packs_queries else n for n_q, _ in texts]
         pairs = [[n_q, n_kv if empty else max(n_kv, n_q)] for n_q, (_, n_kv) in zip(counts, texts, strict=True)]
         sizes = {k: v for k, v in case.sizes.items() if k != "most"}
         minimum = {k: v for k, v in case.minimum.items() if k != "most"}
-        options = {**drawn, "texts": pairs, "uniform": not self.packed}
+        options = {**drawn, "texts": pairs, "uniform": not self.packs_queries}
         if self.storage is not None:  # numbers of a byte do not reach as far
             options |= {name: None for name in ("last", "scores") if name in options and options[name] != "large"}
         return PackedCase(sizes, minimum, options, case.dtype, case.seed, case.plain)
@@ -222,7 +222,7 @@ class PagedSubject(PackedSubject):
             "indptr": whole(np.cumsum([0, *counts])), "last": whole(pages.lengths - (counts - 1) * page),
             "indices": whole(np.concatenate([row[:n] for row, n in zip(pages.table, counts, strict=True)] or [counts])),
         }  # fmt: skip
-        if self.packed:
+        if self.packs_queries:
             ends = whole(pack.ends(0))
             values |= {"cu": ends, "cu_q": ends, "lengths_q": whole(queries), "max_q": int(queries.max(initial=0))}
         if not self.roles.keys() & {"lengths_k", "used_k"}:  # a library takes one of them
@@ -231,7 +231,7 @@ class PagedSubject(PackedSubject):
 
     def shape_of_out(self, pack: Pack) -> tuple[int, ...]:
         """The output's canonical shape, (1, T_q, H, d_v) where queries are packed, else (B, n, H, d_v)."""
-        B = 1 if self.packed else len(pack.texts)
+        B = 1 if self.packs_queries else len(pack.texts)
         return (B, len(pack.query) // max(B, 1), pack.query.shape[1], pack.value.shape[-1])
 
     def request_of_pages(
@@ -317,7 +317,7 @@ class PagedSubject(PackedSubject):
         """The results of a call, one text behind the other."""
         shape = self.shape_of_out(pack)
         found = [one for one in self.read(case, request, response, shape) if one is not None]
-        lines = [without_batch(one) if self.packed else _behind(one, shape[1]) for one in found]
+        lines = [without_batch(one) if self.packs_queries else _behind(one, shape[1]) for one in found]
         out, *heights = (put_heads_in_order(one, 1, self.order(pack)) for one in lines)
         return out, heights[0] if heights else None
 
@@ -330,7 +330,7 @@ class PagedSubject(PackedSubject):
     def lse_axes(self) -> Arrangement:
         """How the log-sum-exp lies: (B, H, n), of packed queries (H, T_q); tokens first where that is declared."""
         own = "nh" if self.parameters.get("lse") == "nh" else "hn"
-        return Arrangement("bnh", own if self.packed else f"b{own}")
+        return Arrangement("bnh", own if self.packs_queries else f"b{own}")
 
     @staticmethod
     def page_of(case: ParameterCase) -> int:
