@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HERE = "attention_core.peers"
+METHOD = "finetune.contract_adapters.library_peft"
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ ARGUMENTS: dict[str, Argument] = {
         "flaw", 1, ("lengths_of_key_and_value_must_agree",),
         "torch's fused kernel on the processor takes the number of keys from the value and reads behind the key.",
         "compare both lengths before the call.", "pytorch",
+    ),
+    "masked before it is scaled": Argument(
+        "flaw", 2, ("causal_holds_at_any_scale",),
+        "torch's fused kernel on the processor masks before it scales: -inf times a scale of 0 or less is NaN or inf.",
+        "move the sign, or the 0, into the query.", "pytorch",
     ),
     "NaN becomes 0": Argument(
         "flaw", 3, ("garbage_is_not_turned_into_a_number",),
@@ -179,6 +185,34 @@ ARGUMENTS: dict[str, Argument] = {
         "values behind the last chunk of keys are dropped.",
         "compare both lengths before the call.", "memory_efficient_attention",
     ),
+    "quantizable heads": Argument(
+        "flaw", 26,
+        (
+            "heads_attend_as_the_formula_says", "large_scores_are_kept", "gradients_of_parameters_are_true",
+            "gradients_of_inputs_are_true",
+        ),
+        "with batch_first=True and two heads or more the output is wrong; tokens first, it is right.",
+        "batch_first=False.", "pytorch",
+    ),
+    "frozen adapters thaw": Argument(
+        "flaw", 19, ("what_was_frozen_stays_frozen",),
+        "leaving disable_adapter() makes an adapter trainable that was frozen.",
+        "freeze it again behind every disable_adapter().", "peft",
+    ),
+    "disabled prompts raise": Argument(
+        "flaw", 10,
+        (
+            "what_is_trained_stays_trained", "what_was_frozen_stays_frozen", "disabling_gives_the_plain_outputs",
+            "enabling_again_gives_the_adapter_back",
+        ),
+        "disable_adapter() with a prompt or a prefix raises UnboundLocalError.",
+        "call the base model itself.", "peft",
+    ),
+    "prefixes under checkpointing": Argument(
+        "flaw", 11, ("checkpointing_lets_everything_learn",),
+        "under gradient checkpointing that was turned on after wrapping, a prefix gets no gradient.",
+        "no checkpointing with a prefix.", "peft",
+    ),
     "negative scale": Argument(
         "flaw", 30,
         (
@@ -259,6 +293,24 @@ MODELS = (
     ("gpt_neox.modeling_gpt_neox", "GPTNeoXAttention"),
     ("camembert.modeling_camembert", "CamembertSelfAttention"),
     ("blenderbot.modeling_blenderbot", "BlenderbotAttention"),
+    ("hubert.modeling_hubert", "HubertAttention"),
+    ("unispeech.modeling_unispeech", "UniSpeechAttention"),
+    ("plbart.modeling_plbart", "PLBartAttention"),
+    ("blenderbot_small.modeling_blenderbot_small", "BlenderbotSmallAttention"),
+    ("m2m_100.modeling_m2m_100", "M2M100Attention"),
+    ("xglm.modeling_xglm", "XGLMAttention"),
+    ("speech_to_text.modeling_speech_to_text", "Speech2TextAttention"),
+    ("biogpt.modeling_biogpt", "BioGptAttention"),
+    ("ernie.modeling_ernie", "ErnieSelfAttention"),
+    ("megatron_bert.modeling_megatron_bert", "MegatronBertSelfAttention"),
+    ("layoutlm.modeling_layoutlm", "LayoutLMSelfAttention"),
+    ("rembert.modeling_rembert", "RemBertSelfAttention"),
+    ("olmo.modeling_olmo", "OlmoAttention"),
+    ("glm.modeling_glm", "GlmAttention"),
+    ("qwen2_moe.modeling_qwen2_moe", "Qwen2MoeAttention"),
+    ("vit_mae.modeling_vit_mae", "ViTMAEAttention"),
+    ("smollm3.modeling_smollm3", "SmolLM3Attention"),
+    ("nemotron.modeling_nemotron", "NemotronAttention"),
 )
 """Attention classes of transformers, verified as they are, without an adapter."""
 
@@ -288,6 +340,11 @@ def triton(module: str, name: str, package: str, contract: str, *options: str, *
 
 IN_TORCH = (
     peer("torch_functions", "sdpa", "torch", argued=FUSED),
+    peer("torch_functions", "sdpa_math", "torch"),
+    peer(
+        "torch_functions", "sdpa_flash", "torch", options=("--sizes", "d == d_v"), declared=True,
+        argued=(*FUSED, "masked before it is scaled"),
+    ),
     peer("torch_functions", "flex", "torch", argued=("flex without keys",)),
     peer("torch_functions", "flex_causal", "torch", argued=("flex without keys",)),
     peer(
@@ -295,6 +352,12 @@ IN_TORCH = (
     ),
     peer("torch_functions", "nested_tensors", "torch", contract="varlen"),
     peer("torch_functions", "MultiHead", "torch", contract="multi-head"),
+    peer("torch_functions", "EncoderMultiHead", "torch", contract="multi-head"),
+    peer(
+        "torch_functions", "QuantizableMultiHead", "torch", contract="multi-head",
+        argued=("quantizable heads",),
+    ),
+    peer("torch_functions", "QuantizableSequenceFirst", "torch", contract="multi-head"),
     peer("torch_functions", "causal_mask", "torch", contract="mask-builder"),
     peer("x_transformers", "attend", "x-transformers"),
     peer("x_transformers", "flash", "x-transformers", argued=FUSED),
@@ -316,6 +379,9 @@ IN_TORCH = (
     peer("attn_gym", "prefix_mask", "attn-gym", contract="mask-builder"),
     peer("attn_gym", "alibi", "attn-gym", contract="bias"),
     peer("attn_gym", "softcap", "attn-gym", argued=("flex without keys",)),
+    peer("xformers", "causal_mask", "xformers", contract="mask-builder"),
+    peer("xformers", "causal_mask_at_the_end", "xformers", contract="mask-builder"),
+    peer("xformers", "window_mask", "xformers", contract="mask-builder"),
     peer("torchscale", "MultiHead", "torchscale", contract="multi-head"),
     peer("torchtune", "MultiHead", "torchtune", contract="multi-head", imports="torchtune.modules"),
     peer("torchtune", "rotary", "torchtune", contract="rotary", imports="torchtune.modules"),
@@ -415,6 +481,11 @@ ON_ARRAYS = (
         "keras", "dot_product", "keras", "Keras on NumPy", environment=(("KERAS_BACKEND", "numpy"),), declared=True,
         options=(*NUMPY, *BNHD, "--masks", "bool", "--dead-rows", "uniform", "--dtype", "float32"),
     ),
+    peer(
+        "keras", "dot_product_read", "keras", "Keras on TensorFlow", environment=(("KERAS_BACKEND", "tensorflow"),),
+        options=(*NUMPY, *BNHD, "--masks", "bool", "--dead-rows", "uniform", "--dtype", "float32"), declared=True,
+        imports="tensorflow",
+    ),
 )  # fmt: skip
 UNIFORM = ("--dead-rows", "uniform")
 IN_JAX = (
@@ -428,7 +499,10 @@ IN_JAX = (
     ),
     peer("equinox", "dot_product", "equinox", "JAX", declared=True, options=(*JAX, "--masks", "bool", *UNIFORM, *WIDE)),
     peer("flax", "nnx", "flax", "JAX", declared=True, options=(*JAX, *BNHD, "--sizes", "d == d_v", *WIDE)),
-    peer("haiku", "identity_heads", "dm-haiku", "JAX", options=JAX, imports="haiku"),
+    peer(
+        "haiku", "identity_heads", "dm-haiku", "JAX", options=(*JAX, "--masks", "bool", *UNIFORM, *WIDE), declared=True,
+        imports="haiku",
+    ),
     peer("flash_attention_jax", "flash", "flash-attention-jax", "JAX", options=JAX),
 )  # fmt: skip
 ONE_TOKEN = ("--parameter", "query=bhd")
@@ -463,5 +537,17 @@ IN_TRITON = (
         "n_q == n_kv and d == d_v and d in (16, 32, 64)", imports="kernels", argued=("weight behind the last key",),
     ),
 )  # fmt: skip
-ROWS: tuple[Row, ...] = (*IN_TORCH, *TRANSFORMERS, *ON_ARRAYS, *IN_JAX, *IN_TRITON)
+METHODS = (
+    Row(f"{METHOD}:LibraryLoRA", "peft", contract="peft", argued=("frozen adapters thaw",)),
+    Row(
+        f"{METHOD}:LibraryPrompt", "peft", contract="peft", options=("--dtype", "float32"), declared=True,
+        argued=("disabled prompts raise",),
+    ),
+    Row(
+        f"{METHOD}:LibraryPrefix", "peft", contract="peft", options=("--dtype", "float32"), declared=True,
+        argued=("disabled prompts raise", "prefixes under checkpointing"),
+    ),
+)  # fmt: skip
+"""Not attention but around it: the contract `peft` is finetune's, and so are the adapters."""
+ROWS: tuple[Row, ...] = (*IN_TORCH, *TRANSFORMERS, *ON_ARRAYS, *IN_JAX, *IN_TRITON, *METHODS)
 """All rows, in the order of the page."""

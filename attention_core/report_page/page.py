@@ -35,7 +35,8 @@ TEMPLATE = """\
 <main>
 <table><tr><th>question</th><th>verdict</th><th>in short</th><th class="file">file</th></tr>
 {% for one in sections %}<tr><td><a href="#part-{{ loop.index }}">{{ one.title }}</a></td>
-<td class="{{ one.state }}">{{ one.verdict }}</td><td>{{ one.remark }}</td><td class="file">{{ one.name }}</td></tr>
+<td class="{{ one.state }}">{{ one.verdict }}</td><td>{{ one.remark | breakable }}</td>
+<td class="file">{{ one.name | breakable }}</td></tr>
 {% endfor %}</table>
 <details><summary>What the words mean</summary><dl>
 {% for word, meaning in legend %}<dt>{{ word }}</dt><dd>{{ meaning }}</dd>{% endfor %}
@@ -44,7 +45,7 @@ TEMPLATE = """\
 <section id="part-{{ loop.index }}" aria-labelledby="head-{{ loop.index }}">
 {% if loop.first %}<span id="first"></span>{% endif %}
 <h2 id="head-{{ loop.index }}">{{ one.title }} <span class="{{ one.state }}">{{ one.verdict }}</span></h2>
-<p class="file">{{ one.name }}</p>
+<p class="file">{{ one.name | breakable }}</p>
 <p>{{ one.remark }}</p>
 {{ one.body }}
 </section>

@@ -6,15 +6,14 @@ findings 10 to 15 and 19 of docs/findings.md say otherwise; those must go on fai
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from lazy import lazily
 from torch import Tensor, nn
 
 from attention_core.conformance import Implementation, check_implementation
-from finetune.laws.peft.adapted import Adapted
+from finetune.contract_adapters.library_peft import SIZES, LibraryLoRA, LibraryPrefix, LibraryPrompt
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,86 +29,14 @@ pytestmark = [
 transformers = lazily("transformers")
 library = lazily("peft")
 
-SIZES = {
-    "vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 12,
-    "max_position_embeddings": 16, "type_vocab_size": 2, "num_labels": 3, "pad_token_id": 0,
-}  # fmt: skip
 
-
-class Theirs(Adapted):
-    """BERT's classifier with one of the library's methods."""
-
-    options: ClassVar[Any]
-    head = ("classifier",)
-    segments = 2
-
-    def model(self) -> nn.Module:
-        return transformers.BertForSequenceClassification(transformers.BertConfig(**SIZES))  # type: ignore[no-any-return]
-
-    def inject(self, model: nn.Module) -> nn.Module:
-        return library.get_peft_model(model, self.options())  # type: ignore[no-any-return]
-
-    def disabled(self) -> AbstractContextManager[Any]:
-        return self.adapted.disable_adapter()  # type: ignore[no-any-return,operator]
-
-    def save(self, folder: str) -> None:
-        self.adapted.save_pretrained(folder)  # type: ignore[operator]
-
-    def load(self, model: nn.Module, folder: str) -> nn.Module:
-        return library.PeftModel.from_pretrained(model, folder)  # type: ignore[no-any-return]
-
-
-class TheirLoRA(Theirs):
-    """LoRA, rank-stabilised."""
-
-    kind, rank, scale = "lora", 3, 5 / 3**0.5
-    targets = ("query", "value", "intermediate.dense")
-
-    @staticmethod
-    def options() -> Any:
-        named = list(TheirLoRA.targets)
-        return library.LoraConfig(task_type="SEQ_CLS", r=3, lora_alpha=5, use_rslora=True, target_modules=named)
-
-    def merge(self) -> None:
-        self.adapted.merge_adapter()  # type: ignore[operator]
-
-    def unmerge(self) -> None:
-        self.adapted.unmerge_adapter()  # type: ignore[operator]
-
-    def checkpoint(self) -> None:
-        self.adapted.base_model.model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[union-attr,operator]
-
-
-class WithThePooler(TheirLoRA):
+class WithThePooler(LibraryLoRA):
     """The same, asked for the pooler before the classifier, too: a checkpoint of a base may hold none."""
 
     head = ("classifier", "pooler")
 
 
-class TheirPrompt(Theirs):
-    """A prompt; the classifier pools its first vector."""
-
-    kind, length = "prompt", 3
-
-    @staticmethod
-    def options() -> Any:
-        return library.PromptTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3)
-
-
-class TheirPrefix(Theirs):
-    """A prefix."""
-
-    kind, length, layers, width = "prefix", 3, 1, 8
-
-    @staticmethod
-    def options() -> Any:
-        return library.PrefixTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=3)
-
-    def checkpoint(self) -> None:
-        self.adapted.base_model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[union-attr,operator]
-
-
-class TheirVectors(TheirPrompt):
+class TheirVectors(LibraryPrompt):
     """A prompt in front of an encoder without a head: vectors of the text's tokens."""
 
     head = ()
@@ -125,7 +52,7 @@ class TheirVectors(TheirPrompt):
         return super().call(model, ids, mask, segments)[:, -ids.shape[1] :]
 
 
-class OnADecoder(TheirPrompt):
+class OnADecoder(LibraryPrompt):
     """A prompt in front of GPT-2's classifier, which pools the last token that is no padding."""
 
     head, segments, pad = ("score",), 0, 0
@@ -146,32 +73,32 @@ def statuses(target: Any, *laws: str, **record: Any) -> dict[str, str]:
 
 
 def test_lora_conforms_save_for_what_is_known() -> None:
-    found = statuses(TheirLoRA)
+    found = statuses(LibraryLoRA)
     assert found.pop("what_was_frozen_stays_frozen") == "refuted"  # finding 19
     assert {law: status for law, status in found.items() if status != "held"} == dict.fromkeys(
         ELSEWHERE, "not_applicable"
     )
 
 
-@pytest.mark.parametrize("target", [TheirPrompt, TheirPrefix, TheirVectors], ids=lambda target: target.__name__)
+@pytest.mark.parametrize("target", [LibraryPrompt, LibraryPrefix, TheirVectors], ids=lambda target: target.__name__)
 def test_prompts_and_prefixes_conform_save_for_what_is_known(target: Any) -> None:
     laws = [
         "as_many_numbers_are_trained_as_the_formula_says", "every_trained_parameter_has_its_gradient",
         "a_drawn_adapter_changes_the_outputs", "padding_on_the_right_changes_nothing",
     ]  # fmt: skip
-    laws += [] if target is TheirPrefix else ["the_outputs_are_those_of_the_formula"]
+    laws += [] if target is LibraryPrefix else ["the_outputs_are_those_of_the_formula"]
     assert set(statuses(target, *laws).values()) == {"held"}
     # What is loaded is of float32, whatever the model is: the digits of float64 beyond are lost.
     assert set(statuses(target, "a_saved_adapter_comes_back", dtypes=("float32",)).values()) == {"held"}
 
 
 FINDINGS = [
-    (TheirPrompt, "disabling_gives_the_plain_outputs", 10),
-    (TheirPrefix, "disabling_gives_the_plain_outputs", 10),
-    (TheirPrefix, "checkpointing_lets_everything_learn", 11),
+    (LibraryPrompt, "disabling_gives_the_plain_outputs", 10),
+    (LibraryPrefix, "disabling_gives_the_plain_outputs", 10),
+    (LibraryPrefix, "checkpointing_lets_everything_learn", 11),
     (OnADecoder, "padding_on_the_right_changes_nothing", 12),
-    (TheirLoRA, "unmerging_restores_the_weights", 13),
-    (TheirLoRA, "what_was_frozen_stays_frozen", 19),
+    (LibraryLoRA, "unmerging_restores_the_weights", 13),
+    (LibraryLoRA, "what_was_frozen_stays_frozen", 19),
     (TheirVectors, "segments_count_as_before", 14),
     (WithThePooler, "as_many_numbers_are_trained_as_the_formula_says", 15),
     (WithThePooler, "a_saved_adapter_comes_back", 15),
