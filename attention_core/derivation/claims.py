@@ -28,6 +28,7 @@ from attention_core.derivation.latex.syntax import (
     Minus,
     Num,
     Plus,
+    Sub,
     Sup,
     Times,
     Unreadable,
@@ -255,7 +256,10 @@ def _bind_conditions(step: Step) -> tuple[Context, list[Relation]]:
     rest: list[Chain] = []
     for chain in spread(step.conditions):
         within = chain.ops == ("in",)
-        named = [symbol_name(e) for e in (chain.exprs[:1] if within else chain.exprs)]
+        sides = chain.exprs[:1] if within else chain.exprs
+        if chain.ops == ("=",) and isinstance(sides[0], Sub):
+            sides = ()  # `where p_i = P(x_i)` says what p_i is, and binds nothing
+        named = [symbol_name(e) for e in sides]
         fresh = (n for n in named if n is not None and n not in context.symbols and not is_constant(n))
         name = next(fresh, None)
         if name is not None:

@@ -137,7 +137,8 @@ def _is_allowed(step: Step, changes: dict[str, Symbol]) -> bool:
         if not isinstance(peer, Step) or peer is step:
             continue
         known = peer.context
-        here = {n: s for n, s in changes.items() if n in known.inferred and known.symbols[n] == step.context.symbols[n]}
+        same = {n for n in known.inferred if known.symbols[n] == step.context.symbols.get(n)}
+        here = {n: s for n, s in changes.items() if n in same}
         if not set(here) & collect_symbols(peer):
             continue
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import takewhile
 
 from attention_core.derivation.document.segments import (
     ARROWS,
@@ -102,6 +103,19 @@ def _labels_as_words(tokens: list[Tok]) -> list[Tok]:
     return [t for i, t in enumerate(out) if i not in colons]
 
 
+def _maps_as_relations(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens with the colon of `f : A \to B` as a relation."""
+    out = list(tokens)
+    outside = list(depth_zero(tokens))
+    for k, (i, token) in enumerate(outside):
+        row = takewhile(lambda one: one[1].kind != "NEWROW", outside[k + 1 :])
+        if token.kind == "COLON" and i and any((t.kind, t.value) == ("REL", "->") for _, t in row):
+            out[i] = replace(token, kind="REL", value=":")
+            out = [replace(t, kind="NAME", value=f"\\text{{{t.value}}}") if t.kind == "FUNC" and j < i else t
+                   for j, t in enumerate(out)]  # fmt: skip
+    return out
+
+
 def _without_brackets_of_last_side(tokens: list[Tok]) -> list[Tok]:
     r"""The tokens of `P = 100 \qquad (= 1)` without the brackets around what goes on."""
     kinds = [t.kind for t in tokens]
@@ -171,7 +185,8 @@ def split_statements(tokens: list[Tok]) -> list[Piece]:
     """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
     splitter = _Splitter()
     tokens = _mark_rows(_name_left_side(_without_last_times(without_empty_braces(tokens))))
-    tokens = _without_colons(_labels_as_words(_numbers_as_tags(_without_brackets_of_last_side(tokens))))
+    tokens = _maps_as_relations(_numbers_as_tags(_without_brackets_of_last_side(tokens)))
+    tokens = _without_colons(_labels_as_words(tokens))
     for row in rows_of(tokens):
         try:
             splitter.row(row)

@@ -51,6 +51,7 @@ from attention_core.derivation.terms.terms import ONE, Type
 
 ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E")
 MEMBER = "[]"  # behind a base: what one index leaves of it
+_ENTRY = re.compile(r"^[A-Z]_\{[a-z][ ,][a-z]\}$")
 _SIZES = re.compile(r"^[dnmhNDHMTLB](_\{.*\})?$")
 
 
@@ -111,6 +112,8 @@ def typographic_hint(name: str, bold: Bold) -> Hint:
         ('matrix', 'number')
     """
     letter = letter_of(name.removesuffix(MEMBER))
+    if name.startswith(("[", "(")) and r"\parallel" in name:
+        return Hint(3, "column", "vectors one behind the other")
     if "(" in name:
         return Hint(1, "number", "a value of a function that is not defined")
     if name.startswith(ONES_NAME):
@@ -121,10 +124,12 @@ def typographic_hint(name: str, bold: Bold) -> Hint:
         return Hint(3, "matrix" if is_capital(letter) else "column", "bold letters")
     if name.endswith(MEMBER):
         return Hint(1.5, "number", "an entry")
+    if _ENTRY.search(name):
+        return Hint(2, "number", "two subscripts, as an entry has")
     if letter in ("L", "J", "N", "T", r"\ell", r"\Delta"):
         return Hint(1, "number", f"the letter {letter}")
     if is_capital(letter):
-        return Hint(1.5, "matrix", "a capital letter")
+        return Hint(1.4, "matrix", "a capital letter")  # entries are numbers first
     return Hint(2 if letter.startswith("\\") else 1, "number", "a small letter")
 
 
@@ -257,6 +262,8 @@ class Builder:
                 return out
             case Group(_, items):
                 shapes = [self.chain(item) for item in items]
+                if expr.semicolons and expr.bracket == "[":
+                    self.stack([item.exprs[0] for item in items], shapes)
                 return shapes[0] if len(shapes) == 1 else Shape()
             case Minus(body):
                 return self.expr(body)
@@ -297,7 +304,7 @@ class Builder:
                 for row in rows:
                     for cell in row:
                         self.expr(cell)
-                return Shape()
+                return self.listed([cell for row in rows for cell in row], len(rows) == 1, {len(row) for row in rows})
             case Derivative(body, by):
                 if self.key(body) in ("C", "E"):  # a cost, an error
                     self.hint(body, 2, "number", "it is differentiated")
@@ -307,6 +314,34 @@ class Builder:
                     self.solver.waiting.append(self.solver.slope(differentiated, variables[0], out))
                 return out
         return Shape()
+
+    def stack(self, parts: Sequence[Expr], shapes: Sequence[Shape]) -> None:
+        """Blocks one below the other are of one width; what has a small letter below a matrix is a row."""
+        if any(is_capital(self.key(part) or "a") for part in parts):
+            for part in parts:
+                if not is_capital(self.key(part) or "A"):
+                    self.hint(part, 3, "row", "a block below a matrix")
+
+        def use() -> bool:
+            found = [self.solver.find(shape) for shape in shapes]
+            if any(one.kind != "array" for one in found):
+                return False
+            for one in found[1:]:
+                self.solver.extents.join(found[0].cols, one.cols)
+            return True
+
+        self.solver.waiting.append(use)
+
+    def listed(self, cells: Sequence[Expr | None], flat: bool, widths: set[int]) -> Shape:
+        """A row or a column of numbers that are listed, as far as their letters tell; else nothing is known."""
+        one = self.solver.extents.of(ONE)
+        names = [self.key(cell) for cell in cells if isinstance(cell, Name | Sub)]
+        small = all(name is not None and not is_capital(name) and not self.bold.holds(name) for name in names)
+        if len(cells) < 2 or not names or not small or any(not isinstance(c, Name | Sub | Num | Dots) for c in cells):
+            return Shape()
+        if flat:
+            return self.solver.array(one, self.solver.extents.fresh())
+        return self.solver.array(self.solver.extents.fresh(), one) if widths == {1} else Shape()
 
     def name(self, text: str) -> Shape:
         """A letter."""
@@ -376,9 +411,20 @@ class Builder:
         inverse = isinstance(node.exponent, Minus)
         if not inverse and not is_capital(self.key(node.base) or "a"):
             self.hint(node.base, 2, "number", "a power")
+        if node.exponent == Num(Fraction(2)) and isinstance(node.base, Group):
+            self.hint_squared(node.base)
         shape = self.expr(node.base)
         self.solver.waiting.append(self.solver.square(shape))
         return shape
+
+    def hint_squared(self, group: Group) -> None:
+        """Note that the terms of `(y - z)^2` are numbers if their letters are small, whatever they look like."""
+        body = group.items[0].exprs[0] if len(group.items) == 1 and group.items[0].alone else None
+        terms = [one.body if isinstance(one, Minus) else one for one in body.terms] if isinstance(body, Plus) else []
+        names = [self.key(one) for one in terms]
+        if names and all(name is not None and not is_capital(name) for name in names):
+            for one in terms:
+                self.hint(one, 3.5, "number", "a square")
 
     def times(self, factors: Sequence[Expr], ops: Sequence[str]) -> Shape:
         """Factors from left to right."""

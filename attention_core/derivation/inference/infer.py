@@ -25,13 +25,8 @@ from attention_core.derivation.inference.constraints import (
     typographic_hint,
 )
 from attention_core.derivation.inference.described import Described, nearest
-from attention_core.derivation.inference.opaque import (
-    Opaque,
-    add_missing_index,
-    is_average,
-    leads_everywhere,
-    stands_above_everywhere,
-)
+from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
+from attention_core.derivation.inference.opaque import Opaque, is_average
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.usage import (
     ONES_NAME,
@@ -166,8 +161,10 @@ class Inference:
         Returns:
             The statement, with symbols in the place of values of functions that are not defined.
         """
-        if _is_declared(context, statement) and not any(
-            isinstance(node, Derivative) for chain in statement.statement.chains for node in walk(chain)
+        if (
+            not context.loose
+            and _is_declared(context, statement)
+            and not any(isinstance(node, Derivative) for chain in statement.statement.chains for node in walk(chain))
         ):
             return statement
         around, bold = self.section(place)
@@ -372,11 +369,13 @@ def definable(context: Context, chain: Chain) -> str:
     base = symbol_name(left.base) if isinstance(left, Sub) else name
     bracketed = isinstance(right, Group) and right.bracket == "(" and len(right.items) == 1 and right.items[0].alone
     plain = isinstance(right, Num) or (isinstance(right, Minus) and isinstance(right.body, Num))
-    plain = plain or (isinstance(right, Group) and not bracketed)
+    plain = plain or (isinstance(right, Group) and not bracketed and not right.semicolons)
     if name is None or plain or is_average(name) or not (name not in context.symbols or _is_open(context, name)):
         return ""
     if base != name and base in context.symbols:
         return ""
+    if any(symbol_name(node.base) == name for node in walk(right) if isinstance(node, Sub)):
+        return ""  # x = [x_1, ..., x_n]
     return "" if {name, base} & _collect_mentions(context, whole_names(right)) else name
 
 
@@ -424,7 +423,12 @@ def _link_members(builder: Builder) -> None:
         member = builder.members.setdefault(base, Shape())
         if count == 2 or base in builder.shapes:
             solver.equal(solver.number(), member)
-            solver.set_array(builder.symbol(base), extents[0], extents[1] if count == 2 else solver.extents.of(ONE))
+            one = solver.extents.of(ONE)
+            known = solver.find(builder.symbol(base))
+            if count == 1 and known.kind == "array" and solver.extents.size(known.rows) == ONE:
+                solver.set_array(known, one, extents[0])  # x = [x_1, ..., x_n]
+            else:
+                solver.set_array(known, extents[0], extents[1] if count == 2 else one)
 
 
 def _settle(builder: Builder) -> None:

@@ -10,7 +10,6 @@ that would be right for such a reason are not decided.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,8 +17,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from attention_core.derivation.elaborate.calls import COMPARISONS
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
+from attention_core.derivation.inference.letters import add_missing_index, is_d, layers_in, leads_everywhere
 from attention_core.derivation.inference.usage import (
     DELTA,
     ONES_NAME,
@@ -27,11 +28,13 @@ from attention_core.derivation.inference.usage import (
     bound_letters,
     index_parts,
     is_ordinary,
+    letter_of,
     walk,
 )
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     EVALUATED,
+    Array,
     Big,
     Call,
     Chain,
@@ -52,7 +55,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
-from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
+from attention_core.derivation.latex.tokens import UNREAD_BIG, UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, Term
 
@@ -68,28 +71,9 @@ AVERAGES = ("E", "Var", "Cov", "Pr")  # those over a law that a subscript names
 LABELS = frozenset("QKVOC")  # queries, keys, values, output, content: W^Q is not a power
 
 
-LAYERS = frozenset(["l", r"\ell", "L"])
-FEWEST_BASES = 3  # with the number of a layer above them: weights, biases or activations
-
-
-def layers_in(formulas: Iterable[Chain]) -> set[str]:
-    r"""The letters that number layers: they stand above weights and above other symbols, as in `W^l a^{l - 1} + b^l`.
-
-    Args:
-        formulas: The formulas of a section.
-
-    Returns:
-        The letters l, \ell and L, if three symbols have one of them above, one of these a capital; else nothing.
-    """
-    bases: set[str] = set()
-    letters: set[str] = set()
-    for node in (one for formula in formulas for one in walk(formula)):
-        if isinstance(node, Sup) and names_in(node.exponent) and names_in(node.exponent) <= LAYERS:
-            base = symbol_name(node.base.base if isinstance(node.base, Sub) else node.base)
-            if base is not None and base != "e":
-                bases.add(base)
-                letters |= names_in(node.exponent)
-    return letters if len(bases) >= FEWEST_BASES and any(base[:1].isupper() for base in bases) else set()
+def is_capital(base: Expr) -> bool:
+    """Whether what has a power is a capital letter, and so may be a matrix."""
+    return letter_of(symbol_name(base) or "a").lstrip("\\")[:1].isupper()
 
 
 KNOWN_NORMS = frozenset(["1", "2", "F", r"\text{F}", r"\infty"])
@@ -103,44 +87,6 @@ def is_evaluated(node: object) -> bool:
 def is_average(name: str) -> bool:
     """Whether a name stands for what has a meaning of its own: an average, or a derivative of what is not defined."""
     return name.startswith(tuple(f"{one}_{{" for one in AVERAGES)) or r"\partial" in name
-
-
-def add_missing_index(chain: Chain) -> Chain:
-    r"""The chain with an index at each sum that has none: `\sum e^{x_j}` runs over the one letter that is free in it.
-
-    Args:
-        chain: A written chain.
-
-    Returns:
-        The chain as it is where no letter, or more than one, may be meant.
-    """
-    sums = [one for one in walk(chain) if isinstance(one, Big) and one.op in ("sum", "prod") and not one.below]
-    if not sums or any(one.above is not None for one in sums):
-        return chain
-    inside = Counter(name for one in sums for name in _subscript_letters(one))
-    bound = {name for one in walk(chain) if isinstance(one, Big) for name in bound_letters(one)}
-    everywhere = Counter(_subscript_letters(chain))
-    free = [name for name in inside if inside[name] == everywhere[name] and name not in bound]
-    if len(free) != 1 or any(free[0] not in _subscript_letters(one) for one in sums):
-        return chain
-    index = (Chain((Name(free[0]),)),)
-
-    def put(node: Any) -> Any:
-        if isinstance(node, tuple):
-            return tuple(put(one) for one in node)
-        if not children(node):
-            return node
-        fields = {name: put(getattr(node, name)) for name in node.__slots__}
-        return replace(type(node)(**fields), below=index) if any(node is one for one in sums) else type(node)(**fields)
-
-    out: Chain = put(chain)
-    return out
-
-
-def _subscript_letters(node: object) -> list[str]:
-    """The single letters that stand as subscripts in a tree."""
-    parts = [part for one in walk(node) if isinstance(one, Sub) for part in index_parts(one)]
-    return [part.text for part in parts if isinstance(part, Name) and len(part.text) == 1]
 
 
 def _join(chains: Iterable[Chain]) -> str:
@@ -184,6 +130,9 @@ class Opaque:
         """A tree with symbols in the place of what unknown functions give."""
         if isinstance(node, tuple):
             return tuple(self.replace(one, bound) for one in node)
+        if self.is_loose(node):
+            letters = names_in(node) & bound
+            return _at_letters(Name(to_latex(_without(node, letters))), letters)
         if isinstance(node, Derivative):
             return self.slope(node, bound)
         if node == Name(ONES) and ONES not in self.context.symbols:
@@ -198,6 +147,8 @@ class Opaque:
             return _at_letters(Name(to_latex(_without(node, letters))), letters)
         if isinstance(node, Sub | Sup) and (renamed := self.rename(node, bound)) is not None:
             return renamed
+        if isinstance(node, Big) and node.op == "lim":
+            return replace(node, body=self.replace(node.body, bound))
         if isinstance(node, Big):
             bound = bound | bound_letters(node)
         if isinstance(node, Times):
@@ -207,6 +158,23 @@ class Opaque:
             return Name(f"{node.function}_{{{_join(node.sub)}}}[{_join(node.args)}]")
         fields = {name: self.replace(getattr(node, name), bound) for name in node.__slots__}
         return type(node)(**fields)
+
+    def is_loose(self, node: Any) -> bool:
+        """Whether a node has a form that is a symbol of its own here, since the statement cannot be read otherwise."""
+        match node:
+            case Array(rows):
+                return "arrays with dots" in self.context.loose and Dots() in [cell for row in rows for cell in row]
+            case Group(_, items) if len(items) > 1:
+                return "arrays with dots" in self.context.loose and any(one.exprs[0] == Dots() for one in items)
+            case Sup(base, exponent) if not isinstance(exponent, Num | Minus) or not is_capital(base):
+                return "powers of matrices" in self.context.loose and base != Name("e") and exponent != Name("*")
+            case Call(function) if function in ("softmax", "argmax", "lse", "diag", "attention"):
+                return "functions of arrays" in self.context.loose
+            case Derivative():
+                return "derivatives" in self.context.loose
+            case Frac():
+                return "derivatives" in self.context.loose and is_ordinary(self.context, node)
+        return False
 
     def is_unclear(self, node: Any) -> bool:
         r"""Whether a node is a value that nothing here determines, and so a symbol of its own.
@@ -218,8 +186,10 @@ class Opaque:
         if is_evaluated(node):
             return True
         match node:
-            case Big("inf" | "sup" | "argmin" | "argmax" | "bigcup" | "bigcap"):
+            case Big(op) if op in UNREAD_BIG:
                 return True
+            case Call("Pr", args):
+                return len(args) != 1 or len(args[0].ops) != 1 or args[0].ops[0] not in COMPARISONS
             case Times(factors, ops) if UNREAD_OPERATIONS & set(ops) or is_evaluated(factors[-1]):
                 return True
             case Big("max" | "min", (Chain((Name() as over,)),), None, body) if not self.is_range(over, body):
@@ -257,7 +227,8 @@ class Opaque:
         if chain.ops == ("!=",) and isinstance(chain.exprs[1], Sub):  # all classes but the label of i
             return symbol_name(chain.exprs[1]) not in self.context.symbols
         if chain.ops == ("in",):
-            listed = isinstance(chain.exprs[1], Group) and chain.exprs[1].bracket in ("{", "[")
+            over = chain.exprs[1]  # \{1, \dots, n\} or [n]
+            listed = isinstance(over, Group) and (over.bracket == "{" or (over.bracket == "[" and len(over.items) == 1))
             return not listed or not isinstance(first, Name | Sub)
         return not isinstance(first, Name | Sub | Num | Plus | Minus)
 
@@ -280,6 +251,10 @@ class Opaque:
         if isinstance(node, Sup):
             return self.name_of_layer(node, bound)
         match node:
+            case Call("softmax", (Chain((argument,), ()),), (Chain((Name(letter),), ()),)):
+                return self.softmax_over(letter, argument)
+            case Call("softmax", args, (_, *_) as below) if "row" in "".join(to_latex(one) for one in below):
+                return Call("softmax", args)
             case Derivative(Times(factors, ops), by, True) if "o" in ops:
                 place = ops.index("o")
                 body = Times(factors[: place + 1], ops[:place]) if place else factors[0]
@@ -289,6 +264,17 @@ class Opaque:
                 inner = substitute(factors, partial(self.read_as_field_does, bound))
                 return _multiply_products(inner, ops)  # type: ignore[arg-type]
         return None
+
+    def softmax_over(self, letter: str, argument: Expr) -> Expr | None:
+        r"""`\operatorname{softmax}_j(e_{i j})` as the quotient that it is; None where j is no index of the argument."""
+        used = names_in(argument) | set(self.context.symbols)
+        other = next((Name(one) for one in "klmrstuv" if one not in used), None)
+        indices = [one for node in walk(argument) if isinstance(node, Sub) for one in index_parts(node)]
+        if other is None or Name(letter) not in indices:
+            return None
+        running: Any = substitute(argument, lambda node: other if node == Name(letter) else None)
+        top, term = (Call("exp", (Chain((one,)),)) for one in (argument, running))
+        return Frac(top, Big("sum", (Chain((other,)),), None, term))
 
     def name_of_layer(self, node: Sup, bound: frozenset[str]) -> Expr | None:
         r"""`a^{l - 1}` as a symbol of its own, where l is the number of a layer, None of a power."""
@@ -373,14 +359,10 @@ class Opaque:
                 called = self.differential(factors, ops, place, bound)
             elif place < len(ops) and not ops[place] and name == DELTA.strip() and name not in self.context.symbols:
                 called = _increment(factors[place + 1])
-            elif (
-                place < len(ops)
-                and not ops[place]
-                and name in self.functions
-                and not is_factor(name, factors[place + 1])
-            ):
+            elif place < len(ops) and not ops[place] and self.is_called(name, factors[place + 1]):
                 called = self.value(factors[place], factors[place + 1], bound)
-            if called is None and place and not ops[place - 1] and isinstance(factors[place], Group):
+            behind_factor = place and not ops[place - 1] and isinstance(factors[place], Group)
+            if called is None and behind_factor and not _is_joined(factors[place]):
                 factors[place] = self.inside(factors[place], bound)  # it may hold arguments
             elif called is None:
                 factors[place] = self.replace(factors[place], bound)
@@ -390,6 +372,18 @@ class Opaque:
             place += 1
         return Times(tuple(factors), tuple(ops)) if ops else factors[0]
 
+    def is_called(self, name: str | None, behind: Expr) -> bool:
+        """Whether a name in front of something is a function of it that nothing defines, or not of so many things."""
+        if name is None:
+            return False
+        items = behind.items if isinstance(behind, Group) and behind.bracket == "(" else ()
+        known = self.context.symbols.get(name)
+        if known is not None and known.body is not None and items:
+            return len(items) != len(known.params)
+        if name != ONES and any(set(one.ops) & {"=", "mid", "parallel"} for one in items):
+            return True  # P(X = x), beside a matrix P
+        return name in self.functions and not is_factor(name, behind)
+
     def inside(self, node: Expr, bound: frozenset[str]) -> Expr:
         """A bracket with what stands in it replaced, but not the bracket."""
         assert isinstance(node, Group)
@@ -397,7 +391,7 @@ class Opaque:
 
     def is_differential(self, factor: Expr) -> bool:
         r"""Whether a factor is the d or the `\nabla` of what follows."""
-        return factor == Name(r"\nabla") or (self.differentials and _is_d(factor))
+        return factor == Name(r"\nabla") or (self.differentials and is_d(factor))
 
     def differential(self, factors: list[Expr], ops: list[str], place: int, bound: frozenset[str]) -> Expr | None:
         r"""`d V` and `d \sigma(x)` as one symbol; the argument of a function is taken out of the factors."""
@@ -419,13 +413,16 @@ class Opaque:
         """The symbol for `f(x)`, with what stands above and below it; None where no bracket follows."""
         match argument:
             case Group("(" | "[" as bracket, items, close):
-                if bracket == "[" and all(item.alone for item in items):
+                plain = len(items) != 1 or not isinstance(items[0].exprs[0], Name)  # H[P], but not H[P + Q]
+                if bracket == "[" and plain and all(item.alone for item in items):
                     return None
                 letters = names_in(items) & bound
                 inside = ", ".join(to_latex(_without(item, letters)) for item in items)
                 return _at_letters(Name(f"{to_latex(head)}{bracket}{inside}{close}"), letters)
             case Sup(base, exponent):
                 inner = self.value(head, base, bound)
+                if inner is not None and self.turned and exponent == Name("t"):
+                    return Transpose(inner)
                 return None if inner is None else Sup(inner, self.replace(exponent, bound))
             case Transpose(base, letter):
                 inner = self.value(head, base, bound)
@@ -451,30 +448,6 @@ def _multiply_products(factors: Sequence[Expr], ops: Sequence[str]) -> Times:
     return Times(parts, ("o",) * (len(parts) - 1))
 
 
-def _is_d(expr: Expr) -> bool:
-    """Whether a factor is a d, `d^2` or `d_Q` that may stand in front of what is differentiated."""
-    return expr == Name("d") or (isinstance(expr, Sup | Sub) and expr.base == Name("d"))
-
-
-def leads_everywhere(letter: str, formulas: Iterable[Chain]) -> bool:
-    """Whether a letter stands in front of another factor wherever it occurs, as the d of a differential does."""
-    count = led = 0
-    for node in (one for formula in formulas for one in walk(formula)):
-        count += node == Name(letter)
-        if isinstance(node, Times):
-            led += sum(_is_d(one) and not op for one, op in zip(node.factors, node.ops, strict=False))
-        elif isinstance(node, Frac):
-            led += node.top == Name(letter)
-    return 0 < count <= led
-
-
-def stands_above_everywhere(letter: str, formulas: Iterable[Chain]) -> bool:
-    """Whether a letter is an exponent wherever it occurs, more than once: it may be the mark of a transpose."""
-    nodes = [node for formula in formulas for node in walk(formula)]
-    count = sum(node == Name(letter) for node in nodes)
-    return 1 < count == sum(isinstance(node, Sup) and node.exponent == Name(letter) for node in nodes)
-
-
 def _is_one_symbol(node: Any) -> bool:
     """Whether nothing is done with what stands in a node: an integral, a normal law, several things in brackets."""
     if isinstance(node, Big):
@@ -482,8 +455,15 @@ def _is_one_symbol(node: Any) -> bool:
     return (isinstance(node, Call) and node.function == "Normal") or (isinstance(node, Group) and _is_tuple(node))
 
 
+def _is_joined(node: Expr) -> bool:
+    r"""Whether a bracket holds `[a \| b]`, vectors one behind the other."""
+    return isinstance(node, Group) and any("parallel" in item.ops for item in node.items)
+
+
 def _is_tuple(node: Group) -> bool:
     """Whether several things stand in round or curly brackets: a symbol of its own."""
+    if _is_joined(node):
+        return True
     plain = all(item.alone and not isinstance(item.exprs[0], Dots) for item in node.items)
     return node.bracket in ("(", "{") and len(node.items) > 1 and plain
 
@@ -506,6 +486,8 @@ def _label_text(base: Expr, label: Expr) -> str:
     """The label that an exponent is, '' of a power: `Q`, words, and above a W other capitals and several of them."""
     head = base.base if isinstance(base, Sub) else base
     match label:
+        case Name("+" | "-" as sign) if symbol_name(head) is not None:
+            return sign
         case Name(text) if text in LABELS or text.startswith(r"\text{") or (head == Name("W") and text == "P"):
             return text
         case Times(factors, ops) if head == Name("W") and not any(ops):

@@ -250,13 +250,16 @@ def _multiplied(formulas: Iterable[Chain]) -> set[str]:
 
 
 def _informations(formulas: Iterable[Chain]) -> set[str]:
-    """I, if it stands in front of several arguments: mutual information, and not the identity."""
+    """I, if it stands in front of several arguments, or of one symbol always: information, and not the identity."""
+    several, single, count = False, 0, 0
     for node in (one for formula in formulas for one in walk(formula)):
         if isinstance(node, Times):
             for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
-                if left == Name("I") and not op and isinstance(right, Group) and len(right.items) > 1:
-                    return {"I"}
-    return set()
+                if left == Name("I") and not op and isinstance(right, Group):
+                    several |= len(right.items) > 1 or not right.items[0].alone
+                    single += len(right.items) == 1 and isinstance(right.items[0].exprs[0], Name | Sub)
+        count += node == Name("I")
+    return {"I"} if several or 0 < count == single else set()
 
 
 def _letters(part: Expr) -> set[str]:
@@ -269,7 +272,8 @@ def _bracket(expr: Expr) -> Group | None:
     if not isinstance(expr, Group):
         return None
     divided = any(not item.alone for item in expr.items)  # `D[p \\parallel q]`
-    return expr if expr.bracket == "(" or (expr.bracket == "[" and divided) else None
+    named = len(expr.items) == 1 and isinstance(expr.items[0].exprs[0], Name) and expr.items[0].exprs[0] != Name("e")
+    return expr if expr.bracket == "(" or (expr.bracket == "[" and (divided or named)) else None
 
 
 def _is_bracket(expr: Expr) -> bool:

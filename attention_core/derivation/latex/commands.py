@@ -411,6 +411,7 @@ def read_braces(text: str, at: int, line: int) -> tuple[str, int]:
 # -- layout ----------------------------------------------------------------------------------------------------------
 
 _END = re.compile(r"\s*[.,;]?\s*(?:$|\\\\|\\end|\\tag|\})")
+_IN_BRACES = re.compile(r"[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}")
 _LABEL = re.compile(r"\s*[_^]\s*")
 _RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|leq|geq|neq|approx|equiv|to|in|sim|propto)(?![a-zA-Z])")
 
@@ -470,7 +471,7 @@ def _read_brace(lexer: TokenStream, name: str, end: int) -> int:
     if not found:
         return after
     label, after = read_braces(lexer.text, found.end(), lexer.line)
-    if _RELATION.search(label):
+    if _RELATION.search(_IN_BRACES.sub("", label)):
         raise Unreadable(
             f"the label of \\{name} holds a relation, '{label.strip()}': give it a row of its own", lexer.line
         )

@@ -2,8 +2,6 @@ r"""The lexer of displays and inline formulas.
 
 From LaTeX to tokens: style falls away, bars find their partners, transposes and functions are recognised.
 Nothing is expanded and nothing is run; a command that is not in the tables is refused by name.
-`\int_0^1 f(x) \, dx` has no brackets: its body ends at the differential. Brackets are put around both, so that the
-grammar reads `{\int_0^1 (f(x), x)}`, an operator with what is integrated and by what.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from attention_core.derivation.latex.commands import HANDLERS, read_command
+from attention_core.derivation.latex.integrals import enclose_integrals
 from attention_core.derivation.latex.syntax import EVALUATED, Unreadable
 from attention_core.derivation.latex.tokens import (
     ARROWS,
@@ -41,6 +40,7 @@ _LABEL_TRANSPOSED = re.compile(
     r"\s*\{\s*(?P<label>(?:[^{}]|\{[^{}]*\})*?(?:[^{}\s+*/^_,=<>-]|\{[^{}]*\}))\s*"
     r"(?:\\top|\\intercal|\\mathsf\s*\{?T\}?)\s*\}"
 )
+_SUBSCRIPTED = re.compile(r"\s*(?:\\\||\\Vert(?![a-zA-Z]))\s*_")
 _EVALUATED = re.compile(r"(?:\\right\s*)?(?:\||\\[lr]?vert(?![a-zA-Z]))\s*_")
 _ENDS_SYMBOL = re.compile(r"(?:[})\]]|\\[a-zA-Z]+|(?<![A-Za-z\\])[A-Za-z]'*)\s*$")
 _SUBSCRIPT = re.compile(r"\s*(?:\{|\\[a-zA-Z]+|[A-Za-z0-9](?![A-Za-z]))")
@@ -252,6 +252,10 @@ class Lexer(TokenStream):
             self.emit(*OPERATORS[value])
         elif name in ("left", "right"):
             return read_sized_bracket(self, name, end)
+        elif name in ("{", "lbrace") and (closed := end_of_built_set(self.text, end)):
+            inner = re.sub(r"\\right\s*$", "", self.text[end:closed].removesuffix(r"\}").removesuffix(r"\rbrace"))
+            self.emit("NAME", rf"\{{{' '.join(inner.split())}\}}")
+            return closed
         elif name in _BRACKETS:
             _BRACKETS[name](self)
         else:
@@ -326,9 +330,11 @@ def bar(lexer: Lexer, kind: str) -> None:
     """A bar opens where an operand may start and closes where one has ended."""
     if lexer.stack and lexer.stack[-1] == "L" + kind and _operand_before(lexer):
         lexer.close("R" + kind, "|", ("L" + kind,))
+    elif kind == "NORM" and "LNORM" not in lexer.stack and _SUBSCRIPTED.match(lexer.text, lexer.at):
+        lexer.emit("BIGOP", "concat")  # \\|_{k=1}^K of vectors
     elif kind == "BAR" and _operand_before(lexer) and _EVALUATED.match(lexer.text, lexer.at):
         evaluate(lexer)
-    elif _operand_before(lexer) and divides_arguments(lexer):
+    elif _operand_before(lexer) and divides_arguments(lexer, any_head=kind == "NORM"):
         lexer.emit("REL", "mid" if kind == "BAR" else "parallel")
     else:
         lexer.open("L" + kind, "|")
@@ -343,8 +349,8 @@ def evaluate(lexer: Lexer) -> None:
 _BARS = re.compile(r"\\\\|(?:\\(?:mid|vert|Vert|parallel|lvert|rvert|lVert|rVert)(?![a-zA-Z])|\\?\|)|([(\[{])|([)\]}])")
 
 
-def divides_arguments(lexer: Lexer) -> bool:
-    r"""Whether a bar stands alone in brackets behind a letter, as in `p(x \mid z)`."""
+def divides_arguments(lexer: Lexer, any_head: bool = False) -> bool:
+    r"""Whether a bar stands alone in brackets behind a letter, as in `p(x \mid z)`; `any_head`: `[a \| b]` as well."""
     if not lexer.stack or lexer.stack[-1] not in ("LPAR", "LBRACK"):
         return False
     depth = 0
@@ -353,6 +359,8 @@ def divides_arguments(lexer: Lexer) -> bool:
         depth += (kind in ("RPAR", "RBRACK", "RBRACE", "RSET")) - (kind in ("LPAR", "LBRACK", "LBRACE", "LSET"))
         if depth < 0:
             head = lexer.out[place - 1] if place else None
+            if any_head:
+                break
             if head is None or head.kind not in ("NAME", "RBRACE") or head.value == r"\mathbf{1}":
                 return False
             break
@@ -389,6 +397,26 @@ def read_mid(lexer: Lexer, name: str) -> None:
     lexer.emit("REL", name)
 
 
+_SET_PARTS = re.compile(
+    r"\\(?P<close>\}|rbrace(?![a-zA-Z]))|\\(?P<open>\{|lbrace(?![a-zA-Z]))|"
+    r"(?P<bar>\\mid(?![a-zA-Z])|\|)|(?P<colon>:|\\colon(?![a-zA-Z]))|\\."
+)
+MAX_SET = 400  # characters of a set that is one symbol
+
+
+def end_of_built_set(text: str, start: int) -> int:
+    r"""Where `\{x \mid x > 0\}` ends, behind whose first bracket a place stands; 0 of a list, such as `\{|a|, b\}`."""
+    depth, bars, mids, colons = 1, 0, 0, 0
+    for found in _SET_PARTS.finditer(text, start, start + MAX_SET):
+        depth += bool(found["open"]) - bool(found["close"])
+        if not depth:
+            return found.end() if mids == 1 or (bars == 1 and not mids) or (colons and not bars) else 0
+        mids += found["bar"] == r"\mid"
+        bars += found["bar"] == "|"
+        colons += bool(found["colon"])
+    return 0
+
+
 def read_sized_bracket(lexer: Lexer, which: str, end: int) -> int:
     r"""What follows `\left` or `\right`."""
     found = re.compile(r"\s*(\\(?:[a-zA-Z]+|.)|.)").match(lexer.text, end)
@@ -400,7 +428,7 @@ def read_sized_bracket(lexer: Lexer, which: str, end: int) -> int:
     elif mark == ".":
         lexer.emit("GAP")
     elif mark.startswith("\\"):
-        lexer.command(mark, found.end())
+        return lexer.command(mark, found.end())
     else:
         lexer.punctuation(mark, found.end())
     return found.end()
@@ -449,7 +477,7 @@ _SIGNS: Mapping[str, Callable[[Lexer], None]] = {
     "{": Lexer.open_brace,
     "}": Lexer.close_brace,
     "|": lambda lexer: bar(lexer, "BAR"),
-    "&": lambda lexer: lexer.emit("AMP"),
+    "&": lambda lexer: None if lexer.stack[-1:] in (["LPAR"], ["LBRACK"], ["LSET"]) else lexer.emit("AMP"),
 }
 _BRACKETS: Mapping[str, Callable[[Lexer], None]] = {
     **dict.fromkeys(("{", "lbrace"), lambda lexer: lexer.open("LSET", "{")),
@@ -468,105 +496,3 @@ _BRACKETS: Mapping[str, Callable[[Lexer], None]] = {
     **dict.fromkeys(("rangle", "rceil", "rfloor"), lambda lexer: lexer.close("RPAR", ")", ("LPAR",))),
 }
 """Commands of brackets and bars, by their names without the backslash."""
-
-
-# -- integrals -------------------------------------------------------------------------------------------------------
-
-_OPEN = frozenset({"LPAR", "LBRACK", "LBRACE", "LBAR", "LNORM", "LSET", "BEGINMAT"})
-_CLOSE = frozenset({"RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "ENDMAT"})
-
-
-def enclose_integrals(tokens: list[Tok]) -> list[Tok]:
-    """Put brackets around every integral and around its body.
-
-    Args:
-        tokens: The tokens of one formula.
-
-    Returns:
-        The tokens with the brackets; what is inside stays in its order.
-
-    Raises:
-        Unreadable: An integral has no differential such as `dx`.
-    """
-    tokens = list(tokens)
-    starts = [k for k, t in enumerate(tokens) if (t.kind, t.value) == ("BIGOP", "int")]
-    for count, start in enumerate(reversed(starts)):
-        head = start + 1
-        while head < len(tokens) and tokens[head].kind in ("UNDER", "CARET"):
-            head = _end_of_script(tokens, head + 1)
-        first = _differential(tokens, head)
-        end = _end_of_variable(tokens, first)
-        if count == len(starts) - 1:  # the outermost takes all that stand behind it
-            while (more := _skip_gaps(tokens, end)) is not None:
-                end = _end_of_variable(tokens, more)
-        mark = tokens[start]
-        body = [t for t in tokens[head:first] if t.kind != "GAP"] or [Tok("NUM", "1", mark.line, mark.start)]
-        variables = _variables(tokens[first:end])
-        tokens[start:end] = [
-            Tok("LBRACE", "{", mark.line, mark.start),
-            *tokens[start:head],
-            Tok("LPAR", "(", mark.line, mark.start),
-            *body,
-            *variables,
-            Tok("RPAR", ")", tokens[end - 1].line, tokens[end - 1].start),
-            Tok("RBRACE", "}", tokens[end - 1].line, tokens[end - 1].start),
-        ]
-    return tokens
-
-
-def _end_of_script(tokens: list[Tok], at: int) -> int:
-    """Where a subscript or an exponent ends that starts at a place."""
-    depth = 0
-    while at < len(tokens):
-        depth += (tokens[at].kind in _OPEN) - (tokens[at].kind in _CLOSE)
-        at += 1
-        if depth <= 0:
-            break
-    return at
-
-
-def _differential(tokens: list[Tok], at: int) -> int:
-    """The place of the first d behind a place that stands in no bracket, in front of a letter."""
-    depth, start = 0, at
-    while at + 1 < len(tokens) and depth >= 0:
-        kind = tokens[at].kind
-        if depth == 0 and _is_differential(tokens, at):
-            return at
-        if depth == 0 and kind in ("REL", "ARROW", "NEWROW", "AMP"):
-            break
-        depth += (kind in _OPEN) - (kind in _CLOSE)
-        at += 1
-    line = tokens[min(start, len(tokens) - 1)].line
-    raise Unreadable(r"an integral ends with its differential: write \int f(x) \, dx", line)
-
-
-def _is_differential(tokens: list[Tok], at: int) -> bool:
-    named = [(t.kind, t.value) for t in tokens[at : at + 2]]
-    behind_script = at > 0 and tokens[at - 1].kind in ("UNDER", "CARET")
-    return len(named) == 2 and named[0] == ("NAME", "d") and named[1][0] == "NAME" and not behind_script
-
-
-def _skip_gaps(tokens: list[Tok], at: int) -> int | None:
-    """The place of a further differential right behind a place."""
-    while at < len(tokens) and tokens[at].kind == "GAP":
-        at += 1
-    return at if _is_differential(tokens, at) else None
-
-
-def _end_of_variable(tokens: list[Tok], at: int) -> int:
-    """Where a differential ends, with the subscripts of its variable."""
-    at += 2
-    while at < len(tokens) and tokens[at].kind in ("UNDER", "CARET"):
-        at = _end_of_script(tokens, at + 1)
-    return at
-
-
-def _variables(tokens: list[Tok]) -> list[Tok]:
-    """The variables of some differentials, each behind a comma."""
-    out: list[Tok] = []
-    for place, token in enumerate(tokens):
-        if _is_differential(tokens, place):
-            out.append(Tok("COMMA", ",", token.line, token.start))
-        elif token.kind != "GAP":
-            out.append(token)
-    return out

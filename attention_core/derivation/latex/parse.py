@@ -258,6 +258,7 @@ class Build(Transformer[Token, Any]):
         return Big(head.op, head.below, Name(str(mark)), head.body)
 
     def big(self, head: Big, body: Expr) -> Expr:
+        head = replace(head, below=tuple(_share_sets(head.below)))
         *alone, last = head.below or (None,)
         listed = alone and all(one.alone and isinstance(one.exprs[0], Name) for one in alone)
         if head.above is None or not listed or last is None or last.ops != ("=",):
@@ -266,6 +267,22 @@ class Build(Transformer[Token, Any]):
             below = Chain((one.exprs[0], last.exprs[1]), last.ops, last.lines)
             body = Big(head.op, (below,), head.above, body)
         return body
+
+
+def _share_sets(below: tuple[Chain, ...]) -> Iterator[Chain]:
+    r"""What stands below an operator, with the set of `i, j \in S` for each of them."""
+    waiting: list[Chain] = []
+    for one in below:
+        if one.alone and isinstance(one.exprs[0], Name | Sub):
+            waiting.append(one)
+            continue
+        if one.ops == ("in",) and isinstance(one.exprs[1], Group):
+            yield from (Chain((each.exprs[0], one.exprs[1]), one.ops, one.lines) for each in waiting)
+        else:
+            yield from waiting
+        waiting = []
+        yield one
+    yield from waiting
 
 
 def number(text: str) -> Num:
@@ -322,7 +339,7 @@ atom: NUM -> number | NAME -> name | INF -> infinity | DOTS -> dots
 row: cell (AMP cell)*
 cell: [expr]
 bys: variable+
-variable: PARTIAL simple [simple]
+variable: PARTIAL simple [simple] | PARTIAL bracketed
 bracket: LPAR items RPAR -> round | LBRACK items RBRACK -> square | LPAR items RBRACK -> round_square
        | LBRACK items RPAR -> square_round | LSET items RSET -> set | LBRACE expr RBRACE -> braces
 items: item ((COMMA | SEMI) item)* -> list_items

@@ -33,6 +33,8 @@ BARE = (
     "sigmoid",
     "tanh",
     "relu",
+    "sin",
+    "cos",
     "exp",
     "log",
     "Var",
@@ -52,17 +54,14 @@ UNREAD_OPERATIONS = frozenset(["x", "star", "cup", "cap", "setminus"])
 """Signs between factors that are read, and not computed: tensor products, convolutions, sets."""
 
 
-BIG = {
-    "bigcup": "bigcup",
-    "bigcap": "bigcap",
-    "sum": "sum",
-    "prod": "prod",
-    "max": "max",
-    "min": "min",
-    "lim": "lim",
-    "inf": "inf",
-    "sup": "sup",
-}
+UNREAD_BIG = frozenset(
+    ["inf", "sup", "argmin", "argmax", "bigcup", "bigcap", "concat", "bigoplus", "bigotimes", "bigodot", "coprod"]
+)
+"""Operators over indices that are read, and not computed."""
+
+
+_NAMED_BIG = sorted(UNREAD_BIG - {"argmin", "argmax", "concat"})
+BIG = {name: name for name in ("sum", "prod", "max", "min", "lim", *_NAMED_BIG)}
 
 
 RELATIONS = {

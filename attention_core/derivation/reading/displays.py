@@ -68,7 +68,7 @@ def steps_of_display(
                 context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
                 asides.append(_beside(context, written_one.line, written_one.source))
                 continue
-            if _is_declaration(context, written_one):
+            if _is_map(written_one) or _is_declaration(context, written_one):
                 context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
                 continue
             if _sets_value(context, written_one):
@@ -83,6 +83,7 @@ def steps_of_display(
                 context.understood.append((written_one.line, f"an update, which states nothing: {written_one.source}"))
                 context.forget(updated, written_one.line)
                 continue
+            written_one = _without_last_law(context, written_one)
         before = None if supply is None or judge is None else context.copy()
         found = _read_statement(context, written_one, around, supply)
         if before is not None and judge is not None and (why := _unreadable(found, judge)):
@@ -154,7 +155,9 @@ def _read_statement(
 def _read_alone(
     context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, judge: Judge
 ) -> list[Step | Unread] | None:
-    """The steps of a statement whose symbols are read by itself alone, with sums that are broadcast if need be.
+    """The steps of a statement whose symbols are read by itself alone.
+
+    If need be sums are broadcast, and arrays with dots, powers of matrices or derivatives are symbols of their own.
 
     Args:
         context: What was known before the statement; it is changed.
@@ -168,16 +171,37 @@ def _read_alone(
     """
     context.understood = []
     context.forget_readings(written.line)
-    trial = context.copy()
-    found = _read_statement(trial, written, around, supply, alone=True)
-    why = _unreadable(found, judge)
-    if "stand in one sum" in why:
-        trial, trial.broadcast = context.copy(), context.level
+    said: list[tuple[int, str]] = []
+    while True:
+        trial = context.copy()
+        trial.understood = []
         found = _read_statement(trial, written, around, supply, alone=True)
         why = _unreadable(found, judge)
-        trial.understood.append((written.line, f"read with sums that are broadcast: {written.source}"))
-    context.understood = trial.understood
-    return None if why else found
+        form = next((form for form, words in _LOOSENS.items() if any(one in why for one in words)), "")
+        if "stand in one sum" in why and context.broadcast is None:
+            context.broadcast = context.level
+            said.append((written.line, f"read with sums that are broadcast: {written.source}"))
+        elif form and form not in context.loose:
+            context.loose |= {form}
+            said.append((written.line, f"read with {form} as symbols of their own: {written.source}"))
+        else:
+            context.understood = [*trial.understood, *said]
+            return None if why else found
+
+
+_LOOSENS = {
+    "arrays with dots": (
+        "the dots do not stand",
+        "follow no single pattern",
+        "write a row as",
+        "dots need",
+        "al dots",
+    ),
+    "powers of matrices": ("the exponent of a matrix", "has no power"),
+    "functions of arrays": ("softmax takes", "not understood of these arguments", "a square matrix is needed"),
+    "derivatives": ("more than two indices", "nothing is differentiated by it"),
+}
+"""Forms that are read as symbols of their own where nothing else can be made of them, and the messages that say so."""
 
 
 def _unreadable(steps: list[Step | Unread], judge: Judge) -> str:
@@ -216,10 +240,26 @@ def _is_declaration(context: Context, one: DisplayStatement) -> bool:
     return name is not None and (name not in context.symbols or name in context.inferred)
 
 
+def _is_map(one: DisplayStatement) -> bool:
+    r"""Whether a statement says between which sets a function goes: `f : \mathbb{R}^n \to \mathbb{R}`."""
+    return len(one.statement.chains) == 1 and one.statement.chains[0].ops[:2] == (":", "->")
+
+
 def _is_law(one: DisplayStatement) -> bool:
     """Whether a statement says which law a symbol has."""
     statement = one.statement
     return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].ops == ("sim",)
+
+
+def _without_last_law(context: Context, one: DisplayStatement) -> DisplayStatement:
+    r"""A statement without the law at its end: `x = a z + b \sim \mathcal{N}(b, a^2)`."""
+    chains = one.statement.chains
+    if one.statement.arrows or len(chains) != 1 or len(chains[0].ops) < 2 or chains[0].ops[-1] != "sim":
+        return one
+    context.understood.append((one.line, f"declared by the display: {one.source}, its law unused"))
+    context.caveats.append(_unused_law(context, one))
+    kept = Chain(chains[0].exprs[:-1], chains[0].ops[:-1], chains[0].lines[:-1])
+    return replace(one, statement=Statement((kept,)), parts=one.parts[:-1])
 
 
 def _unused_law(context: Context, one: DisplayStatement) -> Caveat:

@@ -126,6 +126,7 @@ class Context:
     repeated: int | None = None  # the level at which it says that repeated indices are summed over
     imaginary: int | None = None  # the level at which it has complex numbers, so that i is their unit
     recursions: dict[str, Any] = field(default_factory=dict)  # sequences by name, see `recursions`
+    loose: frozenset[str] = frozenset()  # forms that are symbols of their own in this statement, see `inference.opaque`
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:
@@ -136,6 +137,7 @@ class Context:
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
         found.described, found.repeated = dict(self.described), self.repeated
         found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
+        found.loose = self.loose
         return found
 
     def heading(self, level: int) -> None:

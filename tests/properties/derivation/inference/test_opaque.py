@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.inference.opaque import Opaque, stands_above_everywhere
+from attention_core.derivation.inference.letters import stands_above_everywhere
+from attention_core.derivation.inference.opaque import Opaque
 from attention_core.derivation.inference.usage import usage_of
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import to_latex

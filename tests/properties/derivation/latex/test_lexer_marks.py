@@ -20,6 +20,13 @@ from attention_core.derivation.latex.printer import to_latex
         (r"\pi_\star + \pi^\star + \pi_{\star}", r"\pi_{*} + \pi^{*} + \pi_{*}"),
         (r"P(A \cup B \cap C)", r"P (A \cup B \cap C)"),
         (r"p(y \succ z \mid x)", r"p (y \succ z \mid x)"),
+        (r"a^\top [W h \| W k]", r"a^\top [W h \parallel W k]"),
+        (r"\|_{k=1}^{K} s_k", r"\concat_{k = 1}^{K} s_{k}"),
+        (r"P(&x_1 \leq X)", r"P (x_{1} \le X)"),
+        (r"\left\{ f : X \to Y \mid w > 0 \right\}", r"\{f : X \to Y \mid w > 0\}"),
+        (r"\{|a|, |b|\}", r"\{|a|,|b|\}"),
+        (r"\frac{\partial L}{\partial (B A)}", r"\nabla_{(B A)} L"),
+        (r"\sum_{i, j \in \{1, 2\}} a", r"\sum_{i \in \{1,2\}, j \in \{1,2\}} a"),
         (r"\sum_{\substack{i < n \\ j < m}} a", r"\sum_{i < n, j < m} a"),
     ],
 )

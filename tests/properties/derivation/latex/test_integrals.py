@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attention_core.derivation.latex.lexer import enclose_integrals, tokenize
+from attention_core.derivation.latex.integrals import enclose_integrals
+from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Unreadable
