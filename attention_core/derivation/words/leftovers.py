@@ -93,11 +93,12 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
     out = [found.group() for part in parts[::2] for found in BARE_RELATION.finditer(NO_RELATION.sub(" ", part))]
     out += [_with_formulas(found.group(), parts) for found in TOGETHER.finditer(prose)]
     goals = [found.end() for found in GOAL.finditer(prose)] if claims else []
+    conditions = [found.span() for found in CONDITION.finditer(prose, goals[0])] if goals else []
     for place, token in enumerate(tokens):
         if token.kind in ("word", "number") and not (
             _is_accounted(tokens, place) and (read or not _opens_condition(tokens, place))
         ):
-            if _is_announced(prose, goals, token.at):
+            if _is_announced(goals, conditions, token.at):
                 continue
             if token.text not in out:
                 out.append(token.text)
@@ -138,13 +139,14 @@ def _tokens(prose: str, parts: tuple[str, ...] | list[str]) -> list[_Token]:
     return out
 
 
-def _is_announced(prose: str, goals: list[int], at: int) -> bool:
+def _is_announced(goals: list[int], conditions: list[tuple[int, int]], at: int) -> bool:
     """Whether a word stands behind "we show that" and no condition stands between.
 
-    Args: prose; goals, where words such as "we show that" end in it, in order; at, where the word stands.
+    Args: goals, where words such as "we show that" end; conditions, where words such as "if" stand; at, where the word
+    stands.
     """
     before = bisect_right(goals, at)
-    return before > 0 and not CONDITION.search(prose, goals[before - 1], at)
+    return before > 0 and not any(goals[before - 1] <= start and end <= at for start, end in conditions)
 
 
 def _is_accounted(tokens: list[_Token], place: int) -> bool:

@@ -16,7 +16,7 @@ A sentence that says what something is, has or does ("The entries are distances"
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from attention_core.derivation.words.inert import CITATION
 from attention_core.derivation.words.topics import NOUN_PHRASE, TOPIC, is_title
@@ -486,6 +486,7 @@ def _fits(text: str, patterns: tuple[str, ...]) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def is_pattern(prose: str, leads: bool = False) -> bool:
     """Whether a sentence matches one of the patterns from its first word to its last.
 
