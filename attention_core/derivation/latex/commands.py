@@ -3,9 +3,6 @@ r"""The tokens of LaTeX commands.
 Commands with letters: symbols, functions, fractions, styles, alphabets, words, boxes, arrows, environments.
 Each function takes the lexer it works for, with the place behind the command, and returns where the text goes on.
 
-Values by cases, `\begin{cases} a & \text{if } i = j \\ b & \text{otherwise} \end{cases}`, are written with indicators,
-`\mathbf{1}[i = j] (a) + (1 - \mathbf{1}[i = j]) (b)`: the first case that holds counts. Where none holds the value is
-not defined, so that without "otherwise" the sum is divided by the indicator of all cases.
 What commands of layout hold (colours, braces above and below) is read as if they were not there. A label of a brace is
 a remark, so one with a relation is refused: nothing that may be a claim is passed over.
 """
@@ -17,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from attention_core.derivation.latex.case_values import WORDY, end_of_cases, with_indicators
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import (
     ACCENTS,
@@ -34,78 +32,6 @@ from attention_core.derivation.latex.tokens import (
     TokenStream,
     depth_zero,
 )
-
-# -- values by cases -------------------------------------------------------------------------------------------------
-
-_NESTED = re.compile(r"\\(?P<which>begin|end)\s*\{(?P<name>[^{}]*)\}")
-_MARKS = re.compile(r"\\\\(?:\s*\[[^\]]*\])?|(?<!\\)&|\\(?:begin|end)\s*\{[^{}]*\}|[{}]|\\.")
-_WORDS = re.compile(r"(?i)\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:if|for|when|where)?:?\s*\}|^\s*(?:if|for|when)\b")
-_TEXT = re.compile(r"\\(?:text|textrm|textbf|textit|mathrm|mbox)\s*\{\s*[A-Za-z]")
-_REST = re.compile(
-    r"(?i)\\(?:text|textrm|mathrm|mbox)\s*\{\s*(?:otherwise|else|for other [a-z ]+)\s*[.,;]?\s*\}|otherwise|else"
-)
-_END_OF_CELL = re.compile(r"(?:[.,;\s]|\\[,;! ]|\\q?quad)+$|\\displaystyle(?![a-zA-Z])")
-
-
-def end_of_cases(text: str, at: int) -> tuple[str, int] | None:
-    """The text of an environment that opens in front of a place, and where the text goes on behind it."""
-    depth = 1
-    for found in _NESTED.finditer(text, at):
-        depth += 1 if found["which"] == "begin" else -1
-        if not depth:
-            return text[at : found.start()], found.end()
-    return None
-
-
-def with_indicators(inner: str) -> str:
-    """The value of some cases as one formula; '' if a row is not a value with its condition.
-
-    Args:
-        inner: What stands in the environment.
-
-    Example:
-        >>> with_indicators(r"a & i = j \\\\ b & \\text{otherwise}")
-        '{(\\\\mathbf{1}[i = j] (a) + (1 - \\\\mathbf{1}[i = j]) (b))}'
-    """
-    rows = [row for row in _split(inner) if any(cell.strip() for cell in row)]
-    terms: list[str] = []
-    before = ""
-    rest = False
-    for row in rows:
-        if len(row) != 2 or rest:
-            return ""
-        value, condition = (_END_OF_CELL.sub(" ", cell).strip() for cell in row)
-        rest = bool(_REST.fullmatch(condition))
-        condition = _WORDS.sub(" ", condition).strip()
-        if not value or (not rest and (not condition or r"\text" in condition)):
-            return ""
-        holds = "" if rest else rf"\mathbf{{1}}[{condition}] "
-        terms.append(f"{before}{holds}({value})")
-        before += f"(1 - {holds.strip()}) " if holds else ""
-    if len(terms) < 2:
-        return ""
-    total = f"({' + '.join(terms)})"
-    return f"{{{total}}}" if rest else f"\\frac{{{total}}}{{1 - {before.strip()}}}"
-
-
-def _split(inner: str) -> list[list[str]]:
-    """The cells of each row, cut outside braces and environments."""
-    rows: list[list[str]] = [[""]]
-    depth = at = 0
-    for found in _MARKS.finditer(inner):
-        mark = found.group()
-        rows[-1][-1] += inner[at : found.start()]
-        at = found.end()
-        depth += (mark == "{" or mark.startswith(r"\begin")) - (mark == "}" or mark.startswith(r"\end"))
-        if depth == 0 and mark.startswith("\\\\"):
-            rows.append([""])
-        elif depth == 0 and mark == "&":
-            rows[-1].append("")
-        else:
-            rows[-1][-1] += mark
-    rows[-1][-1] += inner[at:]
-    return rows
-
 
 # -- commands --------------------------------------------------------------------------------------------------------
 
@@ -363,7 +289,7 @@ def _environment(lexer: TokenStream, which: str, end: int) -> int:
         if found is not None and written:
             lexer.lex_inner(written)
             return found[1]
-        if found is not None and _TEXT.search(found[0]):  # cases that words tell apart: a symbol of its own
+        if found is not None and WORDY.search(found[0]):  # cases that words tell apart: a symbol of its own
             lexer.emit("NAME", rf"\begin{{cases}} {' '.join(found[0].split())} \end{{cases}}")
             return found[1]
         raise Unreadable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.latex.commands import end_of_cases, with_indicators
+from attention_core.derivation.latex.case_values import end_of_cases, with_indicators
 
 
 @pytest.mark.parametrize(
