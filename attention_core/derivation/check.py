@@ -121,7 +121,10 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     """The finding with the readings that it rests on; nothing is refuted by an inferred reading."""
     text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
     verdict = found.verdict
-    if verdict in (Verdict.REFUTED, Verdict.VACUOUS):
+    if verdict in (Verdict.REFUTED, Verdict.VACUOUS) and step.context.loose:
+        forms = ", ".join(sorted(step.context.loose))
+        verdict, text = Verdict.UNDECIDED, f"{forms} were read as symbols of their own, which does not decide it"
+    elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); declare its symbols for a verdict"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt

@@ -163,9 +163,13 @@ class Opaque:
         """Whether a node has a form that is a symbol of its own here, since the statement cannot be read otherwise."""
         match node:
             case Array(rows):
-                return "arrays with dots" in self.context.loose and Dots() in [cell for row in rows for cell in row]
-            case Group(_, items) if len(items) > 1:
-                return "arrays with dots" in self.context.loose and any(one.exprs[0] == Dots() for one in items)
+                dotted = "arrays with dots" in self.context.loose and Dots() in [cell for row in rows for cell in row]
+                return dotted or "arrays of blocks" in self.context.loose
+            case Group(bracket, items) if len(items) > 1:
+                dotted = bracket == "(" or any(one.exprs[0] == Dots() for one in items)
+                return "arrays with dots" in self.context.loose and dotted
+            case Frac(_, Name() | Sub()) if "quotients of arrays" in self.context.loose:
+                return True
             case Sup(base, exponent) if not isinstance(exponent, Num | Minus) or not is_capital(base):
                 return "powers of matrices" in self.context.loose and base != Name("e") and exponent != Name("*")
             case Call(function) if function in ("softmax", "argmax", "lse", "diag", "attention"):

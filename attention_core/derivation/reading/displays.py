@@ -198,6 +198,8 @@ _LOOSENS = {
         "al dots",
     ),
     "powers of matrices": ("the exponent of a matrix", "has no power"),
+    "quotients of arrays": ("cannot divide",),
+    "arrays of blocks": ("cannot be compared", "blocks with different"),
     "functions of arrays": ("softmax takes", "not understood of these arguments", "a square matrix is needed"),
     "derivatives": ("more than two indices", "nothing is differentiated by it"),
 }

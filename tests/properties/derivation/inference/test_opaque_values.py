@@ -39,6 +39,9 @@ LOOSE = [
     (r"\frac{\partial (A X)}{\partial X} + B = B + \frac{\partial (A X)}{\partial X}", "PROVED", "derivatives"),
     (r"\begin{bmatrix} a & \dots & b \end{bmatrix} + r = r + \begin{bmatrix} a & \dots & b \end{bmatrix}", "PROVED",
      "arrays with dots"),
+    (r"\frac{\mathbf{y}}{\mathbf{s}} + c = c + \frac{\mathbf{y}}{\mathbf{s}}", "PROVED", "quotients of arrays"),
+    (r"M^2 = \begin{pmatrix} A & B \\ 0 & A \end{pmatrix} \begin{pmatrix} A & B \\ 0 & A \end{pmatrix}", "UNDECIDED",
+     "arrays of blocks"),
     (r"\text{softmax}(q^\top k) + 1 = 1 + \text{softmax}(q^\top k)", "PROVED", "functions of arrays"),
 ]  # fmt: skip
 
@@ -50,6 +53,7 @@ def test_what_cannot_be_read_otherwise_is_a_symbol_and_says_so(formula: str, ver
     (step,) = report.steps
     assert step.verdict in (verdict, "UNDECIDED"), step.evidence.text
     assert step.verdict != "UNREADABLE"
+    assert "as it was read it is false" not in step.evidence.text
 
 
 def test_a_function_between_sets_is_a_declaration() -> None:
