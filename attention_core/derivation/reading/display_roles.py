@@ -67,9 +67,10 @@ def _last_side(block: Display) -> str:
         statements = statements_of(block)
     except (Unreadable, RecursionError):
         return ""
-    if len(statements) != 1 or not statements[0].parts:
+    claims = [one for one in statements if any(not chain.alone for chain in one.statement.chains)]  # and no remarks
+    if len(claims or statements) != 1 or not (claims or statements)[0].parts:
         return ""
-    return statements[0].parts[-1]
+    return (claims or statements)[0].parts[-1]
 
 
 @dataclass(frozen=True)

@@ -31,3 +31,8 @@ def test_such_a_display_is_read_where_symbols_are_inferred() -> None:
 def test_frames_and_what_only_keeps_room_may_stand_before_the_relation() -> None:
     text = "$$ a = b + c $$\n\nSo\n\n$$ \\begin{aligned} &= c + b \\end{aligned} $$\n\nSo\n\n$$ \\phantom{a} = d $$\n"
     assert displays(text)[1:] == ["\\begin{aligned} b + c = c + b \\end{aligned}", "c + b = d"]
+
+
+def test_a_remark_is_not_the_last_side() -> None:
+    text = "$$ a = b + c \\qquad \\text{substitute } \\log d $$\n\nSo\n\n$$ = c + b $$\n"
+    assert displays(text)[1] == "b + c = c + b"
