@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from attention_core.derivation.reading.any_function import declare_function, is_any_function
@@ -338,6 +338,25 @@ def _of_one_norm(context: Context, symbols: list[Symbol]) -> list[Formula] | Non
     return None
 
 
+def _definite(strict: bool) -> Callable[[Context, list[Symbol]], list[Formula] | None]:
+    r"""Symmetric and (semi)definite: $A = C C^\top$ with a new C, triangular with a positive diagonal if `strict`."""
+
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+        roots = [f"\\tilde{{{one.name}}}" for one in symbols]
+        if not all(_is_square(one) for one in symbols) or any(root in context.symbols for root in roots):
+            return None
+        i, j = _letters(context, 2)
+        out = []
+        for one, root in zip(symbols, roots, strict=True):
+            context.declare(replace(one, name=root, term=None))
+            out.append((f"{one.name} = {root} {root}^\\top", ""))
+            if strict:
+                out += [(f"{root}_{{{i} {j}}} = 0", f"{i} < {j}"), (f"{root}_{{{i} {i}}} > 0", "")]
+        return out
+
+    return meaning
+
+
 def _any_functions(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     r"""Functions declared as `f : \\mathbb{R} \\to \\mathbb{R}` are differentiable as it is."""
     return [] if all(is_any_function(one) for one in symbols) else None
@@ -428,6 +447,13 @@ PROPERTIES: tuple[Property, ...] = (
     Property("distinct", _words(
         r"(?:pairwise |mutually |all )?(?:distinct|different|unequal|not equal)(?! (?:from|to) (?:0|zero))"
         r"(?: (?:from|to) each other)?"), _distinct),
+    Property("positive semidefinite", _words(
+        r"(?:symmetric,? (?:and )?)?(?:positive semi-?definite|PSD|non-?negative definite)|a covariance matrix"),
+             _definite(False)),
+    Property("positive definite", _words(r"(?:symmetric,? (?:and )?)?(?:positive definite|SPD)"), _definite(True)),
+    Property("invertible", _words(r"invertible|non-?singular|(?:of |has |have )full rank"),
+             _squares((r"\det(A) \ne 0", ""))),
+    Property("rotation", _words(r"an? rotation matrix"), _squares((r"A^\top A = I_{n}", ""), (r"\det(A) = 1", ""))),
     Property("skew-symmetric", _words(
         r"skew[ -]?symmetric|antisymmetric|anti-symmetric"), _square_form(r"A^\top = -A")),
     Property("symmetric", _words(r"symmetric|self-?adjoint"), _square_form(r"A = A^\top")),

@@ -432,7 +432,8 @@ _DECLARATION = _words(
     "let be a an the and or if with for all every each any where given assume assumes assuming suppose supposing put "
     "define draw that is are we in of its their as by both also again further let's have has us from here then "
     "denote now so such fix take set consider throughout i e "
-    "matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer integers "
+    "variable variables matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer "
+    "integers "
     "entries entry function functions index indices row rows column columns family dimension dimensions "
     "dimensional"
 )
