@@ -8,6 +8,10 @@ from __future__ import annotations
 from attention_core.derivation.document.blocks import Heading
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.inference.opaque import is_opaque
+from attention_core.derivation.inference.usage import ONES_NAME, walk
+from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.syntax import EVALUATED, Chain, Unreadable
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
 
@@ -41,13 +45,28 @@ def scaffold(text: str) -> str:
     return "\n".join(out)
 
 
+def _is_declarable(name: str) -> bool:
+    """Whether a "Let" could declare a name, and not only a definition: a letter with its marks, and no formula."""
+    if is_opaque(name) or name.startswith((r"\{", r"\begin")) or EVALUATED in name:
+        return False
+    try:
+        chain = parse_statement(name).chains[0]
+    except (Unreadable, RecursionError):
+        return False
+    related = any(isinstance(one, Chain) and not one.alone for one in walk(chain.exprs[0]))
+    return chain.alone and not related and symbol_name(chain.exprs[0]) is not None
+
+
 def _paragraph(missing: dict[str, str]) -> str:
     """The declarations of one section, sizes first; functions are named, since only an author can define them."""
-    known = [text.rsplit(" (", 1)[0] for name, text in missing.items() if not is_opaque(name) and r" \in " in text]
+    sized = any(name.startswith(ONES_NAME) for name in missing)
+    missing = {name: text for name, text in missing.items() if not name.startswith(ONES_NAME)}
+    functions = [name for name in missing if not _is_declarable(name)]
+    known = [text.rsplit(" (", 1)[0] for name, text in missing.items() if name not in functions and r" \in " in text]
     sizes = [one for one in known if one.endswith(r"\mathbb{N}")]
     indices = [one for one in known if r"\in \{1" in one]
     rest = [one for one in known if one not in sizes and one not in indices]
-    functions = [name for name in missing if is_opaque(name)]
     declared = f"Let {', '.join(f'${one}$' for one in (*sizes, *rest, *indices))}." if known else ""
     undefined = f"Not defined: {', '.join(f'${one}$' for one in functions)}." if functions else ""
-    return "\n\n".join(part for part in (declared, undefined) if part)
+    ones = r"Without a size: $\mathbf{1}$, which is written $\mathbf{1}_n$." if sized else ""
+    return "\n\n".join(part for part in (declared, undefined, ones) if part)

@@ -34,3 +34,16 @@ def test_each_section_has_its_own_and_functions_are_named() -> None:
     )
     assert found.rstrip().endswith("Not defined: $f(x)$.")
     assert scaffold("Let $x \\in \\mathbb{R}$.\n\n$$ x = x $$\n") == ""
+
+
+def test_what_no_let_could_declare_is_named_apart() -> None:
+    text = r"$$ 2 \max_{\pi \in S} c + B = B + 2 \operatorname{argmin}_{f \in S} c + u|_{t = 0} $$" + "\n"
+    found = scaffold(text)
+    assert r"Let $B \in" in found
+    declared, undefined = found.split("Not defined: ")
+    assert "argmin" in undefined and "max" in undefined and "t = 0" in undefined
+    assert "argmin" not in declared and "S" not in declared
+    assert (
+        r"$\mathbf{1}$"
+        in scaffold("$$ x^\\top \\mathbf{1} + 1 = 1 + \\mathbf{1}^\\top x $$\n").split("Without a size: ")[1]
+    )
