@@ -309,6 +309,9 @@ def _declare_again(context: Context, usage: Usage, name: str) -> None:
         chosen[one] = context.ended[one][0]
         if one in usage.arrays and not (has_entries(chosen[one]) or chosen[one].params):
             return  # this section means something else by the letter
+        known = [context.symbols.get(name) or context.ended.get(name, (None,))[0] for name in chosen[one].mentions]
+        if any(other is not None and other.line > chosen[one].line for other in known):
+            return  # what the declaration mentions was declared anew behind it
         wanted += sorted(chosen[one].mentions)
     for symbol in chosen.values():
         context.symbols[symbol.name] = replace(symbol, level=context.level)

@@ -192,6 +192,8 @@ class Opaque:
         match node:
             case Big(op) if op in UNREAD_BIG:
                 return True
+            case Call("E" | "Var" | "Cov" | "Normal", args) if any("mid" in one.ops for one in args):
+                return True  # under a condition
             case Call("Pr", args):
                 return len(args) != 1 or len(args[0].ops) != 1 or args[0].ops[0] not in COMPARISONS
             case Times(factors, ops) if UNREAD_OPERATIONS & set(ops) or is_evaluated(factors[-1]):

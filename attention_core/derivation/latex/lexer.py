@@ -361,6 +361,8 @@ def divides_arguments(lexer: Lexer, any_head: bool = False) -> bool:
             head = lexer.out[place - 1] if place else None
             if any_head:
                 break
+            if head is not None and head.kind == "FUNC" and head.value in ("E", "Var", "Cov", "Pr", "Normal"):
+                break
             if head is None or head.kind not in ("NAME", "RBRACE") or head.value == r"\mathbf{1}":
                 return False
             break

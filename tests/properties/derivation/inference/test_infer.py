@@ -232,3 +232,12 @@ def test_an_entry_of_a_defined_vector_in_front_of_a_bracket_is_a_factor() -> Non
     head = r"Let $n \in \mathbb{N}$ and $x \in \mathbb{R}^n$. Put $p := \operatorname{softmax}(x)$."
     jacobian = r"\frac{\partial p_i}{\partial x_j} = p_i (\delta_{ij} - p_j) \quad \text{for all } i, j"
     assert check(f"{head}\n\n$$ {jacobian} $$").steps[0].passed
+
+
+def test_a_definition_of_a_past_section_is_not_taken_up_with_other_symbols() -> None:
+    text = (
+        "# One\n\n$$ L = \\sum_{i=1}^n (y_i - w x_i)^2 $$\n\n# Two\n\n$$ y = W v + 0 y $$\n\n"
+        "# Three\n\n$$ \\frac{\\partial L}{\\partial w} = 2 h $$\n"
+    )
+    steps = check_document(text, infer=True, effort=Effort(seconds=1)).steps
+    assert all("internal error" not in one.evidence.text for one in steps), [one.evidence.text for one in steps]

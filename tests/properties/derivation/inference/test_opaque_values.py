@@ -14,6 +14,8 @@ from attention_core.derivation import check_document
         (r"2 \max_{\pi} \mathbb{E}[\pi] = 2 \max_\rho \mathbb{E}[\rho]", ["UNDECIDED"]),
         (r"2 \max_{\pi} J(\pi) = 2 \max_\rho J(\rho)", ["EXACT"]),
         (r"2 P(X = j \mid Y = i) = P(X = j \mid Y = i) + P(X = j \mid Y = i)", ["PROVED"]),
+        (r"2 \mathbb{E}[r \mid S = s] = \mathbb{E}[r \mid S = s] + \mathbb{E}[r \mid S = s]", ["PROVED"]),
+        (r"2 \mathbb{E}[r \mid S = s] = 2 \mathbb{E}[r \mid S = t]", ["UNDECIDED"]),
         (r"2 \mathbb{P}(A) = 2 \mathbb{P}(B)", ["UNDECIDED"]),
         (r"T^+ + T^- = T^- + T^+", ["PROVED"]),
         (r"2 T^+ = 2 T^-", ["UNDECIDED"]),
