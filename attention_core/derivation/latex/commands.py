@@ -432,6 +432,14 @@ def _over(lexer: TokenStream, name: str, end: int) -> int:
     raise Unreadable(r"\over is understood in braces only: write \frac{a}{b}", lexer.line)
 
 
+def _label(lexer: TokenStream, name: str, end: int) -> int:
+    r"""A mark that is read as a label alone: `x_\bullet`."""
+    if not _is_label(lexer, end):
+        raise Unreadable(f"\\{name} is understood as a subscript or an exponent only", lexer.line)
+    lexer.emit("NAME", f"\\{name}")
+    return end
+
+
 def _nothing(lexer: TokenStream, name: str, end: int) -> int:
     return end
 
@@ -485,6 +493,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(_KEPT, _keep),
     **dict.fromkeys(("textcolor", "colorbox", "cancelto"), _keep_second),
     "arg": _argument,
+    "bullet": _label,
     "substack": _rows_below,
     "over": _over,
     **dict.fromkeys(("underbrace", "overbrace"), _read_brace),

@@ -53,6 +53,7 @@ PRODUCTS = {
     "x": "⊗",
     "/": "/",
     "star": "⋆",
+    "oslash": "⊘",
     "cup": "∪",
     "cap": "∩",
     "setminus": "∖",

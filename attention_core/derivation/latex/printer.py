@@ -40,7 +40,7 @@ SIGNS = {
     )},
 }  # fmt: skip
 OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "x": " \\otimes ", "/": " / ", "": " ",
-             **{name: f" \\{name} " for name in ("star", "cup", "cap", "setminus")}}  # fmt: skip
+             **{name: f" \\{name} " for name in ("star", "oslash", "cup", "cap", "setminus")}}  # fmt: skip
 
 
 TOP = r"\top"

@@ -50,7 +50,7 @@ BARE = (
 )
 
 
-UNREAD_OPERATIONS = frozenset(["x", "star", "cup", "cap", "setminus"])
+UNREAD_OPERATIONS = frozenset(["x", "star", "oslash", "cup", "cap", "setminus"])
 """Signs between factors that are read, and not computed: tensor products, convolutions, sets."""
 
 
@@ -88,7 +88,7 @@ OPERATORS = {
     "/": ("TIMES", "/"),
     ",": ("COMMA", ","), ";": ("SEMI", ";"), ":": ("COLON", ":"), r"\colon": ("COLON", ":"),
     r"\partial": ("PARTIAL", ""),
-    r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""), r"\star": ("TIMES", "star"),
+    r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""), r"\star": ("TIMES", "star"), r"\oslash": ("TIMES", "oslash"),
     r"\cup": ("TIMES", "cup"), r"\cap": ("TIMES", "cap"), r"\setminus": ("TIMES", "setminus"),
 }  # fmt: skip
 

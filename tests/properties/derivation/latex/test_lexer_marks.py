@@ -19,6 +19,7 @@ from attention_core.derivation.latex.printer import to_latex
         (r"\left. g \right|_{t = 0}", r"g|_{t = 0}"),
         (r"\pi_\star + \pi^\star + \pi_{\star}", r"\pi_{*} + \pi^{*} + \pi_{*}"),
         (r"P(A \cup B \cap C)", r"P (A \cup B \cap C)"),
+        (r"f_\bullet + a \oslash b", r"f_{\bullet} + a \oslash b"),
         (r"p(y \succ z \mid x)", r"p (y \succ z \mid x)"),
         (r"a^\top [W h \| W k]", r"a^\top [W h \parallel W k]"),
         (r"\|_{k=1}^{K} s_k", r"\concat_{k = 1}^{K} s_{k}"),
