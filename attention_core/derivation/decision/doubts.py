@@ -32,7 +32,8 @@ from attention_core.derivation.decision.usual import (
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Expr, Name, Sub, Unreadable
+from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times, Unreadable
+from attention_core.derivation.reading.any_function import is_any_function
 from attention_core.derivation.reading.repeated_indices import sum_repeated
 from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.reading.withdrawals import without_ended, without_older
@@ -57,7 +58,7 @@ def restriction(step: Step) -> str:
     if step.chained or step.op != "=":
         return ""
     for side, other in ((step.left, step.right), (step.right, step.left)):
-        name = _free_symbol(step, side, other)
+        name = _free_symbol(step, side, other) or _free_function(step, side, other)
         if not name:
             continue
         return (
@@ -65,6 +66,16 @@ def restriction(step: Step) -> str:
             f"'Put ${to_latex(side)} := {to_latex(other)}$', or declare it as a hypothesis, 'Assume ${_formula(step)}$'"
         )
     return ""
+
+
+def _free_function(step: Step, side: Expr, other: Expr) -> str:
+    """The function that is only known to be differentiable, if a side is a value of it and the other has none."""
+    if not isinstance(side, Times) or len(side.factors) != 2 or not isinstance(side.factors[1], Group):
+        return ""
+    name = symbol_name(side.factors[0]) or ""
+    known = step.context.symbols.get(name)
+    others = {one.rstrip("'") for one in all_names(other)}
+    return name if known is not None and is_any_function(known) and name.rstrip("'") not in others else ""
 
 
 def _formula(step: Step) -> str:

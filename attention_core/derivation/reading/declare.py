@@ -94,6 +94,7 @@ def declare(context: Context, paragraph: Paragraph, infer: bool = False) -> None
     for early, opens, lenient in attempts:
         context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
         context.dropped, context.caveats = dict(kept.dropped), list(kept.caveats)
+        context.recursions = dict(kept.recursions)
         del context.understood[count:]
         reader = Reader(context, paragraph, lenient=lenient)
         context.opens_sizes = opens
@@ -107,6 +108,7 @@ def declare(context: Context, paragraph: Paragraph, infer: bool = False) -> None
         finally:
             context.opens_sizes = False
     assert first is not None
+    context.recursions = dict(kept.recursions)  # what could not be read to its end may say more of them
     raise first
 
 

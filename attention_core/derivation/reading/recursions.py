@@ -39,6 +39,7 @@ MOST_STEPS = 12  # of a recursion that are put in
 _PREVIOUS = Name("previous")
 _DEFINES = re.compile(r"(?:\b(?:let|put|define|set|where|given by|recursively|start)\b[^.;$]*)$", re.IGNORECASE)
 _JOINS = re.compile(r"\s*,?\s*(?:and|with)?\s*,?\s*$", re.IGNORECASE)
+_CLOSES = re.compile(r"\s*(?:[.,;:]|$|and\b)")
 _FOR = re.compile(r"\s*,?\s*for (?:all |every |each )?$", re.IGNORECASE)
 
 
@@ -52,6 +53,7 @@ class Recursion:
     letter: str
     step: Expr
     level: int
+    shift: int = 0  # 1 where the document says what `name_{letter + 1}` is
 
     def at(self, index: int) -> Expr:
         """A member, with the recursion put in.
@@ -89,8 +91,12 @@ def take_recursions(context: Context, parts: list[str], line: int) -> list[str]:
             found = _recursion_in(context, ", ".join(parts[place : end + 1 : 2]), line)
             if found is None:
                 continue
-            if end + 2 < len(parts) and _FOR.fullmatch(parts[end + 1]) and found.letter in parts[end + 2]:
+            if end + 2 < len(parts) and _FOR.fullmatch(parts[end + 1]):
+                if not _is_whole_range(found, parts[end + 2]):
+                    break
                 end += 2
+            if not _CLOSES.match(parts[end + 1] if end + 1 < len(parts) else ""):
+                break  # "for even k": another rule may follow
             context.recursions[found.name] = found
             shown = f"{found.name}_{{{found.first}}} = {to_latex(found.base)}"
             context.understood.append((line, f"{found.name}: a sequence, {shown}, and on by recursion"))
@@ -99,6 +105,19 @@ def take_recursions(context: Context, parts: list[str], line: int) -> list[str]:
                 out[k] = "\n" * parts[k].count("\n")
             break
     return out
+
+
+def _is_whole_range(sequence: Recursion, condition: str) -> bool:
+    """Whether a recursion is said of every member behind the first: `k \\ge 1` of one that starts at 0."""
+    from_one = re.fullmatch(
+        rf"\s*{re.escape(sequence.letter)}\s*(?:\\in\s*\\mathbb\{{?N\}}?|=\s*1,\s*2,\s*(?:3,\s*)?\\l?dots)\s*",
+        condition,
+    )
+    bound = re.fullmatch(rf"\s*{re.escape(sequence.letter)}\s*(\\geq?(?![a-zA-Z])|>)\s*(\d+)\s*", condition)
+    if from_one is None and bound is None:
+        return False
+    lowest = 1 if bound is None else int(bound[2]) + (bound[1] == ">")
+    return lowest + sequence.shift == sequence.first + 1
 
 
 def write_members(context: Context, statement: Statement) -> Statement:
@@ -191,7 +210,7 @@ def _recursion_in(context: Context, text: str, line: int) -> Recursion | None:
     base = chains[0].exprs[1]
     if step is None or name in names_in(base):
         return None
-    return Recursion(name, first, base, letter, step, context.level)
+    return Recursion(name, first, base, letter, step, context.level, shift)
 
 
 def _step_of(name: str, letter: str, shift: int, expr: Expr) -> Expr | None:

@@ -50,7 +50,12 @@ def test_words_that_restrict_the_function_further_are_not_passed_over() -> None:
     assert last("a twice continuously differentiable function", r"f(x) \le f(x + 1)")[0] is Verdict.REFUTED
 
 
+def test_a_display_that_says_which_function_it_is_is_not_refuted() -> None:
+    for formula in (r"f(x) = x^2", r"f(0) = 1", r"x^2 + 1 = f(x)"):
+        assert last("smooth", formula)[0] is Verdict.UNDECIDED, formula
+
+
 def test_hypotheses_about_its_values_hold_of_the_functions_that_are_tried() -> None:
-    text = DECLARED % "differentiable" + " Assume $f(0) = 0$.\n\n$$ f(0) + x = x $$\n\n$$ f(1) = 0 $$\n"
+    text = DECLARED % "differentiable" + " Assume $f(0) = 0$.\n\n$$ f(0) + x = x $$\n\n$$ f(1) + x = x $$\n"
     right, wrong = check_document(text).steps
     assert right.verdict is Verdict.AGREES and wrong.verdict is Verdict.REFUTED

@@ -45,6 +45,20 @@ def test_a_bound_on_n_leaves_the_closed_form_open() -> None:
     assert check_document(text).steps[-1].verdict not in (Verdict.REFUTED, *GOOD)
 
 
+@pytest.mark.parametrize(
+    "defined",
+    [
+        r"Define $a_0 := x$ and $a_k := \alpha a_{k-1}$ for even $k$.",
+        r"Define $a_0 := x$ and $a_k := \alpha a_{k-1}$ for $k \ge 2$.",
+        r"Define $a_0 := x$ and $a_k := \alpha a_{k-1}$ if $k > b$.",
+        r"Define $a_0 := x$ and $a_k := \alpha a_{k-1}$, and $a_k := a_{k-2}$ for odd $k$.",
+    ],
+)
+def test_a_recursion_that_is_not_said_of_all_members_is_not_read(defined: str) -> None:
+    found = check_document(f"{DECLARED} {defined}\n\n$$ a_n = \\alpha^n x $$\n", infer=True).steps[-1]
+    assert found.verdict not in (Verdict.REFUTED, *GOOD), found.evidence.text
+
+
 def test_a_sequence_ends_with_its_section() -> None:
     text = f"{DECLARED}\n\n## One\n\n{GEOMETRIC}\n\n$$ a_1 = \\alpha x $$\n\n## Two\n\n$$ a_1 = \\alpha x $$\n"
     first, second = check_document(text).steps
