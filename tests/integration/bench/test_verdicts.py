@@ -93,13 +93,16 @@ def test_a_kernel_without_gradients_is_told_how_to_declare_it(path: str) -> None
 
 
 def test_files_named_like_pythons_own_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process that judges looks into the user's folder first: nothing else would say why nothing can be imported."""
-    (tmp_path / "k.py").write_text("import glob\n" + KERNELS)
-    (tmp_path / "glob.py").write_text("raise ImportError('no such thing')")
+    """The process that judges looks into the user's folder first: nothing else would say why nothing can be imported.
+
+    A module that no Python imports by itself: from 3.13 on, `pathlib` imports `glob`, which a file hides no longer.
+    """
+    (tmp_path / "k.py").write_text("import sched\n" + KERNELS)
+    (tmp_path / "sched.py").write_text("raise ImportError('no such thing')")
     found = told(f"{tmp_path}/k.py:plain")
     assert found["verdict"] == "error"
-    assert "no such thing; files here hide Python's own modules (rename them): glob.py" in found["reason"]
-    assert shadowing_files(tmp_path, tmp_path) == ["glob.py"]
+    assert "no such thing; files here hide Python's own modules (rename them): sched.py" in found["reason"]
+    assert shadowing_files(tmp_path, tmp_path) == ["sched.py"]
 
 
 def test_what_is_listed_of_a_target_holds_under_every_convention() -> None:
