@@ -263,3 +263,31 @@ class Results:
             before = chosen
         row = job.row if job.row is not None else self.choice(study)
         return None if row is None else {**before, **study.settings, **study.candidates[row]}
+
+
+def put_back(written: Path, results: Results) -> list[str]:
+    """Write the runs on test that docs/data/whole_sets.json has to where they were kept, and return their names.
+
+    A run counts where its study has these very settings; one that is kept already stays as it is. So other seeds are
+    added to a page on a machine that has nothing of the earlier ones.
+    """
+    told, names = json.loads(written.read_text(encoding="utf-8")), []
+    for job in plan(results.studies):
+        found = told.get(job.study.name)
+        if found is None or job.row is not None or results.settings(job) != found["settings"]:
+            continue
+        path = results.folder / f"{job.name}.json"
+        for run in found["runs"]:
+            if run["seed"] == job.seed and not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(as_kept(job.name, found["settings"], run)) + "\n", encoding="utf-8")
+                names.append(job.name)
+    return names
+
+
+def as_kept(name: str, settings: Settings, run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run of the page in the form of a kept one; of the labels of each side their number alone is known."""
+    labels = {side: {"": count} for side, count in run["examples"].items()}
+    test = {**run["test"], "classes": run["classes"]}
+    rest = {key: value for key, value in run.items() if key not in ("classes", "examples")}
+    return {**rest, "name": name, "settings": settings, "labels": labels, "test": test}

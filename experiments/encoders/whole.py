@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from packages import ENCODERS, model_folder
-from plan import STUDIES, Job, Results, Settings, Study, plan
+from plan import STUDIES, Job, Results, Settings, Study, plan, put_back
 from recorded import train_recorded
 from sharing import begin_service, end_service, measure_gain
 
@@ -488,6 +488,9 @@ def main() -> None:
     parser.add_argument(
         "--note", help="a sentence on the encoders' weights, kept with each result and told on the page"
     )
+    parser.add_argument(
+        "--put_back", action="store_true", help="begin with the runs that docs/data/whole_sets.json has"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/whole_sets.md, its data and pictures")
     options = parser.parse_args()
     unknown = set(options.studies) - {study.name for study in STUDIES}
@@ -502,6 +505,8 @@ def main() -> None:
     deadline = time.monotonic() + options.seconds
     chosen = tuple(study for study in STUDIES if not options.studies or study.name in options.studies)
     chosen = tuple(replace(study, final=study.final[: options.seeds]) for study in chosen)
+    if options.put_back:
+        print("put back:", *put_back(ROOT / "docs" / "data" / "whole_sets.json", Results(options.kept, chosen)))
     wanted = {str(study.settings.get("encoder", "minilm")) for study in chosen}
     wishes = {"minilm": options.model, "mpnet": options.mpnet}
     models = {

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -251,3 +252,29 @@ def test_the_page_has_every_figure_and_says_what_is_missing(ours: Any, place: An
     kept = json.loads((tmp_path / "docs" / "data" / "whole_sets.json").read_text())
     assert [run["test"]["predictions"] for run in kept["sst"]["runs"]] == [run["test"]["predictions"] for run in runs]
     assert str(tmp_path) not in json.dumps(kept)
+
+
+def test_runs_of_the_page_are_put_back_and_not_done_again(ours: Any, place: Any, tmp_path: Path) -> None:
+    one = study(ours, candidates={"some": {"learning_rate": 0.02}}, choosing=(), final=(10,))
+    ours.whole.work(place, (one,))
+    docs = tmp_path / "docs"
+    for folder in ("pictures", "data"):
+        (docs / folder).mkdir(parents=True)
+    written = docs / "data" / "whole_sets.json"
+    ours.whole_page.write_page(ours.plan.Results(place.kept, (one,)), docs, {})
+    (first,) = json.loads(written.read_text())["sst"]["runs"]
+    (place.kept / "sst-test-10.json").unlink()
+    longer = replace(one, final=(10, 11))
+    other = replace(longer, settings={**longer.settings, "epochs": 4})
+    assert ours.plan.put_back(written, ours.plan.Results(place.kept, (other,))) == [], (
+        "of other settings nothing counts"
+    )
+    assert ours.plan.put_back(written, ours.plan.Results(place.kept, (longer,))) == ["sst-test-10"]
+    assert ours.plan.put_back(written, ours.plan.Results(place.kept, (longer,))) == [], "what is kept stays"
+    kept = (place.kept / "sst-test-10.json").read_bytes()
+    (place.kept / "sst-test-10.claim").unlink()
+    ours.whole.work(place, (longer,))
+    assert (place.kept / "sst-test-10.json").read_bytes() == kept
+    ours.whole_page.write_page(ours.plan.Results(place.kept, (longer,)), docs, {})
+    runs = json.loads(written.read_text())["sst"]["runs"]
+    assert [run["seed"] for run in runs] == [10, 11] and runs[0] == first
