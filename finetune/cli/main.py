@@ -21,6 +21,7 @@ from finetune.cli.experiment import experiment
 from finetune.cli.heads import heads
 from finetune.cli.memory import largest, memory
 from finetune.cli.options import (
+    AnyDash,
     Group,
     Real,
     changes_of,
@@ -36,6 +37,7 @@ from finetune.cli.options import (
 )
 from finetune.cli.predict import predict
 from finetune.cli.prompt import prompt
+from finetune.cli.scripts import scripts
 from finetune.cli.select import select
 from finetune.cli.standardise import standardise
 from finetune.cli.train import form_of_file, model_of, train
@@ -54,7 +56,7 @@ CORPUS = click.argument("corpus_path", metavar="CORPUS")
 DECAY = "200 N block_size for N examples"
 
 
-@app.command()
+@app.command(cls=AnyDash)
 @MODEL
 @CORPUS
 @click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
@@ -91,7 +93,7 @@ def _corrupt(path: str, documents: list[str], vocabulary: Any, form: Any, seed: 
     return CorruptedDocuments(ids, lengths, form, seed)
 
 
-@app.command()
+@app.command(cls=AnyDash)
 @MODEL
 @CORPUS
 @click.option("--writing_params_path", required=True, metavar="FILE", help="Where the trained parameters go.")
@@ -137,7 +139,7 @@ def finetune(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     train(model, vocabulary, form, source, recipe, "fine-tuning", options, digests)
 
 
-@app.command()
+@app.command(cls=AnyDash)
 @MODEL
 @CORPUS
 @click.option("--reading_params_path", required=True, metavar="FILE", help="The parameters of the model.")
@@ -234,6 +236,7 @@ app.add_command(classify)
 app.add_command(namedata)
 app.add_command(predict)
 app.add_command(prompt)
+app.add_command(scripts)
 app.add_command(select)
 app.add_command(standardise)
 app.add_command(exercise)

@@ -91,15 +91,26 @@ class Group(ListedCommands):
 
 
 class AnyDash(click.Command):
-    """A command that takes its long options behind one dash, or a printed page's long dash, as well as behind two."""
+    """A command that takes its long options as printed pages have them: behind one dash, a long one, or broken up."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, with `-name` and `\N{EM DASH}name` read as `--name` where that is an option.
+        """Parse the arguments, with `-name`, `\N{EM DASH}name` and `-- a name` read as `--name` and `--a_name`.
 
-        Source: the printed commands of seed 002, problem 3, have all three.
+        That is where there are such options. Source: the printed commands of seed 002, problem 3, and seed 003, 2(f).
         """
         known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
-        return super().parse_args(ctx, [self._with_two_dashes(arg, known) for arg in args])
+        return super().parse_args(ctx, [self._with_two_dashes(arg, known) for arg in self._joined(args, known)])
+
+    @staticmethod
+    def _joined(args: list[str], known: set[str]) -> list[str]:
+        """The arguments, where `--` and the words of an option behind it are that option again."""
+        found, rest = [], list(args)
+        while rest:
+            word = rest.pop(0)
+            lengths = [n for n in range(1, 5) if word == "--" and f"--{'_'.join(rest[:n])}" in known]
+            found.append(f"--{'_'.join(rest[: lengths[0]])}" if lengths else word)
+            rest = rest[lengths[0] :] if lengths else rest
+        return found
 
     @staticmethod
     def _with_two_dashes(arg: str, known: set[str]) -> str:
