@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from finetune.models.encoder import Encoder, SelfAttention
 Batch = Mapping[str, Tensor]
 Head = tuple[int, int]
 """Layer and number of a head, both from 0."""
+GatedLosses = Callable[[Batch, Tensor], Tensor]
+"""Of a batch and gates (B, L, H) or (1, L, H): the loss of each text."""
 RESAMPLES = 2000
 
 
@@ -68,45 +71,77 @@ def example_losses(classifier: Classifier, batch: Batch) -> Float[Tensor, " B"]:
 
 
 def gate_gradients(classifier: Classifier, batches: Iterable[Batch]) -> npt.NDArray[np.float64]:
+    """The size of each text's slope along each gate, |d loss_i / d g_lh| at g = 1: `slopes` of a classifier.
+
+    Args: classifier; batches, with labels. Returns: (examples, L, H).
+    """
+    return slopes(classifier, partial(gated_losses, classifier), batches, shape_of(classifier))
+
+
+def ablation_losses(classifier: Classifier, batches: Sequence[Batch]) -> npt.NDArray[np.float64]:
+    """How much each text's loss rises when a head is taken out: `rises` of a classifier.
+
+    Args: classifier; batches, with labels. Returns: (examples, L, H).
+    """
+    return rises(classifier, partial(gated_losses, classifier), batches, shape_of(classifier))
+
+
+def gated_losses(classifier: Classifier, batch: Batch, gates: Float[Tensor, "#B L H"]) -> Float[Tensor, " B"]:
+    """The loss of each text with gates on the heads."""
+    with gate_heads(classifier, gates):
+        return example_losses(classifier, batch)
+
+
+def shape_of(classifier: Classifier) -> tuple[int, int]:
+    """Layers, and heads of a layer. Raises: BadInput as `attentions` does."""
+    found = attentions(classifier)
+    return len(found), found[0].n_head
+
+
+def slopes(
+    model: nn.Module, losses: GatedLosses, batches: Iterable[Batch], shape: tuple[int, int]
+) -> npt.NDArray[np.float64]:
     """The size of each text's slope along each gate, |d loss_i / d g_lh| at g = 1.
 
     Every text has gates of its own, so one backward pass gives all slopes and nothing adds up between texts or batches:
     a well-known script keeps the gradients of earlier batches in the same gates, and ranks by their running sum.
 
-    Args: classifier; batches, with labels. Returns: (examples, L, H).
+    Args: model, in evaluation mode meanwhile; losses, of each text of a batch under gates; batches; shape, (L, H).
+    Returns: (examples, L, H).
     Source: Michel et al. (2019), "Are sixteen heads really better than one?", equation 2.
     """
     found = []
-    sizes = [attention.n_head for attention in attentions(classifier)]
-    with evaluating(classifier):
+    with evaluating(model):
         for batch in batches:
             with torch.enable_grad():
-                gates = torch.ones(len(batch["labels"]), len(sizes), sizes[0], requires_grad=True)
-                with gate_heads(classifier, gates):
-                    total = example_losses(classifier, batch).sum()
-                (slope,) = torch.autograd.grad(total, gates)
+                gates = torch.ones(count_of(batch), *shape, requires_grad=True)
+                (slope,) = torch.autograd.grad(losses(batch, gates).sum(), gates)
             found.append(slope.abs().double().numpy())
     return np.concatenate(found)
 
 
-def ablation_losses(classifier: Classifier, batches: Sequence[Batch]) -> npt.NDArray[np.float64]:
+def rises(
+    model: nn.Module, losses: GatedLosses, batches: Sequence[Batch], shape: tuple[int, int]
+) -> npt.NDArray[np.float64]:
     """How much each text's loss rises when a head is taken out, loss_i(g_lh = 0) - loss_i(g = 1).
 
-    Args: classifier; batches, with labels. Returns: (examples, L, H).
+    Args: model, losses, batches, shape: as for `slopes`. Returns: (examples, L, H).
     Source: Michel et al. (2019), section 3.2.
     """
-    sizes = [attention.n_head for attention in attentions(classifier)]
-    shape = (1, len(sizes), sizes[0])
-    with evaluating(classifier):
-        plain = [example_losses(classifier, batch).double() for batch in batches]
-        found = np.zeros((sum(map(len, plain)), *shape[1:]))
-        for layer, head in np.ndindex(*shape[1:]):
-            gates = torch.ones(shape)
+    with evaluating(model):
+        plain = [losses(batch, torch.ones(1, *shape)).double() for batch in batches]
+        found = np.zeros((sum(map(len, plain)), *shape))
+        for layer, head in np.ndindex(*shape):
+            gates = torch.ones(1, *shape)
             gates[0, layer, head] = 0
-            with gate_heads(classifier, gates):
-                without = [example_losses(classifier, batch).double() for batch in batches]
+            without = [losses(batch, gates).double() for batch in batches]
             found[:, layer, head] = torch.cat([a - b for a, b in zip(without, plain, strict=True)]).numpy()
     return found
+
+
+def count_of(batch: Batch) -> int:
+    """The number of texts in a batch."""
+    return len(next(iter(batch.values())))
 
 
 def ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -160,7 +195,7 @@ class NoHeads(nn.Module):
 
     def __init__(self, bias: Tensor) -> None:
         super().__init__()
-        self.bias = nn.Parameter(bias.clone())
+        self.bias = nn.Parameter(bias.detach().clone(), requires_grad=bias.requires_grad)
 
     def forward(self, x: Float[Tensor, "B n E"], mask: Any, past: Any) -> Float[Tensor, "B n E"]:
         """The bias at every token."""
@@ -189,7 +224,7 @@ def without_heads(classifier: Classifier, heads: Iterable[Head]) -> Classifier:
 
 def _keep(attention: SelfAttention, kept: Sequence[int]) -> nn.Module:
     if not kept:
-        return NoHeads(attention.proj.bias.detach())
+        return NoHeads(attention.proj.bias)
     width = attention.query.out_features // attention.n_head
     rows = torch.cat([torch.arange(h * width, (h + 1) * width) for h in kept])
     for name in ("query", "key", "value"):
@@ -205,6 +240,8 @@ def _linear(linear: nn.Linear, rows: Any, columns: Any) -> nn.Linear:
     with torch.no_grad():
         made.weight.copy_(weight)
         made.bias.copy_(linear.bias.detach()[rows])
+    made.weight.requires_grad_(linear.weight.requires_grad)
+    made.bias.requires_grad_(linear.bias.requires_grad)
     return made
 
 

@@ -1,5 +1,5 @@
 """Rows of the contracts that `finetune` adds: faults of its data, models, trainers, checkpoints, training
-steps and adapters, and correct ones.
+steps, measures of heads and adapters, and correct ones.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from finetune.faults import (
     adapters,
     causal_lm,
     checkpoints,
+    measured_heads,
+    pruned_heads,
     span_corruption,
     trainers,
     training_steps,
     vocabulary,
 )
 from finetune.faults.bases import causal_lm as language_models
+from finetune.faults.bases import head_measures
 from finetune.faults.bases import trainers as loops
 
 DECLARED: Mapping[Any, dict[str, Any]] = {
@@ -59,6 +62,7 @@ ROWS: tuple[Row, ...] = (
     *(of(made, "trainer", "law") for made in trainers.FAULTY),
     *(of(made, "checkpoint", "law") for made in checkpoints.FAULTY),
     *(of(made, "training-step", "law") for made in training_steps.FAULTY),
+    *(of(made, "head-importance", "law") for made in (*measured_heads.FAULTY, *pruned_heads.FAULTY)),
     *(of(made, "peft", "law") for made in adapter_faults.FAULTY),
     *(of(made, "peft", "law", prefix="adapter_faults") for made in adapter_state_faults.FAULTY),
 )
@@ -70,5 +74,6 @@ CORRECT: tuple[Row, ...] = (
     *(of(made, "trainer", "odd", expected="conforms") for made in loops.CORRECT),
     *(of(made, "checkpoint", "odd", expected="conforms") for made in checkpoints.CORRECT),
     *(of(made, "training-step", "odd", expected="conforms") for made in training_steps.CORRECT),
+    *(of(made, "head-importance", "odd", expected="conforms") for made in head_measures.CORRECT),
     *(of(made, "peft", "odd", expected="conforms") for made in adapters.CORRECT),
 )

@@ -77,3 +77,11 @@ def classifier_contract() -> Contract:
     from finetune.laws.classifier import laws as classifier
 
     return parameter_contract(classifier, classified.Classified)
+
+
+def head_importance_contract() -> Contract:
+    """The contract `head-importance`: `head_importance.head_probe.make_target(...)` of measures, gates and prunings."""
+    from finetune.laws.head_importance import laws as head_importance
+    from finetune.laws.head_importance import measured
+
+    return parameter_contract(head_importance, measured.Measured)

@@ -142,6 +142,7 @@ def test_entry_points_load(installed: Distribution) -> None:
         ("attention_core.contracts", "checkpoint"),
         ("attention_core.contracts", "masked-lm"),
         ("attention_core.contracts", "classifier"),
+        ("attention_core.contracts", "head-importance"),
     }
     for (group, _), point in points.items():
         loaded = point.load()

@@ -28,6 +28,7 @@ CALLED = {  # what no text may leave out: how the target is called, or what it i
     "checkpoint": "`weights()` gives all trained numbers", "peft": "`inject(model)`: Put the method into a model",
     "masked-lm": "special (B, n) bool, true at special tokens", "classifier": "`model(input_ids=..., attention_mask=...)`",
     "training-step": "`step(model, optimizer, loss, batches, clip)` makes one step",
+    "head-importance": "`gradient(model, batches, layers, heads)` gives the importance of each head",
 }  # fmt: skip
 
 

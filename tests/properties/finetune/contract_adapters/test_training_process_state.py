@@ -16,7 +16,7 @@ from judging import held, refuted
 from attention_core.conformance.laws.process_state import SEEDED_BY_CONTRACT
 from finetune.contract_adapters import training as graded
 from finetune.faults import adapters, checkpoints, masked_lm, training_steps, vocabulary
-from finetune.faults.bases import causal_lm, classifiers, trainers
+from finetune.faults.bases import causal_lm, classifiers, head_measures, trainers
 
 LAW = "a_call_leaves_the_process_as_it_was"
 TARGETS: list[tuple[str, Any, str]] = [
@@ -29,6 +29,7 @@ TARGETS: list[tuple[str, Any, str]] = [
     ("training-step", training_steps.CORRECT[0], ""),
     ("peft", adapters.LowRank, "forward"),
     ("masked-lm", masked_lm.Plain, "run"),
+    ("head-importance", head_measures.CORRECT[0], ""),
 ]
 
 

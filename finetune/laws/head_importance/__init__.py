@@ -1,0 +1,3 @@
+"""The contract `head-importance`."""
+
+from __future__ import annotations
