@@ -79,7 +79,7 @@ def script_texts(source: str, config: str | None) -> dict[str, str]:
 
 @click.command()
 @click.argument("source", metavar="SOURCE", type=click.Choice(list(LINES)))
-@click.argument("folder", default=".", metavar="FOLDER")
+@click.argument("folder", default=".", metavar="[FOLDER]")
 @click.option("--config", metavar="FILE", help="A file of settings that every training and evaluation reads.")
 def scripts(source: str, folder: str, config: str | None) -> None:
     """Write the scripts that the printed lines of assignment SOURCE (000, 002, 003) call into FOLDER.
