@@ -49,7 +49,8 @@ SEEN: Mapping[str, Sequence[str]] = {
         "with products in bfloat16 and batches in four parts of like widths, as the recipes below have them; 4.6 for",
         "the first with eight parts and the kernel `torch:math`: half of that are products of matrices, and a fifth",
         "the random numbers of dropout, so that three hours would need another recipe). It would begin with the first",
-        "step, since nothing was left of the runs on the GPU. A recorded training now keeps what it has",
+        "step, since nothing was left of the runs on the GPU: `--recipe source-parts` is the source's numbers in this",
+        "way, keeps every fifth epoch and goes on from there. A recorded training now keeps what it has",
         "reached, and the next call goes on from there; that was tried on a processor, not on a GPU.",
     )
 }  # fmt: skip
