@@ -304,7 +304,9 @@ class Builder:
                 for row in rows:
                     for cell in row:
                         self.expr(cell)
-                return self.listed([cell for row in rows for cell in row], len(rows) == 1, {len(row) for row in rows})
+                return self.shape_of_list(
+                    [cell for row in rows for cell in row], len(rows) == 1, {len(row) for row in rows}
+                )
             case Derivative(body, by):
                 if self.key(body) in ("C", "E"):  # a cost, an error
                     self.hint(body, 2, "number", "it is differentiated")
@@ -332,7 +334,7 @@ class Builder:
 
         self.solver.waiting.append(use)
 
-    def listed(self, cells: Sequence[Expr | None], flat: bool, widths: set[int]) -> Shape:
+    def shape_of_list(self, cells: Sequence[Expr | None], flat: bool, widths: set[int]) -> Shape:
         """A row or a column of numbers that are listed, as far as their letters tell; else nothing is known."""
         one = self.solver.extents.of(ONE)
         names = [self.key(cell) for cell in cells if isinstance(cell, Name | Sub)]
@@ -412,12 +414,12 @@ class Builder:
         if not inverse and not is_capital(self.key(node.base) or "a"):
             self.hint(node.base, 2, "number", "a power")
         if node.exponent == Num(Fraction(2)) and isinstance(node.base, Group):
-            self.hint_squared(node.base)
+            self.hint_square(node.base)
         shape = self.expr(node.base)
         self.solver.waiting.append(self.solver.square(shape))
         return shape
 
-    def hint_squared(self, group: Group) -> None:
+    def hint_square(self, group: Group) -> None:
         """Note that the terms of `(y - z)^2` are numbers if their letters are small, whatever they look like."""
         body = group.items[0].exprs[0] if len(group.items) == 1 and group.items[0].alone else None
         terms = [one.body if isinstance(one, Minus) else one for one in body.terms] if isinstance(body, Plus) else []

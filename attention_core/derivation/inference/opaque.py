@@ -272,7 +272,7 @@ class Opaque:
         return None
 
     def softmax_over(self, letter: str, argument: Expr) -> Expr | None:
-        r"""`\operatorname{softmax}_j(e_{i j})` as the quotient that it is; None where j is no index of the argument."""
+        r"""`\operatorname{softmax}_j(e_{i j})` as the quotient that it is; None where j is not an index of it."""
         used = names_in(argument) | set(self.context.symbols)
         other = next((Name(one) for one in "klmrstuv" if one not in used), None)
         indices = [one for node in walk(argument) if isinstance(node, Sub) for one in index_parts(node)]

@@ -171,7 +171,7 @@ def _read_alone(
     """
     context.understood = []
     context.forget_readings(written.line)
-    said: list[tuple[int, str]] = []
+    notes: list[tuple[int, str]] = []
     while True:
         trial = context.copy()
         trial.understood = []
@@ -180,12 +180,12 @@ def _read_alone(
         form = next((form for form, words in _LOOSENS.items() if any(one in why for one in words)), "")
         if "stand in one sum" in why and context.broadcast is None:
             context.broadcast = context.level
-            said.append((written.line, f"read with sums that are broadcast: {written.source}"))
+            notes.append((written.line, f"read with sums that are broadcast: {written.source}"))
         elif form and form not in context.loose:
             context.loose |= {form}
-            said.append((written.line, f"read with {form} as symbols of their own: {written.source}"))
+            notes.append((written.line, f"read with {form} as symbols of their own: {written.source}"))
         else:
-            context.understood = [*trial.understood, *said]
+            context.understood = [*trial.understood, *notes]
             return None if why else found
 
 
