@@ -49,7 +49,7 @@ UNDECIDED_RELATIONS = {
     **dict.fromkeys(("subset", "subseteq", "ni", "notin"), _SETS),
     **dict.fromkeys(("lesssim", "gtrsim"), _FACTOR),
 }
-"""Relations of steps that are read and never decided, and what is said of them."""
+"""Relations of steps that are read and never decided, and what their reports say."""
 
 
 def approximate_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> Relation:

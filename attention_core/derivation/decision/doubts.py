@@ -34,7 +34,7 @@ from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times, Unreadable
 from attention_core.derivation.reading.any_function import is_any_function
-from attention_core.derivation.reading.repeated_indices import sum_repeated
+from attention_core.derivation.reading.repeated_indices import sum_repeats
 from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.reading.withdrawals import without_ended, without_older
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
@@ -252,7 +252,7 @@ def _claim(step: Step) -> Relation | None:
 def _other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None:
     """AMBIGUOUS where a refuted step holds in another reading, UNDECIDED where it may; None if it is false in all."""
     claim = _claim(step)
-    if (summed := sum_repeated(step)) is not None:
+    if (summed := sum_repeats(step)) is not None:
         verdict = _verdict_of(summed, decide)
         if verdict in GOOD:
             return _name_reading(found, "it holds", EINSTEIN)

@@ -30,7 +30,7 @@ from attention_core.derivation.inference.infer import FRESH, domain_text
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Call, Transpose, Unreadable
-from attention_core.derivation.reading.repeated_indices import sum_repeated
+from attention_core.derivation.reading.repeated_indices import sum_repeats
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
@@ -165,7 +165,7 @@ def _iterate_readings(step: Step) -> Iterator[tuple[str, Step]]:
         changed = _with_symbols(step.context, changes)
         changed.broadcast = step.context.level  # a number is added to every entry
         yield words, replace(step, context=changed)
-    if (summed := sum_repeated(step)) is not None:
+    if (summed := sum_repeats(step)) is not None:
         yield EINSTEIN, summed
     yield from ((words, replace(step, context=one)) for words, one in readings(step, _claim(step)))
 

@@ -224,7 +224,7 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
                             (maybe if _is_product(right) else found.functions).add(name)
             if isinstance(node, Name | Sub) and (name := symbol_name(node)) is not None:
                 alone[name] += 1
-    found.functions |= maybe - _multiplied(formulas)
+    found.functions |= maybe - _factors(formulas)
     found.functions |= {n for n, times in led.items() if letter_of(n) in FUNCTIONS or times == alone[n]}
     found.functions -= CONSTANTS - _informations(formulas)
     found.functions -= {name for name in found.functions if name.startswith(ONES_NAME)}
@@ -237,7 +237,7 @@ def _is_product(expr: Expr) -> bool:
     return isinstance(inner, Group) and len(inner.items) == 1 and isinstance(inner.items[0].exprs[0], Times)
 
 
-def _multiplied(formulas: Iterable[Chain]) -> set[str]:
+def _factors(formulas: Iterable[Chain]) -> set[str]:
     r"""The capitals beside a factor without brackets: Q in `(Q K^\top) V`, so that `Q (K^\top V)` is a product."""
     out: set[str] = set()
     for node in (one for formula in formulas for one in walk(formula)):

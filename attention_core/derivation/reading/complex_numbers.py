@@ -219,7 +219,7 @@ def _magnitude(parts: Parts) -> Expr:
 
 
 def _minus(expr: Expr) -> Expr:
-    return ZERO if expr == ZERO else Minus(_grouped(expr))
+    return ZERO if expr == ZERO else Minus(_group(expr))
 
 
 def _sum(*terms: Expr) -> Expr:
@@ -232,8 +232,8 @@ def _times(left: Expr, right: Expr) -> Expr:
         return ZERO
     if ONE in (left, right):
         return right if left == ONE else left
-    return Times((_grouped(left), _grouped(right)), ("",))
+    return Times((_group(left), _group(right)), ("",))
 
 
-def _grouped(expr: Expr) -> Expr:
+def _group(expr: Expr) -> Expr:
     return Group("(", (Chain((expr,)),), ")") if isinstance(expr, Plus | Minus | Times) else expr

@@ -276,17 +276,17 @@ def _squares(*forms: tuple[str, str]) -> Callable[[Context, list[Symbol]], list[
         out = []
         for one in symbols:
             assert one.type is not None
-            said = {"A": one.name, "n": str(one.type.rows), "i": i, "j": j}
-            out += [(_spell(form, said), f"{i} {on} {j}" if on else "")
+            letters = {"A": one.name, "n": str(one.type.rows), "i": i, "j": j}
+            out += [(_spell(form, letters), f"{i} {on} {j}" if on else "")
                     for form, on in forms]  # fmt: skip
         return out
 
     return meaning
 
 
-def _spell(form: str, said: dict[str, str]) -> str:
+def _spell(form: str, letters: dict[str, str]) -> str:
     """A form with what its letters stand for."""
-    return _FORM.sub(lambda found: said[found[0]], form)
+    return _FORM.sub(lambda found: letters[found[0]], form)
 
 
 _FORM = re.compile(r"(?<![a-zA-Z\\])[Anij](?![a-zA-Z])")  # the letters of a form, and none of its commands
@@ -374,7 +374,7 @@ def _words(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])(?:{text})(?![\w-])", re.IGNORECASE)
 
 
-def _said(text: str) -> re.Pattern[str]:
+def _form(text: str) -> re.Pattern[str]:
     """Words that say what a symbol is where a verb stands before them and nothing is added: "is zero", "be one."."""
     return re.compile(
         rf"(?:(?<=\bis )|(?<=\bare )|(?<=\bbe ))(?:{text})(?![\w-]|\.\d|\s*,\s*\d)"
@@ -458,9 +458,9 @@ PROPERTIES: tuple[Property, ...] = (
         r"skew[ -]?symmetric|antisymmetric|anti-symmetric"), _square_form(r"A^\top = -A")),
     Property("symmetric", _words(r"symmetric|self-?adjoint"), _square_form(r"A = A^\top")),
     Property("idempotent", _words(r"idempotent"), _square_form("A A = A")),
-    Property("multiple of the identity", _said(r"a (?:scalar )?multiple of the identity(?: matrix)?"),
+    Property("multiple of the identity", _form(r"a (?:scalar )?multiple of the identity(?: matrix)?"),
              _squares((r"A = A_{1 1} I_{n}", ""))),
-    Property("identity", _said(r"(?:equal to )?the identity(?: matrix)?"), _squares((r"A = I_{n}", ""))),
+    Property("identity", _form(r"(?:equal to )?the identity(?: matrix)?"), _squares((r"A = I_{n}", ""))),
     Property("traceless", _words(r"traceless|of trace zero"), _squares((r"\operatorname{tr}(A) = 0", ""))),
     Property("upper triangular", _words(r"upper[ -]triangular"), _zero_where(">")),
     Property("lower triangular", _words(r"lower[ -]triangular"), _zero_where("<")),
@@ -471,12 +471,12 @@ PROPERTIES: tuple[Property, ...] = (
     Property("nonzero entries", _words(rf"non-?zero{_ENTRIES}"), _make_sign_rule(r"\ne 0")),
     Property("nonzero", _words(r"non-?zero|(?:different from|not equal to|not|unequal to) (?:0|zero)"), _nonzero),
     Property("binary", _words(r"binary"), _binary),
-    Property("0 or 1", _said(r"(?:either )?(?:0|zero) or (?:1|one)"), _binary),
-    Property("zero", _said(
+    Property("0 or 1", _form(r"(?:either )?(?:0|zero) or (?:1|one)"), _binary),
+    Property("zero", _form(
         r"(?:equal to )?(?:0|zero)|the zero (?:vector|matrix)|a (?:vector|matrix) of zeros"), _everywhere("0")),
-    Property("one", _said(r"(?:equal to )?(?:1|one)|the all-ones vector|a vector of(?: all)? ones"), _everywhere("1")),
+    Property("one", _form(r"(?:equal to )?(?:1|one)|the all-ones vector|a vector of(?: all)? ones"), _everywhere("1")),
     Property("equal norms", _words(r"of (?:equal|the same) norm"), _of_one_norm),
-    Property("equal", _said(r"equal(?: to each other)?|identical|the same"), _equal),
+    Property("equal", _form(r"equal(?: to each other)?|identical|the same"), _equal),
     Property("positive", _words(
         rf"(?:strictly |entry-?wise )?positive{_ENTRIES}?(?! (?:semi|definite))"), _make_sign_rule("> 0")),
     Property("negative", _words(

@@ -68,8 +68,8 @@ class Recursion:
 
     def next(self, index: Expr, previous: Expr) -> Expr:
         """The member at an index behind a given one."""
-        rules = {self.letter: _grouped(index), _PREVIOUS.text: _grouped(previous)}
-        return _replaced(self.step, rules)
+        rules = {self.letter: _group(index), _PREVIOUS.text: _group(previous)}
+        return _replace(self.step, rules)
 
 
 def take_recursions(context: Context, parts: list[str], line: int) -> list[str]:
@@ -108,7 +108,7 @@ def take_recursions(context: Context, parts: list[str], line: int) -> list[str]:
 
 
 def _is_whole_range(sequence: Recursion, condition: str) -> bool:
-    """Whether a recursion is said of every member behind the first: `k \\ge 1` of one that starts at 0."""
+    """Whether a recursion is about every member behind the first: `k \\ge 1` of one that starts at 0."""
     from_one = re.fullmatch(
         rf"\s*{re.escape(sequence.letter)}\s*(?:\\in\s*\\mathbb\{{?N\}}?|=\s*1,\s*2,\s*(?:3,\s*)?\\l?dots)\s*",
         condition,
@@ -154,7 +154,7 @@ def _by_induction(context: Context, chain: Chain) -> Chain | None:
         later = Plus((Name(letter), Num(Fraction(1))))
         index = Plus((Name(letter), Num(Fraction(1 + offset)))) if offset != -1 else Name(letter)
         lefts = sequence.at(start), sequence.next(index, other)
-        rights = _replaced(other, {letter: Num(Fraction(1))}), _replaced(other, {letter: _grouped(later)})
+        rights = _replace(other, {letter: Num(Fraction(1))}), _replace(other, {letter: _group(later)})
         columns = tuple(Array(tuple((cell,) for cell in cells)) for cells in (lefts, rights))
         context.understood.append((chain.lines[0] if chain.lines else 0, f"by induction over {letter}: base and step"))
         return replace(chain, exprs=columns)
@@ -180,7 +180,7 @@ def _put_members(context: Context, expr: Expr) -> Expr:
         if sequence is None or found is None or found[0]:
             return None
         inside = 0 <= found[1] - sequence.first <= MOST_STEPS
-        return _grouped(sequence.at(found[1])) if inside else None
+        return _group(sequence.at(found[1])) if inside else None
 
     return substitute(expr, rule)  # type: ignore[return-value]
 
@@ -225,7 +225,7 @@ def _step_of(name: str, letter: str, shift: int, expr: Expr) -> Expr | None:
     if name in names_in(step) or _PREVIOUS.text not in names_in(step):
         return None
     less = Group("(", (Chain((Plus((Name(letter), Minus(Num(Fraction(1))))),)),), ")")
-    return _replaced(step, {letter: less}) if shift else step
+    return _replace(step, {letter: less}) if shift else step
 
 
 def _offset(expr: Expr) -> tuple[str, int] | None:
@@ -242,12 +242,12 @@ def _offset(expr: Expr) -> tuple[str, int] | None:
     return None
 
 
-def _replaced(expr: Expr, values: dict[str, Expr]) -> Expr:
+def _replace(expr: Expr, values: dict[str, Expr]) -> Expr:
     """An expression with other ones for some names; in an exponent they stand without brackets, which mark a label."""
 
     def rule(node: object) -> object | None:
         if isinstance(node, Sup) and isinstance(node.exponent, Name) and node.exponent.text in values:
-            return Sup(_replaced(node.base, values), _bare(values[node.exponent.text]))
+            return Sup(_replace(node.base, values), _bare(values[node.exponent.text]))
         return values.get(node.text) if isinstance(node, Name) else None
 
     return substitute(expr, rule)  # type: ignore[return-value]
@@ -257,7 +257,7 @@ def _bare(expr: Expr) -> Expr:
     return expr.items[0].exprs[0] if isinstance(expr, Group) else expr
 
 
-def _grouped(expr: Expr) -> Expr:
+def _group(expr: Expr) -> Expr:
     return expr if isinstance(expr, Name | Num | Group) else Group("(", (Chain((expr,)),), ")")
 
 

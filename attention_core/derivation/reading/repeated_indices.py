@@ -58,15 +58,15 @@ def says_sums(prose: str) -> bool:
     return bool(_SAYS.search(" ".join(prose.split()))) and not _DENIES.search(prose)
 
 
-def sum_repeated(step: Step) -> Step | None:
+def sum_repeats(step: Step) -> Step | None:
     """The step with a sum over each index that is repeated in a product, None where there is none.
 
     Args:
         step: The step; an index of one side that stands on the other as well is not summed over.
     """
     context = step.context
-    left = _summed(context, step.left, names_in(step.right))
-    right = _summed(context, step.right, names_in(step.left))
+    left = _sum(context, step.left, names_in(step.right))
+    right = _sum(context, step.right, names_in(step.left))
     if (left, right) == (step.left, step.right):
         return None
     context = _with_ranges(step, names_in(left) | names_in(right))
@@ -83,7 +83,7 @@ def with_repeated_indices(step: Step) -> Step:
     Args:
         step: The step as it is written.
     """
-    one = sum_repeated(step) or replace(step, context=_with_ranges(step, names_in(step.left) | names_in(step.right)))
+    one = sum_repeats(step) or replace(step, context=_with_ranges(step, names_in(step.left) | names_in(step.right)))
     for name in _index_letters(one.context):
         one.context.inferred.pop(name, None)
     return one
@@ -124,14 +124,14 @@ def repeated_letters(context: Context, side: Expr, other: Expr) -> Iterator[str]
             yield letter
 
 
-def _summed(context: Context, side: Expr, others: set[str]) -> Expr:
+def _sum(context: Context, side: Expr, others: set[str]) -> Expr:
     """A side with its sums, term by term."""
     if isinstance(side, Plus):
-        return Plus(tuple(_summed(context, one, others) for one in side.terms))
+        return Plus(tuple(_sum(context, one, others) for one in side.terms))
     if isinstance(side, Minus):
-        return Minus(_summed(context, side.body, others))
+        return Minus(_sum(context, side.body, others))
     if isinstance(side, Group) and len(side.items) == 1 and side.items[0].alone:
-        return replace(side, items=(Chain((_summed(context, side.items[0].exprs[0], others),)),))
+        return replace(side, items=(Chain((_sum(context, side.items[0].exprs[0], others),)),))
     products = list(islice(_products(context, side), MAX_PRODUCTS))
     letters = sorted({name for one in products for name in one} - others)
     for letter in letters:
