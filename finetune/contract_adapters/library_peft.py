@@ -46,12 +46,12 @@ class OfTheLibrary(Adapted):
 
     def disabled(self) -> AbstractContextManager[Any]:
         """The model's own."""
-        context: AbstractContextManager[Any] = self.wrapped.disable_adapter()
+        context: AbstractContextManager[Any] = self.outer.disable_adapter()
         return context
 
     def save(self, folder: str) -> None:
         """In the library's files."""
-        self.wrapped.save_pretrained(folder)
+        self.outer.save_pretrained(folder)
 
     def load(self, model: nn.Module, folder: str) -> nn.Module:
         """From them."""
@@ -61,7 +61,7 @@ class OfTheLibrary(Adapted):
         return made
 
     @property
-    def wrapped(self) -> Any:
+    def outer(self) -> Any:
         """The library's model."""
         return self.adapted
 
@@ -82,15 +82,15 @@ class LibraryLoRA(OfTheLibrary):
 
     def merge(self) -> None:
         """The model's own."""
-        self.wrapped.merge_adapter()
+        self.outer.merge_adapter()
 
     def unmerge(self) -> None:
         """The model's own."""
-        self.wrapped.unmerge_adapter()
+        self.outer.unmerge_adapter()
 
     def checkpoint(self) -> None:
         """The base model's own."""
-        self.wrapped.base_model.model.gradient_checkpointing_enable({"use_reentrant": False})
+        self.outer.base_model.model.gradient_checkpointing_enable({"use_reentrant": False})
 
 
 class LibraryPrompt(OfTheLibrary):
@@ -120,4 +120,4 @@ class LibraryPrefix(OfTheLibrary):
 
     def checkpoint(self) -> None:
         """The base model's own."""
-        self.wrapped.base_model.gradient_checkpointing_enable({"use_reentrant": False})
+        self.outer.base_model.gradient_checkpointing_enable({"use_reentrant": False})
