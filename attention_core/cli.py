@@ -170,16 +170,20 @@ def verify(targets: tuple[str, ...], laws: tuple[str, ...], **options: Any) -> N
             )  # fmt: skip
         reports.append(report)
         _show(console, target, fields, report, options)
-    for target in known:
-        if target not in named:
-            line = f"known failures name {target}, which was not asked for"
-            console.print(line, style="yellow", highlight=False, markup=False)
+    _warn_of_others(console, [target for target in known if target not in named])
     _finish(console, reports, options, shard)
     if shard is not None and not reports:
         console.print(f"shard {shard} has no target: there are {len(shard.targets)}", highlight=False, markup=False)
     if not reports:  # what is not to be judged is not wrong
         sys.exit(0)
     sys.exit(exit_status(reports))
+
+
+def _warn_of_others(console: Console, targets: list[str]) -> None:
+    """Known failures of targets that this run does not judge are likely misspelt."""
+    for target in targets:
+        line = f"known failures name {target}, which was not asked for"
+        console.print(line, style="yellow", highlight=False, markup=False)
 
 
 def _keep_changed(console: Console, targets: list[str], revision: str) -> list[str]:

@@ -181,27 +181,24 @@ def run(options: dict[str, Any]) -> int:
     options = options | {"dtypes": options["dtypes"] or ("float32",)}
     if options["base"] is not None:
         return compare_with_base(options)
-    settings = Settings(
-        baseline=options["baseline"], seconds=options["seconds"], threads=options["threads"], device=options["device"],
-        seed=options["seed"], timeout=options["timeout"],
-    )  # fmt: skip
+    chosen = ("baseline", "seconds", "threads", "device", "seed", "timeout")
+    settings = Settings(**{name: options[name] for name in chosen})
     cells = cli_validation.cells_of(options)
     cli_validation.check_device(settings.device)
     cli_validation.check_threads(settings.threads)
     warn_of_others()
     if options["self_test"]:
         return self_test(cells, settings, options)
-    console = make_console()
     names = options["kernels"] or cli_validation.default_kernels(settings.device)
     listed = cli_validation.known_failures(options["known_path"], [settings.baseline, *names])
-    json_path = options["json_path"]
+    console = make_console()
     kept: list[Results] = []
     with interruptible():
         try:
             with Telling(options["quiet"]) as show:
                 results = run_benchmark(
-                    names, cells, settings, progress=show, previous=earlier(options), save=saver(json_path, kept),
-                    listed=listed,
+                    names, cells, settings, progress=show, previous=earlier(options), listed=listed,
+                    save=saver(options["json_path"], kept),
                 )  # fmt: skip
         except (KeyboardInterrupt, SystemExit, TargetError):
             for unfinished in kept[-1:]:  # what was measured is shown, whatever ended the run

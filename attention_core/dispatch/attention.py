@@ -105,24 +105,29 @@ def attention(
     if auto:  # what has no plan is cut into pieces, or a stand-in, for which nothing is chosen
         kernel = SPARSE if plain else DEFAULT
     if kernel in (SPARSE, FLEX) and plain and isinstance(mask, Mask) and query.ndim <= 4:
-        if kernel == FLEX:
-            from attention_core.kernels.flex import (
-                flex_structured_attention,
-            )  # half a second, for those who ask for it
-
-            return flex_structured_attention(query, key, value, mask, scale)
-        block, _ = cheapest(query, key, value, mask)
-
-        def sparse(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-            return block_sparse_attention(query, key, value, mask, scale, block=block)
-
-        upcast = auto and computed_in(query, key, value) != query.dtype
-        return in_float32(sparse, query, key, value) if upcast else sparse(query, key, value)
+        return _attend_in_blocks(query, key, value, mask, scale, kernel, auto)
     attn_mask, is_causal = _plain_mask(mask, query, key, scale, plain)
     if attn_mask is not None:
         check_mask_fits(attn_mask, query, key, grouped)
     function = scaled_dot_product_attention if auto and kernel == DEFAULT else load(kernel)
     return function(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale, enable_gqa=grouped)
+
+
+def _attend_in_blocks(
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask, scale: float | None, kernel: str, auto: bool
+) -> Tensor:
+    """A structured mask whose forbidden blocks are skipped; `auto` may compute it in float32, where that is faster."""
+    if kernel == FLEX:
+        from attention_core.kernels.flex import flex_structured_attention  # half a second, for those who ask for it
+
+        return flex_structured_attention(query, key, value, mask, scale)
+    block, _ = cheapest(query, key, value, mask)
+
+    def sparse(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        return block_sparse_attention(query, key, value, mask, scale, block=block)
+
+    upcast = auto and computed_in(query, key, value) != query.dtype
+    return in_float32(sparse, query, key, value) if upcast else sparse(query, key, value)
 
 
 def with_window(mask: Tensor | Mask | None, window: tuple[int, int], query: Tensor, key: Tensor) -> Tensor | Mask:

@@ -109,20 +109,25 @@ def gradients(
         cot = group_rows(np.asarray(np.broadcast_to(cotangent, truth.out.shape), dtype=np.float64), H_kv)
         d_value = masked_matmul(p.swapaxes(-1, -2), cot, _transpose(allow))
         if dead_rows == "uniform" and n_kv:
-            at_dead = np.where(truth.dead[..., None], ungroup_rows(cot, H, n_q), 0.0)
-            d_value += group_rows(at_dead, H_kv).sum(axis=-2, keepdims=True) / n_kv
+            d_value += _of_uniform_rows(cot, truth.dead, H_kv) / n_kv
         ds = _keep(cot @ v.swapaxes(-1, -2), allow)
         ds -= _row_sum(p, ds)
         ds *= p
         ds = _keep(ds, allow)
-        d_mask = None
-        if want_mask and given is not None and given.dtype != np.bool_:
-            d_mask = _sum_to(ungroup_rows(ds, H, n_q), given.shape)
+        wanted = given if want_mask and given is not None and given.dtype != np.bool_ else None
+        d_mask = None if wanted is None else _sum_to(ungroup_rows(ds, H, n_q), wanted.shape)
         if softcap is not None:
             ds = _keep(ds * (1 - np.tanh(factor * (rows @ k.swapaxes(-1, -2)) / softcap) ** 2), allow)
         d_query = factor * ungroup_rows(masked_matmul(ds, k, allow), H, n_q)
         d_key = factor * masked_matmul(ds.swapaxes(-1, -2), rows, _transpose(allow))
     return Gradients(_sum_to(d_query, q.shape), _sum_to(d_key, k.shape), _sum_to(d_value, v.shape), d_mask)
+
+
+def _of_uniform_rows(cot: Array, dead: npt.NDArray[np.bool_], H_kv: int) -> Array:
+    """The sum of the cotangents of dead rows, by key head: what n_kv times every value gets from them."""
+    at_dead = np.where(dead[..., None], ungroup_rows(cot, *dead.shape[-2:]), 0.0)
+    total: Array = group_rows(at_dead, H_kv).sum(axis=-2, keepdims=True)
+    return total
 
 
 def second_gradients(

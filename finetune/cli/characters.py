@@ -77,15 +77,12 @@ def characters(text_path: str, **options: Any) -> None:
     source = RunningText(first, options["block_size"], changes.get("seed", 0))
     with prefix_errors(f"{text_path}, the held-out end (--held_out)"):
         judged = RunningText(last, options["block_size"]).beside()[:16]  # at most 131,072 characters at a block of 128
-    prompt = vocabulary.encode(text)[:1] if options["prompt"] is None else vocabulary.encode(options["prompt"])
-    if not len(prompt):
-        raise BadInput("a prompt has at least one character")
+    prompt = _prompt(vocabulary, text, options["prompt"])
     model, own = _model(options, len(vocabulary))
     recipe, team = character_model(**changes), processes(options["device"])
     about = {"another text": digest(text), "held_out": options["held_out"], **model.config.to_json(), **own}
     trainer = Trainer(model, next_token_loss, source, recipe, path=options["checkpoint_path"], team=team, about=about)
-    goes_on = trainer.path is not None and trainer.path.exists()
-    if goes_on:
+    if goes_on := trainer.path is not None and trainer.path.exists():
         trainer.load()
     trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], trainer.step if goes_on else None)
     records: list[Any] = []
@@ -133,6 +130,14 @@ def read_vocabulary(text_path: str, options: dict[str, Any]) -> tuple[str, Any]:
     unknown = float((ids == 1).mean()) if len(ids) else 0.0
     click.echo(f"{len(ids)} words, {len(vocabulary) - 2} kinds are kept, {unknown:.1%} are unknown", err=True)
     return text, vocabulary
+
+
+def _prompt(vocabulary: Any, text: str, given: str | None) -> Any:
+    """Return the numbers of the text that the sample continues. Raises: BadInput where there is none."""
+    prompt = vocabulary.encode(text)[:1] if given is None else vocabulary.encode(given)
+    if not len(prompt):
+        raise BadInput("a prompt has at least one character")
+    return prompt
 
 
 def _model(options: dict[str, Any], tokens: int) -> tuple[Any, dict[str, str]]:

@@ -158,8 +158,8 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     check_writable(
         *written, read=[corpus_path, options["reading_params_path"], options["eval_corpus_path"]], devices=True
     )
-    from finetune.characters.answer_provenance import NOT_KNOWN, consider, curve, split_table
-    from finetune.characters.evaluate import answers, right, wilson
+    from finetune.characters.answer_provenance import consider, curve, split_table
+    from finetune.characters.evaluate import answers, right
     from finetune.data.corpus import read_questions
     from finetune.data.names import prompts
     from finetune.training.processes import OneProcess
@@ -172,38 +172,53 @@ def evaluate(model: str, corpus_path: str, form: Any, **options: Any) -> None:
     made = model_of(model, vocabulary, form, options).to(OneProcess(options["device"]).device)
     with questions_of(options["eval_corpus_path"], corpus_path):
         prompts(vocabulary, questions.questions)  # refuse a question before the first line is printed
-        source = f"{model} of {options['reading_params_path']}"
-        click.echo(
-            f"finetune evaluate: {len(questions)} questions of {options['eval_corpus_path']} for {source}", err=True
-        )
+        asked = f"{len(questions)} questions of {options['eval_corpus_path']}"
+        click.echo(f"finetune evaluate: {asked} for {model} of {options['reading_params_path']}", err=True)
         found = answers(made, vocabulary, questions.questions)
-    # A line an answer, whatever an untrained model says.
     least = options["withhold_below"]
     withheld = [least is not None and a.log_probability < least for a in found]
-    lines = (NOT_KNOWN if hidden else one_line(a.text) for a, hidden in zip(found, withheld, strict=True))
-    _write(options["outputs_path"], "".join(f"{text}\n" for text in lines))
+    _write_answers(options["outputs_path"], found, withheld)
     if questions.places is None:
-        where = options["outputs_path"] or "nowhere (give --outputs_path)"
-        click.echo(f"Predictions written to {where}; no targets provided")
-        if least is not None:
-            click.echo(f"Answered: {len(found) - sum(withheld)}; not known: {sum(withheld)}")
+        _print_counts(options["outputs_path"], None if least is None else withheld)
         if options["details_path"]:
             unmarked = consider(questions.questions, [None] * len(found), found, documents)
             _write(options["details_path"], details(unmarked))
         return
     marks = right([a.text for a in found], questions.places)
-    low, high = wilson(sum(marks), len(marks))
-    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
-    click.echo(f"95 % interval: {100 * low:.1f}% to {100 * high:.1f}%")
-    if least is not None:
-        given = [mark for mark, hidden in zip(marks, withheld, strict=True) if not hidden]
-        click.echo(f"Answered: {len(given)}, of which {sum(given)} right; not known: {sum(withheld)}")
+    _print_marks(marks, None if least is None else withheld)
     points = (f"{p.threshold:.4f}\t{p.answered}\t{p.right}\t{p.precision:.4f}\n" for p in curve(found, marks))
     _write(options["curve_path"], "threshold\tanswered\tright\tprecision\n" + "".join(points))
     rows = consider(questions.questions, questions.places, found, documents)
     for kind, good, count in split_table(rows):
         click.echo(f"  {kind}: {good} of {count}")
     _write(options["details_path"], details(rows))
+
+
+def _write_answers(path: str | None, found: Any, withheld: list[bool]) -> None:
+    """Write a line an answer, whatever an untrained model says."""
+    from finetune.characters.answer_provenance import NOT_KNOWN
+
+    lines = (NOT_KNOWN if hidden else one_line(a.text) for a, hidden in zip(found, withheld, strict=True))
+    _write(path, "".join(f"{text}\n" for text in lines))
+
+
+def _print_counts(path: str | None, withheld: list[bool] | None) -> None:
+    """Print where answers to questions without places are, and how many were not withheld where some may be."""
+    click.echo(f"Predictions written to {path or 'nowhere (give --outputs_path)'}; no targets provided")
+    if withheld is not None:
+        click.echo(f"Answered: {len(withheld) - sum(withheld)}; not known: {sum(withheld)}")
+
+
+def _print_marks(marks: list[bool], withheld: list[bool] | None) -> None:
+    """Print how many answers are right, and of those that were not withheld where some may be."""
+    from finetune.characters.evaluate import wilson
+
+    low, high = wilson(sum(marks), len(marks))
+    click.echo(f"Correct: {sum(marks)} out of {len(marks)}: {100 * sum(marks) / len(marks):.1f}%")
+    click.echo(f"95 % interval: {100 * low:.1f}% to {100 * high:.1f}%")
+    if withheld is not None:
+        given = [mark for mark, hidden in zip(marks, withheld, strict=True) if not hidden]
+        click.echo(f"Answered: {len(given)}, of which {sum(given)} right; not known: {sum(withheld)}")
 
 
 def details(rows: Any) -> str:

@@ -71,13 +71,9 @@ def memory(method: str, batch_size: int, output: str | None, as_json: bool, **op
         lengths[name] = n
         steps.append(measure_step(make, config, batch_size, n))
     if output is not None:
-        groups = {
-            "forward (profiler)": [step.forward / MIB for step in steps],
-            "saved (hooks)": [step.saved / MIB for step in steps],
-            "gradients": [step.gradients / MIB for step in steps],
-            "optimizer": [step.state / MIB for step in steps],
-            "peak (profiler)": [step.peak / MIB for step in steps],
-        }
+        parts = {"forward (profiler)": "forward", "saved (hooks)": "saved", "gradients": "gradients"}
+        parts |= {"optimizer": "state", "peak (profiler)": "peak"}
+        groups = {label: [getattr(step, part) / MIB for step in steps] for label, part in parts.items()}
         bars([step.method for step in steps], groups, output, ylabel="MiB")
     if as_json:
         click.echo(json.dumps([step.to_json() for step in steps], indent=2))

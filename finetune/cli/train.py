@@ -88,9 +88,7 @@ def _train(
 ) -> None:  # fmt: skip
     from finetune.characters.recipes import save_parameters
     from finetune.models.gpt import next_token_loss
-    from finetune.training import checkpoint
     from finetune.training.digests import digest
-    from finetune.training.metrics import sinks
     from finetune.training.processes import processes
     from finetune.training.train import Trainer, stopped_by_signals
 
@@ -102,41 +100,55 @@ def _train(
         "trailing_mask": form.trailing_mask, **digests,
         "other parameters to begin with (--reading_params_path)": begun,
     }  # fmt: skip
-    if made.config.block_size < form.total - 1:
-        raise BadInput(
-            f"{options['reading_params_path']} holds a model with a block of {made.config.block_size}, "
-            f"examples are {form.total - 1} long; give --block_size {made.config.block_size}"
-        )
+    _refuse_short_block(made.config.block_size, form.total - 1, options["reading_params_path"])
     team = processes(options["device"])
     path = options["checkpoint_path"]
     trainer = Trainer(made, next_token_loss, source, recipe, path=path, team=team, about=about)
     if team.rank == 0:
-        goes_on = options["metrics_path"] and path is not None and _exists(path)
-        step = checkpoint.step_of(path) if goes_on else None
-        trainer.sinks += sinks(options["metrics_path"], options["tensorboard_path"], step)
-    if team.rank == 0:
+        trainer.sinks += _figures(path, options)
         size = sum(p.numel() for p in made.parameters())
-        line = (
-            f"finetune: {what} of {name}, {size:,} parameters, on {len(source):,} examples: {recipe.epochs} epochs in "
-        )
-        line += f"batches of {recipe.batch_size}, seed {recipe.seed}"
+        line = f"finetune: {what} of {name}, {size:,} parameters, on {len(source):,} examples: {recipe.epochs} epochs"
+        line += f" in batches of {recipe.batch_size}, seed {recipe.seed}"
         trainer.beginnings.append(lambda: click.echo(line, err=True))
     bar = progress(what, recipe.epochs, len(source), recipe.batch_size)
     with stopped_by_signals(trainer), bar as sink:
         trainer.sinks.append(sink)
         last = trainer.run(resume=True)
-    if trainer.tokens < recipe.warmup_tokens and team.rank == 0:
-        click.echo(
-            f"finetune: the warm-up of {recipe.warmup_tokens} targets was not over after {trainer.tokens}, and the "
-            f"rate at {trainer.tokens / recipe.warmup_tokens:.0%} of {recipe.learning_rate:g}; see --warmup_tokens",
-            err=True,
-        )
     if team.rank == 0:
+        _warn_of_warm_up(trainer.tokens, recipe)
         save_parameters(options["writing_params_path"], made, vocabulary, form, tokens=trainer.tokens)
         loss = f"loss {last['loss']:.4f}" if last else "nothing left to do"
         click.echo(
             f"{what} of {name}: {trainer.step} steps, {trainer.tokens} tokens, {loss}; "
             f"parameters written to {options['writing_params_path']}"
+        )
+
+
+def _figures(path: str | None, options: dict[str, Any]) -> Any:
+    """What writes the figures of a run, on from the step of its checkpoint where there is one."""
+    from finetune.training import checkpoint
+    from finetune.training.metrics import sinks
+
+    goes_on = options["metrics_path"] and path is not None and _exists(path)
+    step = checkpoint.step_of(path) if goes_on and path is not None else None
+    return sinks(options["metrics_path"], options["tensorboard_path"], step)
+
+
+def _refuse_short_block(block: int, length: int, path: str | None) -> None:
+    """The examples must fit the model of a file."""
+    if block < length:
+        raise BadInput(
+            f"{path} holds a model with a block of {block}, examples are {length} long; give --block_size {block}"
+        )
+
+
+def _warn_of_warm_up(tokens: int, recipe: Any) -> None:
+    """Say so where a run ended before its warm-up did."""
+    if tokens < recipe.warmup_tokens:
+        click.echo(
+            f"finetune: the warm-up of {recipe.warmup_tokens} targets was not over after {tokens}, and the "
+            f"rate at {tokens / recipe.warmup_tokens:.0%} of {recipe.learning_rate:g}; see --warmup_tokens",
+            err=True,
         )
 
 

@@ -46,8 +46,6 @@ def translation(
     """
     check_writable(output, read=files)
     click.echo(f"finetune translation: {len(files)} language pairs by the classifier in {folder}")
-    import numpy as np
-
     if threads:
         import torch
 
@@ -69,22 +67,31 @@ def translation(
     click.echo(f"{'':8} {'score':12} {'Pearson (95 % interval)':28} {'Kendall (95 % interval)':28}")
     record: dict[str, Any] = {}
     for judgements in every:
-        entailment, cut = scores_of(judgements.both_directions())
-        surface = np.array(
-            [judged.chrf(*pair) for pair in zip(judgements.translations, judgements.references, strict=True)]
-        )
-        scores = {"entailment": entailment, "BLEU": judgements.bleu, "chrF": surface}
-        table = judged.correlations(judgements, scores)
-        for name, kinds in table.items():
-            cells = (f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in (kinds["pearson"], kinds["kendall"]))
-            click.echo(f"{judgements.pair:8} {name:12} {'{:28} {:28}'.format(*cells)}".rstrip())
-        record[judgements.pair] = {
-            "translations": len(judgements), "cut": cut, "scores": scores["entailment"].tolist(),
-            "correlations": {name: {k: asdict(c) for k, c in kinds.items()} for name, kinds in table.items()},
-        }  # fmt: skip
+        record[judgements.pair] = show_correlations(judgements, scores_of)
     if altered:
         record["altered"] = show_altered(every, altered, scores_of)
     write_text(output, json.dumps(record, indent=1) + "\n")
+
+
+def show_correlations(judgements: Any, scores_of: Callable[[Any], tuple[Any, int]]) -> dict[str, Any]:
+    """Print how each score of a language pair correlates with its human ones; return the figures."""
+    import numpy as np
+
+    from finetune.classification import translation as judged
+
+    entailment, cut = scores_of(judgements.both_directions())
+    surface = np.array(
+        [judged.chrf(*pair) for pair in zip(judgements.translations, judgements.references, strict=True)]
+    )
+    scores = {"entailment": entailment, "BLEU": judgements.bleu, "chrF": surface}
+    table = judged.correlations(judgements, scores)
+    for name, kinds in table.items():
+        cells = (f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in (kinds["pearson"], kinds["kendall"]))
+        click.echo(f"{judgements.pair:8} {name:12} {'{:28} {:28}'.format(*cells)}".rstrip())
+    return {
+        "translations": len(judgements), "cut": cut, "scores": scores["entailment"].tolist(),
+        "correlations": {name: {k: asdict(c) for k, c in kinds.items()} for name, kinds in table.items()},
+    }  # fmt: skip
 
 
 def show_altered(every: Sequence[Any], most: int, scores_of: Callable[[Any], tuple[Any, int]]) -> dict[str, Any]:

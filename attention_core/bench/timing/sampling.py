@@ -132,15 +132,8 @@ def sample(
     found = Samples({}, {}, {}, {}, {})
     running = dict(functions)
     for name in functions:
-        alive = partial(before_call, name, "warm-up")
-        alive()
         try:
-            found.first[name] = clock.time(functions[name], 1)
-            found.warm_up[name], found.settled[name] = warm_up(functions[name], clock, plan.seconds / 10, alive)
-            count = calls_per_sample(min(found.warm_up[name]), clock.resolution)
-            alive()
-            # a second estimate from a whole sample: single short calls are mostly the clock's own cost
-            found.inner[name] = calls_per_sample(clock.time(functions[name], count) / count, clock.resolution)
+            _warm_up_one(name, functions[name], clock, plan, found, partial(before_call, name, "warm-up"))
         except caught as error:
             _drop(name, error, running, found)
     repeats = _plant(repeats or {}, inner, running, clock, found)
@@ -160,6 +153,19 @@ def sample(
                 break
     found.times = {name: np.array(taken[name]) for name in running}
     return found
+
+
+def _warm_up_one(
+    name: str, function: Callable[[], Any], clock: Clock, plan: StoppingRule, found: Samples, alive: Callable[[], None]
+) -> None:
+    """Warm up one function, and find how many of its calls make a sample; `alive` is called before it runs."""
+    alive()
+    found.first[name] = clock.time(function, 1)
+    found.warm_up[name], found.settled[name] = warm_up(function, clock, plan.seconds / 10, alive)
+    count = calls_per_sample(min(found.warm_up[name]), clock.resolution)
+    alive()
+    # a second estimate from a whole sample: single short calls are mostly the clock's own cost
+    found.inner[name] = calls_per_sample(clock.time(function, count) / count, clock.resolution)
 
 
 def _plant(

@@ -49,8 +49,7 @@ class Backward:
     def _scores(self, cot: Array, truth: Truth, out_error: Array) -> None:
         """|dS| and E_dS: (dP), (D), (dS)."""
         rows, f, p = self.rows, self.rows.fmt, self.p
-        d_v = cot.shape[-1]
-        floor = f.flush_sum / f.a
+        d_v, floor = cot.shape[-1], f.flush_sum / f.a
         size = rows.hide((self.cot + floor) @ (rows.v + floor).swapaxes(-1, -2))
         dp = rows.hide(cot @ rows.signed_v.swapaxes(-1, -2))
         self.judged &= size.max(axis=-1, initial=0.0) < f.huge / 4  # (overflow)
@@ -69,8 +68,7 @@ class Backward:
         parts = self._parts((1 + step) * size + step * dp, grown)
         largest = (size.max(axis=-1, initial=0.0) + dp.max(axis=-1, initial=0.0))[..., None]
         size += f.u * dp  # E_dP, also rounded where the weights were rounded for their product
-        out = np.where(np.isfinite(out_error), np.abs(rows.group_heads(truth.out)), 0.0)
-        out = np.where(rows.dead[..., None] | rows.bad[..., None], 0.0, out)
+        out = self._size_of_output(truth, out_error)
         fused = (self.cot * ((product + divided + f.u) * (out + out_error) + out_error)).sum(axis=-1)
         rounded = gamma(sum_count(rows.n_kv, None), f.a) + 2 * f.u
         plain = (1 + rounded) * np.einsum("...ij,...ij->...i", grown, size)
@@ -88,6 +86,17 @@ class Backward:
         size += apart
         size *= grown
         size += self.weight_error * centred
+        self._round_scores(size)
+
+    def _size_of_output(self, truth: Truth, out_error: Array) -> Array:
+        """|o| by key head, 0 where it is not judged."""
+        rows = self.rows
+        out = np.where(np.isfinite(out_error), np.abs(rows.group_heads(truth.out)), 0.0)
+        return np.where(rows.dead[..., None] | rows.bad[..., None], 0.0, out)
+
+    def _round_scores(self, size: Array) -> None:
+        """E_dS from what its terms add up to, in place: rounded, hidden where a pair does not count, and kept."""
+        rows, f = self.rows, self.rows.fmt
         size *= 1 + 2 * f.u
         size += 2 * f.u * self.ds
         size += f.flush / min(rows.scale, 1.0) if rows.scale else f.flush

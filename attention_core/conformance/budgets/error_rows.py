@@ -62,7 +62,7 @@ class Merge:
         return np.asarray((1 + factor) ** 2 * np.exp(2 * self.part) - 1)
 
 
-def merge_errors(scores: Array, lse: Array, hidden: Array | None, *, a: float, w: float, c_sum: float) -> Merge:
+def merge_errors(scores: Array, lse: Array, hidden: BoolArray | None, *, a: float, w: float, c_sum: float) -> Merge:
     """The errors of a merge for scores (..., n_q, n_kv) and their log-sum-exp (..., n_q, 1).
 
     Args: a, w: roundoffs of sums and of what is stored; c_sum: gamma_2N of (part-lse); hidden: pairs to leave out.
@@ -228,21 +228,47 @@ class Rows:
         self.group = q.shape[-3] // H_kv if H_kv else 0
         self.rows = (*self.batch, H_kv, self.group * q.shape[-2])
         self.heads = truth.lse.shape
-        fine = np.isfinite(truth.lse) & np.isfinite(truth.out).all(axis=-1)
-        self.bad = ~(fine | truth.dead).reshape(self.rows)
-        self.dead = truth.dead.reshape(self.rows)
-        lost = self.dead | self.bad
-        self.lost: BoolArray | None = lost if lost.any() else None
+        self._mark_lost_rows(truth)
         self.q, self.k, self.v = magnitude(self.group_heads(q)), magnitude(k), magnitude(v)
         self.signed_v = finite_part(v)
         self.stored = stored
         if stored is not None:
             self.k, self.v = stored.key_size, stored.value_size
         self.computed_bias = computed_bias
-        self.cap: Cap | None = None
-        if softcap is not None:
-            raw = self.scale * self.group_heads(finite_part(q)) @ finite_part(k).swapaxes(-1, -2)
-            self.cap = Cap(softcap, np.abs(raw), fmt)
+        self.cap = None if softcap is None else self._cap_scores(softcap, q, k)
+        self._take_weights(truth)
+        biased = mask is not None and np.asarray(mask).dtype != np.bool_
+        self.bias = self._size_of_bias(mask, truth) if biased else None
+        self.blocks = block_count(self.n_kv, blocks)
+        self.c_sum = gamma(2 * sum_count(self.n_kv, blocks), fmt.a)
+        self.merge = self._merge_errors() if merges == "lse" else None
+        self.factor: Array | None = None  # M_ij, once `forward` knows it
+        self.may_lead: BoolArray = np.zeros((), dtype=np.bool_)  # scores that may be a row's largest, once known
+
+    def _merge_errors(self) -> Merge:
+        """The errors of parts of the keys that are merged by their log-sum-exps."""
+        return merge_errors(self.s, self.lse, self.hidden, a=self.fmt.a, w=self.fmt.w, c_sum=self.c_sum)
+
+    def _size_of_bias(self, mask: npt.ArrayLike | None, truth: Truth) -> Array:
+        """|b| of every pair by key head."""
+        full = np.broadcast_to(magnitude(np.asarray(mask, dtype=np.float64)), truth.scores.shape)
+        return self.group_heads(full)
+
+    def _cap_scores(self, softcap: float, q: Array, k: Array) -> Cap:
+        """The soft cap over the scores without it."""
+        raw = self.scale * self.group_heads(finite_part(q)) @ finite_part(k).swapaxes(-1, -2)
+        return Cap(softcap, np.abs(raw), self.fmt)
+
+    def _mark_lost_rows(self, truth: Truth) -> None:
+        """Which rows have no key, and which have a truth that is not finite."""
+        fine = np.isfinite(truth.lse) & np.isfinite(truth.out).all(axis=-1)
+        self.bad = ~(fine | truth.dead).reshape(self.rows)
+        self.dead = truth.dead.reshape(self.rows)
+        lost = self.dead | self.bad
+        self.lost: BoolArray | None = lost if lost.any() else None
+
+    def _take_weights(self, truth: Truth) -> None:
+        """The truth's weights and scores by key head, and which pairs of them do not count."""
         self.p, self.s = self.group_heads(truth.weights), self.group_heads(truth.scores)
         self.lse = self.zero_lost_rows(truth.lse.reshape(self.rows)[..., None])
         hidden = self.masked = self.s == -np.inf
@@ -250,18 +276,6 @@ class Rows:
             self.p = np.where(self.bad[..., None], 0.0, self.p)
             hidden = self.masked | self.bad[..., None]
         self.hidden: BoolArray | None = hidden if hidden.any() else None
-        self.bias = None
-        if mask is not None and np.asarray(mask).dtype != np.bool_:
-            full = np.broadcast_to(magnitude(np.asarray(mask, dtype=np.float64)), truth.scores.shape)
-            self.bias = self.group_heads(full)
-        self.blocks = block_count(self.n_kv, blocks)
-        self.c_sum = gamma(2 * sum_count(self.n_kv, blocks), fmt.a)
-        self.merge: Merge | None = None
-        self.factor: Array | None = None  # M_ij, once `forward` knows it
-        self.may_lead: BoolArray = np.zeros((), dtype=np.bool_)  # scores that may be a row's largest, once known
-        if merges == "lse":
-            how = {"a": fmt.a, "w": fmt.w, "c_sum": self.c_sum}
-            self.merge = merge_errors(self.s, self.lse, self.hidden, **how)
 
     def group_heads(self, x: Array) -> Array:
         """(*batch, H, n_q, c) -> (*batch, H_kv, G n_q, c)."""

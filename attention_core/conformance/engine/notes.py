@@ -52,6 +52,18 @@ def about_stand_ins(description: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def after_the_laws(session: Any, results: Sequence[LawResult]) -> list[str]:
+    """Say what the results, and what the laws met, add to what was known before them."""
+    implementation = session.implementation
+    return [
+        *(about_absent(session.laws, results) if implementation.gradients else []),
+        *about_fixed_parameters(session.fixed_parameters),
+        *list_gaps(results),
+        *about_sizes(session.subject.met, implementation.arguments),
+        *about_fewest(len(session.fewest)),
+    ]
+
+
 def about_fixed_parameters(fixed: Sequence[str]) -> list[str]:
     """Name the constructor's arguments that are tested with one value only.
 

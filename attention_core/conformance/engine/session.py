@@ -122,9 +122,7 @@ class Session:
         except BaseException:
             self.close()
             raise
-        self.subject.origin = origin or ""
-        self.subject.written = sizes_to_draw(self.description.get("written"), implementation.arguments)
-        self.subject.stand_in = bool(self.description.get("stand_in"))
+        self._describe_to_subject()
         self.core_message: str | None = None
         self.searches: dict[str, Search] = {}
         self.refuted = 0
@@ -132,6 +130,12 @@ class Session:
         self.broken = ""  # why the target cannot be judged as it is called here
         self.misnamed: str | None = None  # the message where the arrays are another library's; None: not looked yet
         self._first_look: FirstLook | None = None
+
+    def _describe_to_subject(self) -> None:
+        """Tell the subject where its target is from, which sizes its source holds, and whether its module is ours."""
+        self.subject.origin = self.origin or ""
+        self.subject.written = sizes_to_draw(self.description.get("written"), self.implementation.arguments)
+        self.subject.stand_in = bool(self.description.get("stand_in"))
 
     def _make_runner(self) -> Runner:
         """A worker for a target by name; an object is called in this process.
@@ -524,15 +528,7 @@ class Session:
             self.implementation.name, self.implementation.as_dict(), self.claims(results), list(results),
             versions(self.implementation.array), self.seed, self.effort, problem, bool(why),
             self.runner.isolated, {"/".join(k): v for k, v in sorted(subject.ratios.items())},
-            advice, partial=not complete, first_look=look,
-            notes=[
-                *self.notes,
-                *(notes.about_absent(self.laws, results) if self.implementation.gradients else []),
-                *notes.about_fixed_parameters(self.fixed_parameters),
-                *notes.list_gaps(results),
-                *notes.about_sizes(subject.met, self.implementation.arguments),
-                *notes.about_fewest(len(self.fewest)),
-            ],
+            advice, partial=not complete, first_look=look, notes=[*self.notes, *notes.after_the_laws(self, results)],
             untested=[name for name in untested if name not in accepted],
             accepted_untested=[name for name in untested if name in accepted],
             constructed=left_in_constructor(self.recorder.fates), fixed=self.fixed_parameters,

@@ -195,6 +195,11 @@ def named_attention(expression: str) -> list[str]:
     return [] if expression == "attention" else [f"attention = {expression}"]
 
 
+def try_to_call(call: str) -> list[str]:
+    """The lines of a call that the target declined."""
+    return ["try:", f"    {call}", f"except {REFUSALS} as error:", "    print('declined:', error)"]
+
+
 @dataclass
 class Program:
     """The lines of a snippet as they come about; a later call reuses the arrays of an earlier one."""
@@ -214,20 +219,15 @@ class Program:
         variables = self.arguments(earlier or request, number, fresh=fresh)
         out = "out" if number == 0 else "other" if number == 1 else f"out{number + 1}"
         target = self.target(request)
-        places = [variables[str(i)] for i in range(len(request.args))]
-        places = self.pack(request, places, number)
-        call = f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
+        call = self.call_text(target, request, variables, number)
         if request.written:  # the results are what it wrote into its arguments
             call = f"({', '.join([call, *(variables[name] for name in request.written)])})[1:]"
         off = switched_off(request, evidence)
         if earlier is not None:
             self.lines.append(f"{off}earlier = {call}")
             self.refill(request, variables)
-        if evidence.kind == "must_raise":
-            self.lines += ["try:", f"    {off}{out} = {call}"]
-            return
-        if shown.declined:
-            self.lines += ["try:", f"    {off}{call}", f"except {REFUSALS} as error:", "    print('declined:', error)"]
+        if evidence.kind == "must_raise" or shown.declined:
+            self.lines += try_to_call(off + call) if shown.declined else ["try:", f"    {off}{out} = {call}"]
             return
         watched = [variables[n] for n, a in name_arguments(request).items() if isinstance(a, Array)]
         if watching:
@@ -242,27 +242,46 @@ class Program:
             self.lines.append(f"before = {shown.expression}")
         self.lines += guard_call(line, evidence.event, self.message) if number == len(evidence.calls) - 1 else [line]
         if request.between is not None:
-            given = self.arguments(request.between, number + 1, fresh=True)
-            places = [given[str(i)] for i in range(len(request.between.args))]
-            places = self.pack(request.between, places, number + 1)
-            named_ones = [f"{k}={given[k]}" for k in request.between.kwargs]
-            off = switched_off(request.between, evidence)
-            self.lines.append(off + between(request, f"{target}({', '.join(places + named_ones)})", out))
+            self.call_between(target, request, request.between, number + 1, out, evidence)
         if request.wrt and evidence.kind != "shape":
-            if request.loose:  # it may return one value, or more than the one that is differentiated
-                self.lines.append(f"{out} = {out}[{request.of}] if isinstance({out}, tuple) else {out}")
-            variables |= self.parameters(target, request, out)
-            self.lines += derivative(request, out, variables, "down" if "down" in watched else "")
+            self.differentiate(target, request, out, variables, "down" if "down" in watched else "")
+        self.read_result(shown, number, out, variables, evidence, watched if watching else None)
+        if request.overwrite:
+            self.overwrite(request, out, variables)
+
+    def read_result(
+        self, shown: Shown, number: int, out: str, variables: Mapping[str, str], evidence: Evidence,
+        watched: list[str] | None,
+    ) -> None:  # fmt: skip
+        """The lines behind a call that read what it gave, or what it left of the arrays that are watched."""
         if evidence.kind == "process":
             self.lines.append(f"after = {shown.expression}")
         if evidence.kind == "shares":
             self.write(shown, out, evidence)
-        if watching:
+        if watched is not None:
             self.lines.append(f"after = {self.memory(watched)}")
         elif shown.index:
             self.select(shown, number, out, variables)
-        if request.overwrite:
-            self.overwrite(request, out, variables)
+
+    def call_between(
+        self, target: str, request: Request, other: Request, number: int, out: str, evidence: Evidence
+    ) -> None:
+        """The line of a call that is made while the result of another one is alive."""
+        given = self.arguments(other, number, fresh=True)
+        text = self.call_text(target, other, given, number)
+        self.lines.append(switched_off(other, evidence) + between(request, text, out))
+
+    def call_text(self, target: str, request: Request, variables: Mapping[str, str], number: int) -> str:
+        """The call of a request with its arguments by place and by name; writes the lines that pack them."""
+        places = self.pack(request, [variables[str(i)] for i in range(len(request.args))], number)
+        return f"{target}({', '.join(places + [f'{k}={variables[k]}' for k in request.kwargs])})"
+
+    def differentiate(self, target: str, request: Request, out: str, variables: dict[str, str], down: str) -> None:
+        """The lines of the derivatives of an output; the parameters that they are by enter the variables."""
+        if request.loose:  # it may return one value, or more than the one that is differentiated
+            self.lines.append(f"{out} = {out}[{request.of}] if isinstance({out}, tuple) else {out}")
+        variables |= self.parameters(target, request, out)
+        self.lines += derivative(request, out, variables, down)
 
     def pack(self, request: Request, places: list[str], number: int) -> list[str]:
         """The arguments by place, the first three as views of one array where the target takes that."""

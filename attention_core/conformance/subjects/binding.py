@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -341,16 +341,23 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
             names[canonical] = p["name"]
     unfilled = [p["name"] for p in rest if not p["default"] and p["name"] not in names.values()]
     if unfilled:
-        which, one = ", ".join(map(repr, unfilled)), len(unfilled) == 1
-        what = f"the parameter {which} without a default" if one else f"parameters without defaults: {which}"
-        give = " ".join(f"--arg {name}=VALUE" for name in unfilled)
-        arrays = "an array needs a name that is known, such as sinks, s_aux, alibi_slopes or cache_seqlens"
-        message = f"{implementation.name} has {what}: give {give}; {arrays}"
-        if one and SIZES.get(unfilled[0]) == "H":
-            own = f"{implementation.name} has {what}: {CUTS_HEADS}; else give {give}"
-            raise OtherForm(own, {"contract": "self-attention"})
-        raise TargetError(message)
+        require_values(implementation, unfilled)
     return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
+
+
+def require_values(implementation: Implementation, unfilled: list[str]) -> NoReturn:
+    """Say what to give for parameters without a default that no claim fills.
+
+    Raises: OtherForm where the only one is a number of heads, else TargetError.
+    """
+    which, one = ", ".join(map(repr, unfilled)), len(unfilled) == 1
+    what = f"the parameter {which} without a default" if one else f"parameters without defaults: {which}"
+    give = " ".join(f"--arg {name}=VALUE" for name in unfilled)
+    if one and SIZES.get(unfilled[0]) == "H":
+        own = f"{implementation.name} has {what}: {CUTS_HEADS}; else give {give}"
+        raise OtherForm(own, {"contract": "self-attention"})
+    arrays = "an array needs a name that is known, such as sinks, s_aux, alibi_slopes or cache_seqlens"
+    raise TargetError(f"{implementation.name} has {what}: give {give}; {arrays}")
 
 
 def _can_be_left_out(parameter: Mapping[str, Any]) -> bool:

@@ -112,19 +112,8 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
         chunk = array(values.swapaxes(-3, -2), dtype, "chunk")
         lead, (first, second, last) = chunk.strides[:-3], chunk.strides[-3:]
         return replace(chunk, shape=shape, strides=(*lead, second, first, last))
-    if view == "sliced":
-        big = np.full((*shape[:-1], 2 * shape[-1]), filler, dtype=values.dtype)
-        big[..., ::2] = values
-        outer = c_strides(big.shape)
-        return Array(encode(big, dtype).reshape(-1), dtype, shape, (*outer[:-1], 2))
-    if view == "chunk":
-        big = np.full((*shape[:-1], 3 * shape[-1]), filler, dtype=values.dtype)
-        big[..., shape[-1] : 2 * shape[-1]] = values
-        return Array(encode(big, dtype).reshape(-1), dtype, shape, c_strides(big.shape), shape[-1])
-    if view == "padded" and values.ndim >= 2:
-        big = np.full((*shape[:-2], shape[-2] + 3, shape[-1] + 2), filler, dtype=values.dtype)
-        big[..., 1:-2, 1:-1] = values
-        return Array(encode(big, dtype).reshape(-1), dtype, shape, c_strides(big.shape), shape[-1] + 3)
+    if view in ("sliced", "chunk") or (view == "padded" and values.ndim >= 2):
+        return _in_larger(values, dtype, view, filler)
     if view == "one_row":
         big, strides = np.full(shape, filler, dtype=values.dtype), c_strides(shape)
         big[..., 0, :] = values[..., 0, :]
@@ -140,6 +129,23 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
     flat = np.full(values.size + 7, filler, dtype=values.dtype)
     flat[3 : 3 + values.size] = values.reshape(-1)
     return Array(encode(flat, dtype), dtype, shape, c_strides(shape), 3)
+
+
+def _in_larger(values: NDArray, dtype: str, view: str, filler: float) -> Array:
+    """`values` in a larger buffer: every second element of it, the middle third, or a window."""
+    shape = values.shape
+    if view == "sliced":
+        big = np.full((*shape[:-1], 2 * shape[-1]), filler, dtype=values.dtype)
+        big[..., ::2] = values
+        outer = c_strides(big.shape)
+        return Array(encode(big, dtype).reshape(-1), dtype, shape, (*outer[:-1], 2))
+    if view == "chunk":
+        big = np.full((*shape[:-1], 3 * shape[-1]), filler, dtype=values.dtype)
+        big[..., shape[-1] : 2 * shape[-1]] = values
+        return Array(encode(big, dtype).reshape(-1), dtype, shape, c_strides(big.shape), shape[-1])
+    big = np.full((*shape[:-2], shape[-2] + 3, shape[-1] + 2), filler, dtype=values.dtype)
+    big[..., 1:-2, 1:-1] = values
+    return Array(encode(big, dtype).reshape(-1), dtype, shape, c_strides(big.shape), shape[-1] + 3)
 
 
 def _order(view: str, ndim: int) -> list[int] | None:

@@ -126,9 +126,7 @@ class Executor:
         target = self._callable(request)
         lib = self.library
         if request.describe:
-            call = getattr(target, "forward", target)
-            facts = {"parameters": described_parameters(call), "read": self.names_read, "keyed": self.read_by_key}
-            return Response("ok", described=facts)
+            return self._describe(target)
         built = self._build_arguments(request)
         if request.earlier is not None:
             built = self._written_into(target, request, request.earlier, built)
@@ -147,19 +145,7 @@ class Executor:
         if isinstance(lib, JaxArrays) and request.wrt:
             outputs, first, second, has_graph = self._run_jax(lib, target, request, built)
         else:
-            call = partial(self._call_program if self._is_program(request) else self._call, target, request, built)
-            result = lib.call(call, request.graph or bool(request.wrt))
-            if request.method is not None and result is getattr(target, "__self__", call):
-                result = None  # a method that gives its own object gives nothing new
-            if request.written:
-                result = tuple(built[name] for name in request.written)
-            outputs = self._arrays_first(result) if request.loose else as_outputs(result)
-            first, second, has_graph = [], [], True
-            alive = [self._between(target, request.between) for _ in range(request.betweens)]
-            if request.wrt:
-                with self.process.preserve(request.watch is not None):
-                    first, second, has_graph = self._differentiate(request, outputs, built)
-            del alive
+            outputs, first, second, has_graph = self._run_eagerly(target, request, built)
         arrays = [name for name in arrays if name not in request.written]
         shared = self._find_shared_memory(outputs, {name: built[name] for name in arrays})
         values = tuple(self._read(o, f"result {i + 1} of {len(outputs)}: ") for i, o in enumerate(outputs))
@@ -175,6 +161,31 @@ class Executor:
             "ok", values, read(request, first), read(request, second), mutated, shared, has_graph=has_graph,
             parameters=self._parameters(target) if request.load_parameters else {},
         )  # fmt: skip
+
+    def _describe(self, target: Any) -> Response:
+        """What can be said of a callable without calling it."""
+        call = getattr(target, "forward", target)
+        facts = {"parameters": described_parameters(call), "read": self.names_read, "keyed": self.read_by_key}
+        return Response("ok", described=facts)
+
+    def _run_eagerly(
+        self, target: Any, request: Request, built: dict[str, Any]
+    ) -> tuple[list[Any], list[Any], list[Any], bool]:
+        """The outputs of a call, its first and second gradients, and whether the outputs have a graph."""
+        call = partial(self._call_program if self._is_program(request) else self._call, target, request, built)
+        result = self.library.call(call, request.graph or bool(request.wrt))
+        if request.method is not None and result is getattr(target, "__self__", call):
+            result = None  # a method that gives its own object gives nothing new
+        if request.written:
+            result = tuple(built[name] for name in request.written)
+        outputs = self._arrays_first(result) if request.loose else as_outputs(result)
+        alive = [self._between(target, request.between) for _ in range(request.betweens)]
+        if not request.wrt:
+            return outputs, [], [], True
+        with self.process.preserve(request.watch is not None):
+            first, second, has_graph = self._differentiate(request, outputs, built)
+        del alive
+        return outputs, first, second, has_graph
 
     def _state(self, tensor: Any) -> tuple[Any, ...]:
         """What a call must leave as it was: the bytes under an array, and how it lies on them."""

@@ -347,6 +347,9 @@ def mend_bfloat16(interpreter: Any) -> None:
     def is_narrow(handle: Any) -> bool:
         return bool(handle.dtype.scalar == bfloat16 and handle.data.dtype == np.uint16)
 
+    def round_to_nearest(source: Any) -> Any:
+        return interpreter.TensorHandle(bits_of_bfloat16(source.data), bfloat16)
+
     def widen(handle: Any) -> Any:
         if not is_narrow(handle):
             return handle
@@ -359,13 +362,6 @@ def mend_bfloat16(interpreter: Any) -> None:
             return cast(this, source, kind)
         return round_to_nearest(source if source.dtype.scalar == float32 else cast(this, source, float32))
 
-    def round_to_nearest(source: Any) -> Any:
-        """A float32 number as bfloat16, to the nearest and in a tie to the even one; the interpreter truncates."""
-        bits = np.ascontiguousarray(source.data).view(np.uint32)
-        rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-        quiet = ((bits >> 16) | 0x40).astype(np.uint16)
-        return interpreter.TensorHandle(np.where(np.isnan(source.data), quiet, rounded), bfloat16)
-
     def widen_operands(operation: Any) -> Any:
         def compute(this: Any, *operands: Any) -> Any:
             if not any(isinstance(x, interpreter.TensorHandle) and is_narrow(x) for x in operands):
@@ -376,19 +372,34 @@ def mend_bfloat16(interpreter: Any) -> None:
 
         return compute
 
-    def sum_values(this: Any, given: Any) -> Any:
-        if not is_narrow(given.handle):
-            return add_up(this, given)
-        total = np.sum(widen(given.handle).data, axis=this.axis, keepdims=this.keep_dims, dtype=np.float32)
-        rounded = round_to_nearest(interpreter.TensorHandle(np.asarray(total), float32))
-        return this.to_tensor(rounded.data if rounded.data.ndim else rounded.data[()], given.dtype)
-
-    reduction = interpreter.ReduceOps
-    add_up, reduction.sum = reduction.sum, sum_values
+    mend_sum(interpreter.ReduceOps, lambda handle: widen(handle).data if is_narrow(handle) else None)
     builder.create_dot = lambda this, a, b, *others: dot(this, widen(a), widen(b), *others)
     builder.cast_impl = cast_impl
     for name in ("binary_op", "ternary_op", "unary_op", "create_fma"):
         setattr(builder, name, widen_operands(getattr(builder, name)))
+
+
+def mend_sum(reduction: Any, numbers_of: Any) -> None:
+    """Let a `tl.sum` add the numbers of bfloat16, which `numbers_of` gives (None for others), and round in the end."""
+    add_up = reduction.sum
+
+    def sum_values(this: Any, given: Any) -> Any:
+        numbers = numbers_of(given.handle)
+        if numbers is None:
+            return add_up(this, given)
+        total = np.sum(numbers, axis=this.axis, keepdims=this.keep_dims, dtype=np.float32)
+        rounded = bits_of_bfloat16(np.asarray(total))
+        return this.to_tensor(rounded if rounded.ndim else rounded[()], given.dtype)
+
+    reduction.sum = sum_values
+
+
+def bits_of_bfloat16(numbers: Any) -> Any:
+    """The bits of float32 numbers as bfloat16, to the nearest and in a tie to the even one; NaN stays NaN."""
+    bits = np.ascontiguousarray(numbers).view(np.uint32)
+    rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    quiet = ((bits >> 16) | 0x40).astype(np.uint16)
+    return np.where(np.isnan(numbers), quiet, rounded)
 
 
 def choose_first_configuration() -> None:

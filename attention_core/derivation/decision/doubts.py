@@ -295,15 +295,7 @@ def _name_reading(found: Finding, verdict: str, words: str) -> Finding:
 
 def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -> Finding:
     names = collect_symbols(step)
-    about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
-    about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
-    if expected or step.context.formal is not None:
-        kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
-        about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
-        about += [replace(c, whole=False) for c in kept if not c.plain and not c.written]
-    if found.counterexample is None and "shapes do not fit" in found.evidence.text:
-        alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
-        about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
+    about = _choose_caveats(step, found, names, expected)
     tried: list[tuple[Caveat, list[Relation]]] = []
     unread: list[Caveat] = []
     made = _operations(step)
@@ -339,6 +331,20 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     if unread:
         return _withhold_verdict(found, _unread(unread[0]))
     return _withhold_verdict(found, _strange(strange[0])) if strange else found
+
+
+def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected: bool) -> list[Caveat]:
+    """The caveats that are about a step."""
+    about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
+    about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
+    if expected or step.context.formal is not None:
+        kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
+        about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
+        about += [replace(c, whole=False) for c in kept if not c.plain and not c.written]
+    if found.counterexample is None and "shapes do not fit" in found.evidence.text:
+        alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
+        about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
+    return about
 
 
 def _is_past(step: Step, caveat: Caveat) -> bool:

@@ -159,6 +159,13 @@ class _Reader:
         if text.strip():
             self.blocks.append(Code(line, text))
 
+    def end_paragraph(self) -> None:
+        """Keep the prose above a blank line; options above it belong to no display."""
+        if any(one.strip() for one in self.prose):
+            self.flush()
+            self.orphans()
+        self.flush()
+
     def step(self) -> None:
         """Read one line, or what is left of it, or a whole display."""
         text, line = self.lines[self.at], self.at + 1
@@ -184,10 +191,7 @@ class _Reader:
             self.fence(fence.group(1), fence.group(2))
             return
         elif self.blank:
-            if any(one.strip() for one in self.prose):
-                self.flush()
-                self.orphans()
-            self.flush()
+            self.end_paragraph()
         elif text.lstrip().startswith("%"):
             pass
         elif not self.tex and (wrong := unread_form(text)):

@@ -221,6 +221,14 @@ def split_statements(tokens: list[Tok]) -> list[Piece]:
     return [piece for piece in splitter.pieces if piece.tokens]
 
 
+def refuse_claims(word: str) -> None:
+    """Refuse words between formulas that claim something themselves, or turn what a formula claims."""
+    if WRITTEN_RELATION.search(word):
+        raise Unreadable(f"the words '{word}' hold a relation that is not read: write it as a formula outside \\text")
+    if CHANGES.search(bare(word)):
+        raise Unreadable(f"the words '{word}' change the meaning and are not understood; write it as a formula")
+
+
 class _Splitter:
     """Gathers the statements of one display row by row."""
 
@@ -313,12 +321,7 @@ class _Splitter:
     def text(self, word: str, row: list[Tok]) -> None:
         """Words between formulas: they join statements, bind indices or give a reason."""
         plain = bare(word)
-        if WRITTEN_RELATION.search(word):
-            raise Unreadable(
-                f"the words '{word}' hold a relation that is not read: write it as a formula outside \\text"
-            )
-        if CHANGES.search(plain):
-            raise Unreadable(f"the words '{word}' change the meaning and are not understood; write it as a formula")
+        refuse_claims(word)
         if self.binding == "reason" and self.opened and plain not in JOINS[1:]:
             self.words = word  # a reason with a formula goes on with "and", "for" and the like
             return

@@ -147,18 +147,7 @@ def make_server(desk: Desk) -> Any:
     def publish(uri: str, text: str, number: int) -> None:
         checked = desk.check(uri, text, number)
         if checked is not None:
-            document = server.workspace.get_text_document(uri)
-            found = [
-                types.Diagnostic(
-                    range=_range(document, checked.lines, span),
-                    message="\n".join([f"{step.verdict}: {step.text}".removesuffix(": "), *details_of(step)]),
-                    severity=types.DiagnosticSeverity[severity(step).capitalize()],
-                    code=str(step.verdict),
-                    source=SOURCE,
-                )
-                for step, span in zip(checked.report.steps, checked.spans, strict=True)
-                if not step.passed
-            ]
+            found = _diagnostics(server.workspace.get_text_document(uri), checked)
             server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found))
 
     def check(params: Any) -> None:
@@ -186,6 +175,23 @@ def make_server(desk: Desk) -> Any:
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(close)
     server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
     return server
+
+
+def _diagnostics(document: Any, checked: Checked) -> list[Any]:
+    """A mark on every step that did not pass, with its verdict and its evidence."""
+    from lsprotocol import types
+
+    return [
+        types.Diagnostic(
+            range=_range(document, checked.lines, span),
+            message="\n".join([f"{step.verdict}: {step.text}".removesuffix(": "), *details_of(step)]),
+            severity=types.DiagnosticSeverity[severity(step).capitalize()],
+            code=str(step.verdict),
+            source=SOURCE,
+        )
+        for step, span in zip(checked.report.steps, checked.spans, strict=True)
+        if not step.passed
+    ]
 
 
 def _version() -> str:

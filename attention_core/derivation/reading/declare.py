@@ -138,31 +138,40 @@ class Reader(ReaderState):
                 words(self, describe(self, parts, place, line), line)
                 binding = bool(BINDING.search(part.rstrip()))
             elif part.strip():
-                self.standing, self.behind = stand[place], words_before(parts, place)
-                self.clause = clause_before(parts, place)
-                ahead, turned = "".join(parts[place + 1 : place + 2]), is_turned(self.clause)
-                self.stands = not turned and not _DENIED.match(ahead)
-                self.meant = not turned and is_assumption(self.clause) and is_left_alone(ahead)
+                self.standing = stand[place]
+                self.stand_among(parts, place)
                 if place in first:
                     self.quantify(part, parts[place + 2], line)
-                elif binding and self.standing is Standing.SAID and is_condition(part, line):
-                    self.leave_out(part, line)
-                elif binding and self.pending:
-                    self.bind(condition_parts(part, line), part, line)
-                elif binding and self.law_index:
-                    from attention_core.derivation.reading.domains import require_whole_range
-
-                    symbol = self.context.symbols[self.drawn[-1]]
-                    require_whole_range(self.context, symbol, condition_parts(part, line), line)
-                elif binding and self.context.symbols and not self.pending and is_condition(part, line):
-                    raise Unreadable(f"'for ${part}$' follows no hypothesis that it could belong to", line)
                 else:
-                    self.formula(part, line)
+                    self.take_formula(part, line, binding)
             if place % 2:
                 self.bind_quantifier(parts, place, line)
                 name_subjects(self, parts, place, line)
             line += part.count("\n")
         self.settle()
+
+    def stand_among(self, parts: list[str], place: int) -> None:
+        """What the words around a formula say of it: whether it is claimed, and whether it is assumed."""
+        self.behind, self.clause = words_before(parts, place), clause_before(parts, place)
+        ahead, turned = "".join(parts[place + 1 : place + 2]), is_turned(self.clause)
+        self.stands = not turned and not _DENIED.match(ahead)
+        self.meant = not turned and is_assumption(self.clause) and is_left_alone(ahead)
+
+    def take_formula(self, part: str, line: int, binding: bool) -> None:
+        """One formula; `binding` says that "for" or the like stands before it."""
+        if binding and self.standing is Standing.SAID and is_condition(part, line):
+            self.leave_out(part, line)
+        elif binding and self.pending:
+            self.bind(condition_parts(part, line), part, line)
+        elif binding and self.law_index:
+            from attention_core.derivation.reading.domains import require_whole_range
+
+            symbol = self.context.symbols[self.drawn[-1]]
+            require_whole_range(self.context, symbol, condition_parts(part, line), line)
+        elif binding and self.context.symbols and not self.pending and is_condition(part, line):
+            raise Unreadable(f"'for ${part}$' follows no hypothesis that it could belong to", line)
+        else:
+            self.formula(part, line)
 
     def quantify(self, text: str, following: str, line: int) -> None:
         r"""Keep `for all $i$` for the relation behind it.

@@ -64,24 +64,7 @@ def steps_of_display(
     asides: list[Caveat] = []
     for written_one in (_as_real_equations(context, one) for one in statements):
         if supply is not None:
-            if _is_bare(written_one) and not _relations_in_brackets(written_one):
-                context.understood.append((written_one.line, f"nothing to check: {written_one.source}"))
-                asides.append(_beside(context, written_one.line, written_one.source))
-                continue
-            if _is_map(written_one) or _is_declaration(context, written_one):
-                context.understood.append((written_one.line, f"declared by the display: {written_one.source}"))
-                continue
-            if _sets_value(context, written_one):
-                context.understood.append((written_one.line, f"a value, which states nothing: {written_one.source}"))
-                asides.append(_beside(context, written_one.line, written_one.source))
-                continue
-            if _is_law(written_one):
-                context.understood.append((written_one.line, f"declared by the display: {written_one.source}, unused"))
-                context.caveats.append(_unused_law(context, written_one))
-                continue
-            if (updated := _find_update(written_one)) is not None:
-                context.understood.append((written_one.line, f"an update, which states nothing: {written_one.source}"))
-                context.forget(updated, written_one.line)
+            if _states_nothing(context, written_one, asides):
                 continue
             written_one = _without_last_law(context, written_one)
         before = None if supply is None or judge is None else context.copy()
@@ -103,6 +86,28 @@ def steps_of_display(
             near = [one for one in unread if one.remark or one.line == step.line]
             step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
     return out
+
+
+def _states_nothing(context: Context, one: DisplayStatement, asides: list[Caveat]) -> bool:
+    """Whether a statement is not a claim; what it declares enters the context, what it leaves open the asides."""
+    understood = context.understood
+    if _is_bare(one) and not _relations_in_brackets(one):
+        understood.append((one.line, f"nothing to check: {one.source}"))
+        asides.append(_beside(context, one.line, one.source))
+    elif _is_map(one) or _is_declaration(context, one):
+        understood.append((one.line, f"declared by the display: {one.source}"))
+    elif _sets_value(context, one):
+        understood.append((one.line, f"a value, which states nothing: {one.source}"))
+        asides.append(_beside(context, one.line, one.source))
+    elif _is_law(one):
+        understood.append((one.line, f"declared by the display: {one.source}, unused"))
+        context.caveats.append(_unused_law(context, one))
+    elif (updated := _find_update(one)) is not None:
+        understood.append((one.line, f"an update, which states nothing: {one.source}"))
+        context.forget(updated, one.line)
+    else:
+        return False
+    return True
 
 
 _IN_WORDS = re.compile(r"(?<!\\)\$([^$]*)\$")
@@ -334,6 +339,11 @@ def _without_definition(
     context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
     context.inferred = trial.inferred
     context.understood += [*trial.understood, (one.line, message)]
+    return _without_first_side(one, chain)
+
+
+def _without_first_side(one: DisplayStatement, chain: Chain) -> DisplayStatement | None:
+    """A statement of one chain without its first side; None where nothing is left to compare."""
     if len(chain.ops) == 1:
         return None
     rest = Chain(chain.exprs[1:], chain.ops[1:], chain.lines[1:])
@@ -347,10 +357,7 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
     if any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered):  # `x = 1, \\dots, n`
         one, claims = replace(one, offered=(*one.beside, *one.offered)), []
     one = replace(one, offered=(*one.offered, *(c for c in one.beside if c not in claims and c not in one.offered)))
-    for claim in claims:  # it may be a condition all the same
-        about = frozenset(all_names(claim) & set(context.symbols))
-        quote = f"{one.source}, {to_latex(claim)}"
-        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim), written=True))
+    _doubt_claims(context, one, claims)
     for condition in spread(one.offered):
         if not _binds(context, condition):
             yield Unread(
@@ -362,16 +369,16 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
             )
             return
     one = replace(one, conditions=(*one.conditions, *one.offered))
+    chain = statement.chains[0]
     if _is_definition(one):
         try:
-            Reader(outer, Paragraph(one.line, one.source)).define_chain(statement.chains[0], one.source, one.line)
+            Reader(outer, Paragraph(one.line, one.source)).define_chain(chain, one.source, one.line)
         except Unreadable as error:
             yield Unread(one.tag, error.line or one.line, one.source, error.message)
         return
     if statement.arrows:
         yield from _implications(context, one)
         return
-    chain = statement.chains[0]
     if chain.alone:
         message = "the display has no relation: there is nothing to check"
         if _relations_in_brackets(one):
@@ -380,11 +387,21 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
         return
     yield from _chain_steps(context, one, chain, [])
     for claim in claims:  # `a = b, \\quad c = d`
-        parts = tuple(to_latex(e) for e in claim.exprs)
-        apart = replace(
-            one, statement=Statement((claim,)), parts=parts, own_tags={}, conditions=(), line=claim.lines[0]
-        )
-        yield from _chain_steps(context, apart, claim, [])
+        yield from _chain_steps(context, _stand_apart(one, claim), claim, [])
+
+
+def _stand_apart(one: DisplayStatement, claim: Chain) -> DisplayStatement:
+    """A claim beside a statement as a statement of its own, without the other's conditions."""
+    parts = tuple(to_latex(e) for e in claim.exprs)
+    return replace(one, statement=Statement((claim,)), parts=parts, own_tags={}, conditions=(), line=claim.lines[0])
+
+
+def _doubt_claims(context: Context, one: DisplayStatement, claims: list[Chain]) -> None:
+    """Keep as caveats the claims beside a statement: each may be a condition of it all the same."""
+    for claim in claims:
+        about = frozenset(all_names(claim) & set(context.symbols))
+        quote = f"{one.source}, {to_latex(claim)}"
+        context.caveats.append(Caveat(one.line, quote, context.level, about, to_latex(claim), written=True))
 
 
 def _binds(context: Context, condition: Chain) -> bool:

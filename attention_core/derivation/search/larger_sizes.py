@@ -63,9 +63,7 @@ MOST_NAMED = 2_000  # the largest size that is tried because a condition names i
 def search_larger_sizes(problem: Problem) -> Finding | None:
     """Go up every way of the ladder of sizes until it costs too much; the finding if a case refutes."""
     reached: dict[str, int] = {}
-    sides = (problem.claim.left, problem.claim.right)
-    heavy = HEAVY if problem.symbols else HEAVY - PLAIN  # of numbers alone a determinant is soon known
-    if problem.moves or any(t.op in heavy for side in sides for t in side.walk()):
+    if problem.moves or _is_heavy(problem):
         return None
     left = problem.effort.ladder
     end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
@@ -102,6 +100,12 @@ def search_larger_sizes(problem: Problem) -> Finding | None:
         left -= work
     problem.tally.reached = {n: v for n, v in reached.items() if v > 3}
     return None
+
+
+def _is_heavy(problem: Problem) -> bool:
+    """Whether a claim has operations whose cost grows too fast with a size."""
+    heavy = HEAVY if problem.symbols else HEAVY - PLAIN  # of numbers alone a determinant is soon known
+    return any(t.op in heavy for side in (problem.claim.left, problem.claim.right) for t in side.walk())
 
 
 def _where_conditions_begin(problem: Problem, end: float) -> Finding | None:

@@ -98,22 +98,7 @@ def relevant(
     chosen: list[Relation] = list(extra)
     for relation in extra:
         names |= relation_names(context, relation)
-    changed = True
-    while changed:
-        changed = False
-        for relation in pool:
-            if any(relation is c for c in chosen):
-                continue
-            about = relation_names(context, relation)
-            if about & names or not about:
-                chosen.append(relation)
-                names |= about
-                changed = True
-        for name in list(names):
-            more = symbol_names(context, name) - names
-            if more:
-                names |= more
-                changed = True
+    _follow_names(context, pool, chosen, names)
     sides = [side for relation in chosen for side in (relation.left, relation.right)]
     free = set().union(*(find_exposed_symbols(context, root) for root in [*roots, *sides]))
     averaged = set().union(*(averaged_over(context, root) for root in roots))
@@ -130,6 +115,26 @@ def relevant(
     symbols = [d if d.law is None else every_outcome(d) for d in symbols]
     ordered = [r for r in pool if any(r is c for c in chosen)]
     return symbols, ordered, {n for n in names if context.symbols[n].kind in ("size", "index")}
+
+
+def _follow_names(context: Context, pool: Sequence[Relation], chosen: list[Relation], names: set[str]) -> None:
+    """Add what relations of a pool say of some names, and what these symbols are declared by, until nothing is new."""
+    changed = True
+    while changed:
+        changed = False
+        for relation in pool:
+            if any(relation is c for c in chosen):
+                continue
+            about = relation_names(context, relation)
+            if about & names or not about:
+                chosen.append(relation)
+                names |= about
+                changed = True
+        for name in list(names):
+            more = symbol_names(context, name) - names
+            if more:
+                names |= more
+                changed = True
 
 
 def find_exposed_symbols(context: Context, term: Term) -> set[str]:

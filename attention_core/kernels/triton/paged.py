@@ -41,8 +41,7 @@ def paged_decode(
     check_block(block)
     check_dtype(query)
     check_pages(query, key_pages, value_pages, block_table, cache_seqlens)
-    if splits < 1:
-        raise ValueError(f"splits must be at least 1, got {splits}")
+    check_splits(splits)
     d_v, group = value_pages.shape[-1], H // max(H_kv, 1)
     out = query.new_zeros(B, n, H, d_v)
     if not out.numel():
@@ -66,6 +65,12 @@ def paged_decode(
     )  # fmt: skip
     programs.merge_parts[(B * H_kv,)](parts, lses, out, B, n, H, H_kv, group, d_v, splits, **sizes)
     return out
+
+
+def check_splits(splits: int) -> None:
+    """Raise ValueError unless the keys of a text are divided among one program at least."""
+    if splits < 1:
+        raise ValueError(f"splits must be at least 1, got {splits}")
 
 
 def check_pages(query: Tensor, key_pages: Tensor, value_pages: Tensor, table: Tensor, lengths: Tensor) -> None:

@@ -43,6 +43,28 @@ class Watched:
         return model(batch["x"]).sum(), (batch["y"] != 0).sum()
 
 
+class Before:
+    """What a probe and its batches were before a call, to be compared with what they are after it."""
+
+    def __init__(self, probe: Probe, batches: list[Batch]) -> None:
+        self.probe, self.batches = probe, batches
+        self.asking = [p.requires_grad for p in probe.parameters()]
+        self.gradients = row_of_gradients(probe)
+        self.copies = [{k: v.clone() for k, v in batch.items()} for batch in batches]
+
+    def facts(self, value: Any, steps: int) -> Tensor:
+        """The result of a call, how many steps it made, and what it left as it was, as one row of numbers."""
+        same = [torch.equal(b[k], c[k]) for b, c in zip(self.batches, self.copies, strict=True) for k in c]
+        parameters = list(self.probe.parameters())
+        frozen = sum(p.grad is not None and bool(p.grad.any()) for p in parameters if not p.requires_grad)
+        return torch.tensor(
+            [number_of(value), isinstance(value, Tensor) and value.requires_grad, steps, all(same),
+             torch.equal(self.gradients, row_of_gradients(self.probe)), frozen, value is not None,
+             self.asking == [p.requires_grad for p in parameters]],
+            dtype=torch.float64,
+        )  # fmt: skip
+
+
 def make_target(step: Step, evaluate: Evaluate | None = None) -> Callable[..., tuple[Tensor, ...]]:
     """What `--contract training-step` grades: `step` (and `evaluate`) put to a model with known gradients.
 
@@ -71,8 +93,7 @@ def make_target(step: Step, evaluate: Evaluate | None = None) -> Callable[..., t
         for number, (kind, batches) in enumerate(events):
             loss.event = number
             given = [collate(examples, numbers) for numbers in batches]
-            asking = [p.requires_grad for p in probe.parameters()]
-            before, copies = row_of_gradients(probe), [{k: v.clone() for k, v in batch.items()} for batch in given]
+            before = Before(probe, given)
             with torch.enable_grad():
                 if kind == "step":
                     value = step(probe, optimizer, loss, given, clip)
@@ -81,17 +102,7 @@ def make_target(step: Step, evaluate: Evaluate | None = None) -> Callable[..., t
                 else:
                     value = evaluate(probe, loss, given)
             rows.append(probe.flat().detach().clone())
-            after = row_of_gradients(probe)
-            same = [torch.equal(b[k], c[k]) for b, c in zip(given, copies, strict=True) for k in c]
-            frozen = sum(p.grad is not None and bool(p.grad.any()) for p in probe.parameters() if not p.requires_grad)
-            facts.append(
-                torch.tensor(
-                    [number_of(value), isinstance(value, Tensor) and value.requires_grad, steps.count(number),
-                     all(same), torch.equal(before, after), frozen, value is not None,
-                     asking == [p.requires_grad for p in probe.parameters()]],
-                    dtype=torch.float64,
-                )
-            )  # fmt: skip
+            facts.append(before.facts(value, steps.count(number)))
         none = torch.zeros(0, len(gradients)), torch.zeros(0, 5)
         seen, states = (torch.stack(loss.seen), torch.stack(loss.told)) if loss.seen else none
         return torch.stack(rows), seen, states, torch.stack(facts)
