@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,8 @@ WIDE = 64
 """Cases of the widest space at effort "quick"."""
 _CONSTANTS: Any = LRUCache(1024)
 """Which of Hypothesis's constants each of our draws permits; local ones are not among them."""
+_DRAWING = threading.RLock()
+"""Held while they are left out: of two threads that overlap, the later one would put ours back for good."""
 _POOLS: WeakKeyDictionary[Any, dict[tuple[int, int], list[Any]]] = WeakKeyDictionary()
 """Strategy -> (count, seed) -> cases: a strategy decides the cases, whatever target they are for."""
 
@@ -127,12 +130,13 @@ def without_local_constants() -> Iterator[None]:
     table of permitted constants is ours meanwhile, so that neither our draws nor other tests see the other's.
     """
     module: Any = providers
-    before = module._get_local_constants, module.CONSTANTS_CACHE
-    module._get_local_constants, module.CONSTANTS_CACHE = module.Constants, _CONSTANTS
-    try:
-        yield
-    finally:
-        module._get_local_constants, module.CONSTANTS_CACHE = before
+    with _DRAWING:
+        before = module._get_local_constants, module.CONSTANTS_CACHE
+        module._get_local_constants, module.CONSTANTS_CACHE = module.Constants, _CONSTANTS
+        try:
+            yield
+        finally:
+            module._get_local_constants, module.CONSTANTS_CACHE = before
 
 
 @contextlib.contextmanager

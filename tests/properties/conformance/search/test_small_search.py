@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.configuration import storage_directory
+from hypothesis.internal.conjecture import providers
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.cases.case import Case
@@ -18,7 +20,7 @@ from attention_core.conformance.cases.small import small_cases
 from attention_core.conformance.cases.space import Profile, Space
 from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session
-from attention_core.conformance.search.small_search import draw_pool, pool, run_hypothesis
+from attention_core.conformance.search.small_search import draw_pool, pool, run_hypothesis, without_local_constants
 
 PROFILE = Profile(("float32",), frozenset(), "top_left", "zeros")
 CONTRACT = find_contract("attention")
@@ -81,3 +83,28 @@ def test_what_else_is_imported_changes_no_draw(tmp_path: Path, monkeypatch: pyte
         strategy = st.integers(1, 8).flatmap(lambda n: st.binary(min_size=n, max_size=n))
         drawn.append(draw_pool(strategy, 256, 0))
     assert drawn[0] == drawn[1]
+
+
+def test_threads_that_overlap_leave_hypothesis_as_it_was() -> None:
+    """Without a lock the later thread found our constants, and gave them back for good."""
+    before = providers._get_local_constants
+    began, inside, left = threading.Event(), threading.Event(), threading.Event()
+
+    def first() -> None:
+        with without_local_constants():
+            began.set()
+            inside.wait(0.2)  # with the lock it waits in vain
+        left.set()
+
+    def second() -> None:
+        began.wait()
+        with without_local_constants():
+            inside.set()
+            left.wait()
+
+    threads = [threading.Thread(target=run) for run in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert providers._get_local_constants is before
