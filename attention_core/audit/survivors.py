@@ -134,14 +134,14 @@ def confirm(found: dict[str, Fate], names: Sequence[str], trial: Trial, path: tu
     if not tests or not names:
         return
     plan, alone = replace(trial.plan, leave_out=(), path=path), trial.request.shard is not None
-    passing = passed_by(run_pasted(replace(plan, mode="plain"), tests, trial), tests)
+    passing = passed_by(run_in_own_file(replace(plan, mode="plain"), tests, trial), tests)
 
     def catch(name: str) -> list[str]:
         own = {name: tests[name]} if name in tests else {}
         tried = own if alone else own | tests
         if not tried:
             return []
-        run = run_pasted(replace(plan, fault=name), tried, trial)
+        run = run_in_own_file(replace(plan, fault=name), tried, trial)
         passed = passed_by(run, tried)
         if run.hung or run.died:
             return [name] if name in passing and name not in passed else []
@@ -153,7 +153,7 @@ def confirm(found: dict[str, Fate], names: Sequence[str], trial: Trial, path: tu
             found[name] = replace(found[name], confirmed=name in caught, caught_by=tuple(caught))
 
 
-def run_pasted(plan: Plan, tests: dict[str, str], trial: Trial) -> SuiteRun:
+def run_in_own_file(plan: Plan, tests: dict[str, str], trial: Trial) -> SuiteRun:
     """Run all tests to paste, each in a file of its own, beside no other's settings."""
     with TemporaryDirectory(prefix="attention-core-audit-") as folder:
         ini = Path(folder) / "pytest.ini"

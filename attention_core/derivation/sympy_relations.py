@@ -156,7 +156,7 @@ class Scribe:
         self.arrays[matrix] = rf"{name} \in \mathbb{{R}}^{{{rows}" + (rf" \times {cols}}}" if cols != "1" else "}")
         return name
 
-    def indexed(self, expr: Any) -> str:
+    def index(self, expr: Any) -> str:
         """A member of a family of numbers; the sum around it, or the shape of the base, says how many there are."""
         if len(expr.indices) != 1:
             raise Unwritable(f"{expr} has more than one index: use a MatrixSymbol")
@@ -308,7 +308,7 @@ WRITERS: tuple[tuple[Any, Writer], ...] = (
     (type(sympy.E), lambda s, e: "e"),
     (sympy.MatrixSymbol, lambda s, e: s.matrix_symbol(e)),
     (sympy.Symbol, lambda s, e: s.symbol(e)),
-    (sympy.Indexed, lambda s, e: s.indexed(e)),
+    (sympy.Indexed, lambda s, e: s.index(e)),
     (sympy.Sum, lambda s, e: s.reduce(e, r"\sum")),
     (sympy.Product, lambda s, e: s.reduce(e, r"\prod")),
     (MatrixElement, lambda s, e: s.element(e)),

@@ -131,7 +131,7 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
         decide: Decides a step under some more hypotheses.
     """
     if found.verdict in GOOD:
-        return _without_law(step, _unless_ended(step, _otherwise_usual(step, found, decide), decide))
+        return _without_law(step, _check_endings(step, _otherwise_usual(step, found, decide), decide))
     if found.verdict is Verdict.VACUOUS:
         return _unless_cases(step, found, decide)
     if found.verdict is not Verdict.REFUTED:
@@ -176,7 +176,7 @@ def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
     return _withhold_verdict(found, f"it may be false {words}")
 
 
-def _unless_ended(step: Step, found: Finding, decide: Decide) -> Finding:
+def _check_endings(step: Step, found: Finding, decide: Decide) -> Finding:
     """The finding that a step holds, or UNDECIDED where it rests on what a sentence above may have taken back."""
     ended = without_ended(step.context, collect_symbols(step))
     if ended is None or found.verdict not in GOOD:
