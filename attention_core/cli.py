@@ -521,7 +521,7 @@ def exercise(
     from attention_core.teaching.selection import ALLOWED, PARTS, mark, to_json
 
     if part is not None and part not in {each.number for each in PARTS}:
-        _stop(f"--part {part} is none of {', '.join(each.number for each in PARTS)}")
+        _stop(f"--part {part} is not one of {', '.join(each.number for each in PARTS)}")
     marked = exit_on_target_error(lambda: mark(q, matrix, k_2))
     shown = [each for each in marked if part in (None, each.part.number)]
     if not shown:

@@ -62,7 +62,7 @@ def space_of(options: dict[str, Any], trials: int | None) -> Any:
     models, methods = values(given["model"], str, "model"), values(given["method"], str, "method") or ("full",)
     for method in methods:
         if method not in METHODS:
-            raise BadInput(f"method {method!r} is none of {', '.join(METHODS)}")
+            raise BadInput(f"method {method!r} is not one of {', '.join(METHODS)}")
     if not models:
         raise BadInput("give at least one --model")
     rates = given["lr"]

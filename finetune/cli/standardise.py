@@ -18,7 +18,7 @@ from finetune.errors import BadInput
 
 @click.command()
 @click.argument("labels", metavar="LABELS")
-@click.option("--into", metavar="SECTORS", help="A file with one sector a line.")
+@click.option("--into", metavar="SECTORS", help="A file with one sector per line.")
 @click.option("--mapping", metavar="FILE", help="The known sectors: CSV, label,sector.")
 @click.option("--reference", metavar="FILE", help="Labels by sector: CSV, sector,count; without --mapping.")
 @click.option("--aware", is_flag=True, help="Show the distribution so far and the reference's in each question.")
@@ -46,7 +46,7 @@ def standardise(labels: str, models: tuple[str, ...], check: bool, **options: An
         check_result(labels)
         return
     if not options["into"]:
-        raise BadInput("say into which sectors: --into FILE, one sector a line")
+        raise BadInput("say into which sectors: --into FILE, one sector per line")
     check_output(options["output"])
     check_output(options["picture"])
     from finetune.standardise.run import standardise as run

@@ -191,7 +191,7 @@ def read_splits(path: str | Path, task: str | None = None, seed: int = 0) -> Spl
     """
     path = Path(path)
     if task is not None and task not in TASKS:
-        raise BadInput(f"the data set {task!r} is none of {', '.join(TASKS)}")
+        raise BadInput(f"the data set {task!r} is not one of {', '.join(TASKS)}")
     if path.is_file():
         if task is None:
             raise BadInput(f"{path}: say which data set it is (one of {', '.join(TASKS)})")

@@ -79,7 +79,7 @@ class Classifier(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         if pool not in POOLS:
-            raise BadInput(f"pool {pool!r} is none of {', '.join(POOLS)}")
+            raise BadInput(f"pool {pool!r} is not one of {', '.join(POOLS)}")
         if classes < 2:
             raise BadInput(f"a classifier needs at least 2 classes, got {classes}")
         if not 0 <= dropout < 1:

@@ -75,7 +75,7 @@ class EncoderConfig:
         if self.distances < 0 or self.distances % 4:
             raise BadInput(f"distances come in four equal parts, got {self.distances}")
         if self.activation not in ACTIVATIONS:
-            raise BadInput(f"activation {self.activation!r} is none of {', '.join(ACTIVATIONS)}")
+            raise BadInput(f"activation {self.activation!r} is not one of {', '.join(ACTIVATIONS)}")
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise BadInput(f"{name} must be at least 0 and below 1, got {getattr(self, name)}")

@@ -53,7 +53,7 @@ class GPTConfig:
         if self.n_embd % self.n_head:
             raise BadInput(f"n_embd={self.n_embd} is not divisible by n_head={self.n_head}")
         if self.attention not in ATTENTIONS:
-            raise BadInput(f"attention {self.attention!r} is none of {', '.join(ATTENTIONS)}")
+            raise BadInput(f"attention {self.attention!r} is not one of {', '.join(ATTENTIONS)}")
         if self.attention == "rotary" and self.n_embd // self.n_head % 2:
             raise BadInput(f"rotary positions turn pairs of features, but a head has {self.n_embd // self.n_head}")
         if not self.initial > 0:
@@ -61,7 +61,7 @@ class GPTConfig:
         if not 0 <= self.dropout < 1:
             raise BadInput(f"dropout must be at least 0 and below 1, got {self.dropout}")
         if self.gelu not in ("none", "tanh"):
-            raise BadInput(f"gelu {self.gelu!r} is none of 'none', 'tanh'")
+            raise BadInput(f"gelu {self.gelu!r} is not one of 'none', 'tanh'")
 
     def to_json(self) -> dict[str, Any]:
         """The sizes as JSON values."""

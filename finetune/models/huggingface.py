@@ -137,7 +137,7 @@ def read_config(folder: str | Path) -> tuple[str, EncoderConfig]:
     data = read_json(path)
     kind = data.get("model_type", "bert")  # TinyBERT's does not say
     if not isinstance(kind, str) or kind not in LAYOUTS:
-        raise BadInput(f"{path}: model_type {kind!r} is none of {', '.join(LAYOUTS)}")
+        raise BadInput(f"{path}: model_type {kind!r} is not one of {', '.join(LAYOUTS)}")
     if data.get("is_decoder") or data.get("position_embedding_type", "absolute") != "absolute":
         raise BadInput(f"{path}: a decoder, or relative positions, are not what this encoder computes")
     layout, read = LAYOUTS[kind], _Fields(path, data)

@@ -58,9 +58,9 @@ class TrainConfig:
                 raise BadInput(f"{name} must not be negative, got {getattr(self, name)}")
         for name, rows in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             if getattr(self, name) not in rows:
-                raise BadInput(f"{name} {getattr(self, name)!r} is none of {', '.join(rows)}")
+                raise BadInput(f"{name} {getattr(self, name)!r} is not one of {', '.join(rows)}")
         if self.precision not in ("float32", "bfloat16", "auto"):
-            raise BadInput(f"precision {self.precision!r} is none of float32, bfloat16, auto")
+            raise BadInput(f"precision {self.precision!r} is not one of float32, bfloat16, auto")
         if self.accumulate > self.batch_size:
             raise BadInput(f"{self.batch_size} examples cannot be computed in {self.accumulate} parts")
         rate(0, self.warmup_tokens, self.final_tokens, self.floor)

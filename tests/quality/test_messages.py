@@ -106,6 +106,15 @@ ERRORS = [
             "t.py --target t.py:one -n 0",
         )
     ),
+    *(
+        f"attention-core {words}"
+        for words in (
+            "class none --function one", "class t.py", "class . --function one --shard 3", "exercise selection", "exercise nothing",
+            "exercise selection --part 9", "exercise selection --q 1,2", "grade none.py", "grade t.py",
+            "grade t.py --task none.toml", "grade t.py --task d.toml", "report none.json", "report case.json",
+            "schema nothing", "merge none.json", "merge case.json", "kernels nothing", "laws --json no/such/folder/r",
+        )
+    ),
     "attention-core replay none.json",
     "attention-core replay case.json",
     "attention-core laws --contract nothing",
@@ -143,7 +152,10 @@ ERRORS = [
             "evaluate vanilla wiki.txt --reading_params_path wiki.txt --eval_corpus_path names.tsv --outputs_path o",
             "baseline bad.tsv", "baseline empty.txt", "charcorruption empty.txt", "charcorruption none.txt",
             "characters empty.txt", "characters wiki.txt --temperature inf", "characters wiki.txt --held_out nan",
-            "classify", "classify --task nothing", "select", "memory", "experiment nothing",
+            "classify", "classify --task nothing", "select", "memory", "experiment nothing", "heads none",
+            "largest-batch", "namedata none.txt", "namedata wiki.txt none.tsv",
+            "predict none names.tsv --output o", "predict . names.tsv", "prompt classify", "prompt complete @none.txt --model none", "prompt study", "standardise",
+            "standardise none.csv", "translation none names.tsv", "exercise none.py", "exercise t.py",
             "experiment late_mask --text none.txt", "experiment late_mask --text wiki.txt",
         )
     ),
@@ -157,6 +169,13 @@ def test_errors(line: str, snapshot: Any) -> None:
     text = run([word for word in line.split(" ") if word])
     assert "exit status 0" not in text and "Traceback" not in text
     assert text == snapshot
+
+
+def test_every_command_has_a_row() -> None:
+    """A command whose messages nobody sees at once is one whose English stumbles."""
+    shown = {" ".join(line.split()[:2]) for line in ERRORS}
+    commanded = {" ".join(words) for program in PROGRAMS for words in commands(program) if len(words) == 2}
+    assert not commanded - shown
 
 
 DOCUMENT = r"""

@@ -167,7 +167,7 @@ def the_pooling_is_the_stated_one(subject: Classified, case: ParameterCase) -> N
     """
     pool = str(subject.parameters["pool"])
     if pool not in MOVES:
-        raise NotApplicable(f"pool={pool!r} is none of {', '.join(MOVES)}")
+        raise NotApplicable(f"pool={pool!r} is not one of {', '.join(MOVES)}")
     held, ids = without_positions(subject, case), text_of(subject, case)
     if swap_tokens(subject, case, held, ids, 1, 2)[0]:
         raise NotApplicable("without its tables of positions it still tells places apart")

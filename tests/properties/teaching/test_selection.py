@@ -59,7 +59,7 @@ def test_errors_are_those_of_exact_arithmetic(hundredths: list[int]) -> None:
         (("--q", "nan 0 0"), 2, "is not finite"),
         (("--q", "__import__('os')"), 2, "neither three numbers nor a sum"),
         (("--q", "10*k_0", "--part", "1.2.2"), 2, "part 1.2.2 is answered by Q"),
-        (("--q", "10*k_0", "--part", "9"), 2, "is none of 1.2.1"),
+        (("--q", "10*k_0", "--part", "9"), 2, "is not one of 1.2.1"),
         (("--Q", "k_0; k_1"), 2, "has 2 rows"),
     ],
 )

@@ -73,7 +73,7 @@ def test_the_largest_batch(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("memory", *COMMON, "--method", "head,adapter"), "method 'adapter' is none of"),
+        (("memory", *COMMON, "--method", "head,adapter"), "method 'adapter' is not one of"),
         (("memory", *COMMON[:-4], "--method", "prompt"), "a prompt of 128 leaves no room in a model of 48 positions"),
         (("memory", *COMMON, "--output", "no/m.png"), "there is no folder no"),
         (("memory", *COMMON, "--output", "m.txt"), "m.txt: a picture is a png, svg or pdf"),

@@ -50,7 +50,7 @@ def test_a_search_in_a_range(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--method", "adapter"), "method 'adapter' is none of"),
+        (("--method", "adapter"), "method 'adapter' is not one of"),
         (("--lr", "fast"), "--lr should be numbers, separated by commas, got fast"),
         (("--lr", "1e-3..1e-1"), "needs a number of trials"),
         (("--num_epochs", "1,1"), "epochs should be different values"),

@@ -109,7 +109,7 @@ def test_one_file_is_split_by_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "task", "words"),
     [
-        (".", "mnli", "the data set 'mnli' is none of boolq, sst2, yelp"),
+        (".", "mnli", "the data set 'mnli' is not one of boolq, sst2, yelp"),
         ("none", None, "no such file or folder"),
         ("stsa.binary.dev", None, "say which data set it is"),
         (".", "yelp", "files of no layout of yelp: its train set is one of full_dev.csv, full_test.csv, train.csv"),

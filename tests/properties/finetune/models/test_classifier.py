@@ -112,7 +112,7 @@ def test_a_batch_without_a_target_costs_nothing() -> None:
     ("made", "words"),
     [
         (lambda: Classifier(encoder(), 1), "at least 2 classes, got 1"),
-        (lambda: Classifier(encoder(), 2, pool="last"), "pool 'last' is none of first, mean"),  # type: ignore[arg-type]
+        (lambda: Classifier(encoder(), 2, pool="last"), "pool 'last' is not one of first, mean"),  # type: ignore[arg-type]
         (lambda: Classifier(encoder(), 2, dropout=1.0), "dropout must be at least 0 and below 1"),
         (lambda: Classifier(nn.Linear(2, 2), 2), "Linear has neither n_embd nor hidden_size"),
     ],

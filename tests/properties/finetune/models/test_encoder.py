@@ -198,7 +198,7 @@ def test_segments_of_a_model_without_any_are_refused() -> None:
         ({"n_head": 5}, "n_embd=12 is not divisible by n_head=5"),
         ({"pad_id": V}, "pad_id=23 do not go together"),
         ({"segments": -1}, "segments=-1"),
-        ({"activation": "tanh"}, "activation 'tanh' is none of gelu"),
+        ({"activation": "tanh"}, "activation 'tanh' is not one of gelu"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1"),
         ({"attention_dropout": -0.1}, "attention_dropout must be"),
     ],

@@ -236,7 +236,7 @@ def test_the_kernel_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"attention": "linear"}, "attention 'linear' is none of vanilla, synthesizer, rotary"),
+        ({"attention": "linear"}, "attention 'linear' is not one of vanilla, synthesizer, rotary"),
         ({"n_head": 5}, "n_embd=12 is not divisible by n_head=5"),
         ({"vocab_size": 0}, "vocab_size must be at least 1"),
         ({"dropout": 1.0}, "dropout must be"),

@@ -14,9 +14,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"save_every": -1}, "save_every must be at least 1, got -1"),
     ({"learning_rate": -1e-3}, "learning_rate must not be negative, got -0.001"),
     ({"clip": float("nan")}, "clip must not be negative, got nan"),
-    ({"optimizer": "adam"}, "optimizer 'adam' is none of adamw"),
-    ({"schedule": "sine"}, "schedule 'sine' is none of"),
-    ({"precision": "float16"}, "precision 'float16' is none of float32, bfloat16, auto"),
+    ({"optimizer": "adam"}, "optimizer 'adam' is not one of adamw"),
+    ({"schedule": "sine"}, "schedule 'sine' is not one of"),
+    ({"precision": "float16"}, "precision 'float16' is not one of float32, bfloat16, auto"),
     ({"batch_size": 3, "accumulate": 4}, "3 examples cannot be computed in 4 parts"),
 ]
 

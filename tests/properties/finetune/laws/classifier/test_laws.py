@@ -100,7 +100,12 @@ def test_the_message_says_what_was_got_and_what_should_be(fault: Any, law: str, 
             "build it with finetune.laws.classifier.logits_probe.make_target",
         ),
         (models.Convolved, "no_mask_means_no_padding", {}, "it wants attention_mask"),
-        (models.Plain, "the_pooling_is_the_stated_one", {"pool": "best"}, "pool='best' is none of first, last, mean"),
+        (
+            models.Plain,
+            "the_pooling_is_the_stated_one",
+            {"pool": "best"},
+            "pool='best' is not one of first, last, mean",
+        ),
         (
             models.LastByIds,
             "the_pooling_is_the_stated_one",
