@@ -27,8 +27,6 @@ ROOT = Path(__file__).resolve().parents[1]
 # What is made while tests are collected stays: looking through it for garbage, again and again, takes half of the time.
 gc.disable()
 
-import torch  # noqa: E402 - most of what is made is made here
-
 # Last on the path: `tests` is found in the checkout, while an installed wheel still wins for the packages.
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
@@ -36,9 +34,6 @@ if str(ROOT) not in sys.path:
 # Before anything imports the modules: shapes in signatures are true.
 if shape_checks.enabled():
     shape_checks.install(Path(find_spec("attention_core").origin).parents[1])
-
-# Threads change the order of sums, and with several test processes they only contend.
-torch.set_num_threads(1)
 
 # No deadline and no `too_slow`: the time one example takes is a property of the machine, not of the code.
 settings.register_profile(
@@ -61,12 +56,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> None:
-    """Let Hypothesis run once before there are tests.
+    """Let Hypothesis run once, then import torch, all before there are tests.
 
-    At its first run it makes random numbers, and looks through all objects for what holds them: now there are few, and
-    once they are frozen it would see none of them, and warn.
+    At its first run Hypothesis looks through all objects for what holds NumPy's random numbers: before torch there are
+    few, and once they are frozen it would see none of them, and warn.
     """
+    import numpy  # noqa: F401
+
     settings(max_examples=1, database=None, phases=[Phase.generate])(given(st.none())(lambda case: None))()
+    import torch
+
+    # Threads change the order of sums, and with several test processes they only contend.
+    torch.set_num_threads(1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -99,6 +100,8 @@ def compiled_without_checks(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     jaxtyping.config.update("jaxtyping_disable", True)
+    import torch
+
     # With the checks, all our functions are one code object to the compiler, which bounds how often it compiles one.
     torch.compiler.reset()
     yield
