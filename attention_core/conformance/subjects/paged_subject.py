@@ -1,6 +1,6 @@
 """Attention to keys and values that lie in pages: how a target is called, and how a pack of texts becomes pages.
 
-Queries are (B, n, H, d), the same number of every text, or packed, (T_q, H, d), where the target is told where texts
+Queries are (B, n, H, d), the same number of every text, or packed, (T_q, H, d), where the target is given where texts
 end; a page holds `page` keys, (pages, page, H_kv, d), and row b of a block table names the pages of text b in their
 order. A list of all texts' pages with the ends of each (CSR) says the same.
 """
@@ -118,7 +118,7 @@ class PagedSubject(PackedSubject):
 
     @property
     def packs_queries(self) -> bool:
-        """Whether queries of all texts lie one behind the other: where it has to be told where texts end."""
+        """Whether queries of all texts lie one behind the other: where it has to know where texts end."""
         axes = self.parameters.get("query")
         return axes == "nhd" if axes else bool(self.mandatory & {"cu", "cu_q", "lengths_q"})
 

@@ -112,7 +112,7 @@ def words_of_paragraph(
             continue
         last = leads and place == len(sentences) - 1
         ended = find_withdrawal(context, one)
-        lasting += ([] if ended is None else [ended]) + _equated(context, one)
+        lasting += ([] if ended is None else [ended]) + _read_equations(context, one)
         if OTHERWISE.match(one.prose):
             lasting.append(_contrary(context, one))
             continue
@@ -135,7 +135,7 @@ _EQUATES = re.compile(
 )
 
 
-def _equated(context: Context, sentence: Sentence) -> list[Caveat]:
+def _read_equations(context: Context, sentence: Sentence) -> list[Caveat]:
     """The equations that a sentence writes with a word between two formulas: "Let $a$ be $1$."."""
     out: list[Caveat] = []
     for place in range(1, len(sentence.parts) - 2, 2):
@@ -145,14 +145,14 @@ def _equated(context: Context, sentence: Sentence) -> list[Caveat]:
         if plain and about and _EQUATES.match(words):
             quote = shorten_quote(sentence.text)
             out.append(Caveat(sentence.line, quote, context.level, about, f"{left} = {right}", written=True))
-    return out + _continued(context, sentence)
+    return out + _read_on(context, sentence)
 
 
 _GOES_ON = re.compile(r"^\s*(=|<=|>=|≤|≥|<|>|≠)\s*(-?\d+(?:\.\d+)?)(?![\w.]*\w)")
 _SIGNS = {"<=": r"\le", "≤": r"\le", ">=": r"\ge", "≥": r"\ge", "≠": r"\ne"}
 
 
-def _continued(context: Context, sentence: Sentence) -> list[Caveat]:
+def _read_on(context: Context, sentence: Sentence) -> list[Caveat]:
     r"""The relations whose formula ends too early: "`$\|x\|$ = 1`"."""
     out: list[Caveat] = []
     for left, words in zip(sentence.parts[1::2], sentence.parts[2::2], strict=False):

@@ -110,7 +110,7 @@ def _is_heavy(problem: Problem) -> bool:
 
 def _where_conditions_begin(problem: Problem, end: float) -> Finding | None:
     """Search where a condition such as [i = j + 7] can hold for the first time; the finding if one refutes."""
-    for env in _named(problem):
+    for env in _sizes_with_names(problem):
         if time.process_time() > end:
             return None
         try:
@@ -125,7 +125,7 @@ def _where_conditions_begin(problem: Problem, end: float) -> Finding | None:
     return None
 
 
-def _named(problem: Problem) -> Iterator[dict[str, int]]:
+def _sizes_with_names(problem: Problem) -> Iterator[dict[str, int]]:
     """Sizes just beyond the numbers in conditions and in the ends of sums, with indices that far apart."""
     if not problem.tuples.sizes:
         return
