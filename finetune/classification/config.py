@@ -85,7 +85,7 @@ class ClassifyConfig:
 
     def __post_init__(self) -> None:
         if self.method not in DEFAULTS:
-            raise BadInput(f"method {self.method!r} is none of {', '.join(DEFAULTS)}")
+            raise BadInput(f"method {self.method!r} is not one of {', '.join(DEFAULTS)}")
         if not 0 <= self.warmup_ratio < 1:
             raise BadInput(f"a warm-up takes a share of training from 0 to below 1, got {self.warmup_ratio}")
         if not 0 <= self.label_smoothing < 1:

@@ -98,7 +98,7 @@ def read_texts(path: str | Path, columns: Columns | None, task: str | None) -> T
         return read_table(path, columns)
     if task is not None:
         if task not in TASKS:
-            raise BadInput(f"the data set {task!r} is none of {', '.join(TASKS)}")
+            raise BadInput(f"the data set {task!r} is not one of {', '.join(TASKS)}")
         found = TASKS[task].read(path)
         second = None if found.second is None else list(found.second)
         return Table(list(found.first), second, [found.classes[label] for label in found.labels], list(found.rows))

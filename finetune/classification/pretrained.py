@@ -60,7 +60,7 @@ def load_pretrained(name: str, backend: str = "auto") -> Pretrained:
     Raises: BadInput where it cannot be had, does not fit, or its tokenizer is that of another model.
     """
     if backend not in BACKENDS:
-        raise BadInput(f"backend {backend!r} is none of {', '.join(BACKENDS)}")
+        raise BadInput(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
     folder = folder_of(name)
     kind = read_json(folder / "config.json").get("model_type", "bert")
     if backend == "own" or (backend == "auto" and kind in LAYOUTS):

@@ -28,7 +28,7 @@ def from_hub(task: str, seed: int = 0, name: str | None = None) -> Splits:
     Raises: BadInput where the library is not installed, the hub cannot be reached, or a row is malformed.
     """
     if task not in TASKS:
-        raise BadInput(f"the data set {task!r} is none of {', '.join(TASKS)}")
+        raise BadInput(f"the data set {task!r} is not one of {', '.join(TASKS)}")
     name = name or TASKS[task].hub
     data = _load(name)
     sides = {side: _examples(task, name, side, data[side]) for side in ("train", "validation", "test") if side in data}

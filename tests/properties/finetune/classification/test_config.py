@@ -73,7 +73,7 @@ def test_options_go_to_the_method() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"method": "adapter"}, "method 'adapter' is none of full, head"),
+        ({"method": "adapter"}, "method 'adapter' is not one of full, head"),
         ({"warmup_ratio": 1.0}, "from 0 to below 1, got 1.0"),
         ({"mlm_alpha": -0.1}, "must not be negative"),
         ({"mlm_alpha": float("nan")}, "must not be negative"),

@@ -73,11 +73,11 @@ def test_a_path_is_never_asked_of_the_hub(name: str, monkeypatch: pytest.MonkeyP
 
 def test_backends_that_are_none_and_models_that_are_not_ours(tmp_path: Path) -> None:
     write_encoder(tmp_path)
-    with pytest.raises(BadInput, match="backend 'jax' is none of"):
+    with pytest.raises(BadInput, match="backend 'jax' is not one of"):
         load_pretrained(str(tmp_path), "jax")
     told = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**told, "model_type": "electra"}))
-    with pytest.raises(BadInput, match="model_type 'electra' is none of"):
+    with pytest.raises(BadInput, match="model_type 'electra' is not one of"):
         load_pretrained(str(tmp_path), "own")
 
 

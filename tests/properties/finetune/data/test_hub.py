@@ -53,7 +53,7 @@ def test_yelp_and_sst2(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("task", "told", "words"),
     [
-        ("mnli", {}, "'mnli' is none of"),
+        ("mnli", {}, "'mnli' is not one of"),
         (
             "boolq",
             ConnectionError("no route\nto host"),
