@@ -155,7 +155,7 @@ ERRORS = [
             "classify", "classify --task nothing", "select", "memory", "experiment nothing", "heads none",
             "largest-batch", "namedata none.txt", "namedata wiki.txt none.tsv",
             "predict none names.tsv --output o", "predict . names.tsv", "prompt classify", "prompt complete @none.txt --model none", "prompt study", "standardise",
-            "standardise none.csv", "translation none names.tsv", "exercise none.py", "exercise t.py",
+            "standardise none.csv", "translation none names.tsv", "exercise none.py", "exercise t.py", "scripts none",
             "experiment late_mask --text none.txt", "experiment late_mask --text wiki.txt",
         )
     ),
