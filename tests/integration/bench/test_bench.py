@@ -99,7 +99,8 @@ def test_going_on_measures_nothing_again(run: subprocess.CompletedProcess[str], 
     assert "baseline" in again.stdout
     assert json.loads((folder / "r.json").read_text()) == before
     assert "wrote p-pareto.svg\nwrote p-roofline.svg" in again.stdout
-    assert DOUBLED in (folder / "h.html").read_text() and (folder / "p-pareto.svg").exists()
+    page = (folder / "h.html").read_text().replace("<wbr>", "")  # where a browser may break a long name
+    assert DOUBLED in page and (folder / "p-pareto.svg").exists()
 
 
 def test_another_file_is_not_gone_on_with(run: subprocess.CompletedProcess[str], folder: Path) -> None:
