@@ -155,7 +155,7 @@ def test_a_page_that_cannot_be_written_is_no_refutation(tmp_path: Path) -> None:
     document.write_text("$$ 1 = 1 $$\n")
     result = CliRunner().invoke(main, ["derive", str(document), "--html", str(tmp_path / "none" / "x.html")])
     assert result.exit_code == 2
-    assert "cannot be written: No such file or directory" in result.output and "Traceback" not in result.output
+    assert "cannot be written: there is no folder" in result.output and "Traceback" not in result.output
 
 
 def test_the_line_that_is_not_utf8_and_all_names_that_there_are_are_told(tmp_path: Path) -> None:
