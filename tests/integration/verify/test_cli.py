@@ -199,7 +199,7 @@ def test_the_other_files_agree_with_the_verdicts(reports: dict[str, Any], folder
     assert [suite.get("name") for suite in suites] == list(EXPECTED)
     bad = {s.get("name") for s in suites if s.get("failures") != "0" or s.get("errors") != "0"}
     assert bad == {name for name, (_, words) in EXPECTED.items() if "chosen law held" not in words}
-    page = (folder / "r.html").read_text()
+    page = (folder / "r.html").read_text().replace("<wbr>", "")  # where a browser may break a long name
     assert all(name in page for name in EXPECTED)
 
 
