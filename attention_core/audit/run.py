@@ -192,12 +192,12 @@ def describe_count(fates: Iterable[Fate]) -> str:
     """What is being counted, with the survivors so far.
 
     >>> describe_count([Fate("a", "", "", status="killed")])
-    'faults that count'
+    'faults counted'
     >>> describe_count([Fate("a", "", "", status="killed"), Fate("b", "", "", status="survived")])
-    'faults that count, 1 survives'
+    'faults counted (1 survives so far)'
     """
     survive = sum(fate.status == "survived" for fate in fates)
-    return "faults that count" + (f", {survive} survive{'s' * (survive == 1)}" if survive else "")
+    return "faults counted" + (f" ({survive} survive{'s' * (survive == 1)} so far)" if survive else "")
 
 
 def take_counted(fates: list[Fate], wanted: int) -> list[Fate]:
