@@ -74,7 +74,7 @@ def grade_one(path: Path, batch: Batch, lock: str, stop: Event) -> Grade:
     key, mark = secrets.token_hex(16), uuid.uuid4().hex
     secret = batch.secret or new_secret()
     request = {"submission": str(path.absolute()), "task": str(batch.task.absolute()), "secret": secret, "lock": lock,
-               "key": key}  # fmt: skip
+               "key": key, "shown": str(path)}  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "attention_core.grading.judge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env={**os.environ, MARK: mark, "PYTHONDONTWRITEBYTECODE": "1", **_path()},

@@ -77,7 +77,7 @@ def main() -> None:
     try:
         task = read_task(Path(request["task"]))
         found = grade(submission, task, secret=request["secret"], alone=lambda: alone(request["lock"]),
-                      dedicated=True)  # fmt: skip
+                      dedicated=True, shown=Path(request["shown"]))  # fmt: skip
     except TargetError as error:
         found = Grade(submission.name, Path(request["task"]).stem, "error", reason=str(error))
     data = seal(found.to_dict(), request["key"])

@@ -6,6 +6,7 @@ The order: what the source shows, the laws, timed calls that are all judged, wha
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
@@ -36,11 +37,14 @@ Tell = Callable[[str], None]
 AnyStage = AttentionStage | ModuleStage | DefinitionStage
 FOLDER = "submission"
 """The name of the folder into which a submission is copied."""
+COPIED = re.compile(rf"(sys\.path\.insert\(0, |run_path\(|load_target\()'{FOLDER}(?:/([^']*))?'")
+"""Where a program that shows a failure names that folder."""
 
 
 def grade(
     submission: Path, task: Task, *, secret: str = "", tell: Tell = lambda text: None,
     alone: Callable[[], AbstractContextManager[None]] = nullcontext, dedicated: bool = False,
+    shown: Path | None = None,
 ) -> Grade:  # fmt: skip
     """Grade a submission.
 
@@ -48,7 +52,7 @@ def grade(
         submission: a file, or a folder of files. task: what it has to compute.
         secret: the source of the inputs; drawn by the system if none is given. tell: called with progress messages.
         alone: what is entered while times are taken. dedicated: whether this process does nothing else, so that all
-            processes below it are the submission's.
+            processes below it are the submission's. shown: the submission as programs name it that show a failure.
 
     Returns: the grade, whatever the submission does.
     Raises: TargetError: the task, or the reference, cannot be used.
@@ -67,8 +71,19 @@ def grade(
             raise TargetError(f"the reference of {task.name} cannot be called: {error}") from error
     if found.verdict != "accepted":
         found.timings = []
+    found.snippet = in_own_folder(found.snippet, shown or submission, is_folder=submission.is_dir())
     found.seconds = round(processor_time() - started, 2)
     return found
+
+
+def in_own_folder(program: str, submission: Path, *, is_folder: bool) -> str:
+    """Return a program that loads the submission from where its author has it, in place of the copy that was judged.
+
+    >>> in_own_folder("import sys; sys.path.insert(0, 'submission')", Path("hand/in.py"), is_folder=False)
+    "import sys; sys.path.insert(0, 'hand')"
+    """
+    home = submission if is_folder else submission.parent
+    return COPIED.sub(lambda copied: f"{copied[1]}{str(home / (copied[2] or ''))!r}", program)
 
 
 def refuse(found: Grade, error: Refused) -> None:

@@ -11,7 +11,7 @@ from attention_core.grading import run
 from attention_core.grading.arena import Arena, Field
 from attention_core.grading.results import Grade
 from attention_core.grading.rules import Refused
-from attention_core.grading.run import better_name, check_process, grade
+from attention_core.grading.run import better_name, check_process, grade, in_own_folder
 from attention_core.grading.task import Task, read_task
 
 QUIET = {"changes": [], "traces": [], "forbidden": {}, "torch_threads": 1, "threads": 0, "places": {}}
@@ -100,3 +100,20 @@ def test_a_refused_submission_has_no_time(tmp_path: Path, task: Task, monkeypatc
     found = grade(path, task, secret="0" * 32)
     assert (found.verdict, found.rule, found.timings, found.seed) == ("refused", "leaves_processes", [], "0" * 32)
     assert found.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "submission", "is_folder", "expected"),
+    [
+        ("import sys; sys.path.insert(0, 'submission')", "hand/in.py", False, "import sys; sys.path.insert(0, 'hand')"),
+        ("import sys; sys.path.insert(0, 'submission')", "in.py", False, "import sys; sys.path.insert(0, '.')"),
+        ("import sys; sys.path.insert(0, 'submission/a b')", "x/y", True, "import sys; sys.path.insert(0, 'x/y/a b')"),
+        ("f = runpy.run_path('submission/in-1.py')['f']", "/h/in-1.py", False, "f = runpy.run_path('/h/in-1.py')['f']"),
+        ("attention = load_target('submission/k.so:f')", "h/k.so", False, "attention = load_target('h/k.so:f')"),
+        ("text = 'submission'", "hand/in.py", False, "text = 'submission'"),
+    ],
+)
+def test_a_program_loads_the_submission_where_its_author_has_it(
+    line: str, submission: str, is_folder: bool, expected: str
+) -> None:
+    assert in_own_folder(line, Path(submission), is_folder=is_folder) == expected
