@@ -150,6 +150,16 @@ def test_a_law_about_mixing_needs_numbers_and_one_about_overflow_none() -> None:
     assert order_results([result(truth, mask=1), result(large, mask=1)])[0].law == truth
 
 
+def test_numbers_a_rounding_apart_do_not_tell_of_a_mixed_up_batch() -> None:
+    """Both are wrong where 0 is right, and the order of sums differs; a later key is the cause."""
+    batch, later = "permuting_the_batch_permutes_the_output", "no_row_sees_a_later_one"
+    mixed, seen = result(batch, dtype="float32", is_causal=True), result(later, dtype="float32", is_causal=True)
+    assert [r.law for r in order_results([seen, mixed])] == [batch, later]
+    assert mixed.counterexample is not None
+    near = replace(mixed, counterexample=replace(mixed.counterexample, got=0.344125479, want=0.34412545))
+    assert [r.law for r in order_results([near, seen])] == [later, batch]
+
+
 def test_where_no_call_works_the_plain_law_speaks() -> None:
     names = ["weights_are_a_distribution", "agrees_with_truth", "no_row_sees_a_later_one"]
     assert [r.law for r in order_results([result(name) for name in names])] == [names[1], names[0], names[2]]
