@@ -64,9 +64,13 @@ def prose(text: str) -> str:
 
 
 def inline(formula: str) -> str:
-    """A formula between dollar signs; one that cannot be read is shown as it is written."""
+    """A formula between dollar signs; one that cannot be read is shown as it is written.
+
+    A term that a mend names has its sign in front, which the tree of a formula drops where it is a plus.
+    """
     read = readable(formula)
-    return f"<code>{escape(formula)}</code>" if read is None else math(read)
+    plus = operator("+") if formula.lstrip().startswith("+") else ""
+    return f"<code>{escape(formula)}</code>" if read is None else math(row(plus, read) if plus else read)
 
 
 def readable(formula: str) -> str | None:

@@ -216,3 +216,11 @@ def test_a_step_is_not_shown_as_good_where_more_is_asked_for() -> None:
     assert rows["twice"].startswith("failed'>") and "expects this step to be refuted" in rows["twice"]
     report = check_document("Let $x \\in \\mathbb{R}$ with $x > 0$.\n\n$$ x + 1 > 1 \\tag{one} $$\n", necessity=True)
     assert "(line 1): needed: without it the step fails at" in words(page([(report, "")]))
+
+
+def test_a_mend_shows_the_sign_of_the_term_it_replaces(tmp_path: Path) -> None:
+    text = "Let $a, b \\in \\mathbb{R}$.\n\n$$ (a - b)^2 = a^2 + 2 a b + b^2 $$\n"
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    run = CliRunner().invoke(main, ["derive", str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html")])
+    assert "$- 2 a b$ in place of $+ 2 a b$" in run.output
+    assert "in place of <math><mrow><mo>+</mo>" in (tmp_path / "a.html").read_text(encoding="utf-8")
