@@ -257,6 +257,7 @@ table.steps { border-collapse: collapse; width: 100%; margin: .6rem 0; }
 table.steps td { padding: .25rem .5rem; vertical-align: middle; }
 td.left { text-align: right; width: 1%; }
 td.about { text-align: right; font-size: 80%; white-space: nowrap; width: 1%; }
+@media (max-width: 40rem) { td.about { white-space: normal; } }
 tr.step > td:first-child, tr.found > td { border-left: .3rem solid var(--c); }
 tr.step, tr.found { background: color-mix(in srgb, var(--c) 9%, transparent); }
 .verdict { color: var(--c); font-weight: 700; }
