@@ -17,6 +17,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from attention_core.derivation.algebra.frames import Surd, orthogonal_matrix, project, scale_to_length
+from attention_core.derivation.cases.permutations import find_squares, mix_permutations
 from attention_core.derivation.graph.choices import MODES, Choices
 from attention_core.derivation.graph.nodes import Undefined, square_root
 from attention_core.derivation.graph.numbers import (
@@ -140,7 +141,19 @@ def assigned_value(made: CasePlan, node: int, values: Case) -> Any:
 def draw(made: CasePlan, choices: Choices) -> Case:
     """One case; raises `NoCase`."""
     choices.mode = MODES[choices.draw(len(MODES))]
-    values: Case = {}
+    try:
+        return _draw_case(made, choices, {})
+    except NoCase:
+        squares = find_squares(made)
+        if not squares and not made.assigned:
+            raise
+    mixed = [mix_permutations(square, choices) for square in squares]
+    return _draw_case(made, choices, {node: value for one in mixed for node, value in one.items()}, again=True)
+
+
+def _draw_case(made: CasePlan, choices: Choices, values: Case, again: bool = False) -> Case:
+    """The entries that have no value yet; `again` says that what follows from others is known as soon as these are."""
+    waiting = {node: set(made.low.graph.leaves([made.assigned[node]])) for node in made.assigned} if again else {}
     with precision(128):
         _draw_frames(made, choices, values)
         shared: dict[str, fmpq] = {}
@@ -149,9 +162,13 @@ def draw(made: CasePlan, choices: Choices) -> Case:
             if node in values or node in made.assigned:
                 continue
             values[node] = _draw_leaf(made, node, choices, values, shared)
+            while ready := [one for one, sources in waiting.items() if sources <= values.keys()]:
+                for one in ready:
+                    values[one] = assigned_value(made, one, values)
+                    del waiting[one]
         for node in assignment_order(made):
             values[node] = assigned_value(made, node, values)
-        require(made, values)
+        require(made, values, everywhere=again)
     return values
 
 

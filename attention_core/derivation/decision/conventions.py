@@ -211,6 +211,7 @@ def collect_symbols(step: Step) -> frozenset[str]:
     found = {n for node in nodes for n in all_names(node) if n in known}
     while True:
         more = {m for n in found for m in known[n].mentions if m in known} - found
+        more |= {n for n, s in known.items() if s.kind == "complex" and s.mentions & found} - found  # of its two parts
         if not more:
             return frozenset(found)
         found |= more

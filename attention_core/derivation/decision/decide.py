@@ -108,13 +108,14 @@ def _has_size_as_number(problem: Problem, hypothesis: Relation) -> bool:
 
 
 def _ties_entries(hypothesis: Relation) -> bool:
-    """Whether an equation between numbers ties the entries of arrays: small sizes then say nothing about larger ones.
+    """Whether an equation with a sum ties the entries of arrays: small sizes then say nothing about larger ones.
 
     Under sum p_i = 1 and sum p_i^2 = 1 two entries are 0 and 1, and p_i^2 = p_i; three can be 2/3, 2/3, -1/3. Under
-    sum x_i = sum x_i^3 = 0 four entries cancel in pairs, and five need not.
+    sum x_i = sum x_i^3 = 0 four entries cancel in pairs, and five need not. Skew matrices with A 1 = 0 commute up to
+    3 rows.
     """
-    sides = (hypothesis.left, hypothesis.right)
-    return hypothesis.left.type.scalar and any(t.op in SUMS for side in sides for t in side.walk())
+    found = {t.op for side in (hypothesis.left, hypothesis.right) for t in side.walk()}
+    return bool(found & set(SUMS)) and (hypothesis.left.type.scalar or "ones" in found)
 
 
 def _where(problem: Problem, count: int) -> str:

@@ -114,7 +114,7 @@ def typographic_hint(name: str, bold: Bold) -> Hint:
     letter = letter_of(name.removesuffix(MEMBER))
     if name.startswith(("[", "(")) and r"\parallel" in name:
         return Hint(3, "column", "vectors one behind the other")
-    if "(" in name:
+    if "(" in name.replace("^{(", ""):  # not a label, W^{(2)}
         return Hint(1, "number", "a value of a function that is not defined")
     if name.startswith(ONES_NAME):
         return Hint(2, "column", "a vector of ones")

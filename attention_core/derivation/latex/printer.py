@@ -151,13 +151,13 @@ def _form(expr: object) -> str:
 
 
 def all_names(node: object) -> set[str]:
-    """Names as written, and the compound names that subscripts spell."""
+    """Names as written, and the compound names that subscripts and labels such as `W^{(2)}` spell."""
     found = names_in(node)
     stack = [node]
     while stack:
         one = stack.pop()
         stack.extend(children(one))
-        if isinstance(one, Sub):
+        if isinstance(one, Sub | Sup):
             compound = symbol_name(one)
             if compound:
                 found.add(compound)

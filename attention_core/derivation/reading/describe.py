@@ -28,6 +28,8 @@ _IID = re.compile(
     r"distributed)?)(?![\w-])",
     re.IGNORECASE,
 )
+_OPENS_PREMISE = re.compile(r"(?:^|[.;:!?]\s)\W*(?:But |And )?(?:If|When|Whenever|In case)(?: the \w+)?\s*$")
+_CONCLUSION = re.compile(r"\s*(?:,\s*(?!and\b|or\b)|then\b)[^.;!?]*\w[^.;!?]*[.;!?](?:\s|$)")
 _KNOWN = re.compile(r"\b(?:independent(?:ly)?|i\.?i\.?d\.?|identically distributed)(?![\w-])", re.IGNORECASE)
 
 
@@ -42,11 +44,18 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
     for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
         if one.ahead:
             reader.ahead.append(one)
-        elif not _assume(reader, one, _subjects(reader, text), line):
+        elif _is_premise(parts, place, one) or not _assume(reader, one, _subjects(reader, text), line):
             continue
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
     _note_unread(reader, parts, place, rest, line)
     return rest
+
+
+def _is_premise(parts: list[str], place: int, mention: PropertyMention) -> bool:
+    """Whether a property is a condition of its own sentence alone, as in "If $A$ is symmetric, its trace is real."."""
+    if place < 2 or not _OPENS_PREMISE.search(parts[place - 2]):
+        return False
+    return bool(_CONCLUSION.match(parts[place][mention.end :] + "$$".join(["", *parts[place + 2 :: 2]])))
 
 
 def without_properties(parts: list[str]) -> list[str]:

@@ -11,19 +11,25 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, product
+from typing import Any
 
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import inferred_range
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
+    Call,
     Chain,
     Expr,
+    Fence,
+    Frac,
     Group,
     Minus,
     Name,
     Plus,
+    Root,
     Sub,
+    Sup,
     Times,
     Unreadable,
     children,
@@ -67,10 +73,14 @@ def sum_repeats(step: Step) -> Step | None:
     context = step.context
     left = _sum(context, step.left, names_in(step.right))
     right = _sum(context, step.right, names_in(step.left))
-    if (left, right) == (step.left, step.right):
-        return None
+    return None if (left, right) == (step.left, step.right) else _with_sums(step, left, right)
+
+
+def _with_sums(step: Step, left: Expr, right: Expr) -> Step:
+    """The step with other sides, in which sums bind indices."""
+    context = step.context
     context = _with_ranges(step, names_in(left) | names_in(right))
-    free = set(_indices(context, left)) | set(_indices(context, right))
+    free = _free_names(left) | _free_names(right)
     for name in (_index_letters(context) & (names_in(left) | names_in(right))) - free:
         context.symbols.pop(name)  # a sum binds it
         context.inferred.pop(name, None)
@@ -83,7 +93,11 @@ def with_repeated_indices(step: Step) -> Step:
     Args:
         step: The step as it is written.
     """
-    one = sum_repeats(step) or replace(step, context=_with_ranges(step, names_in(step.left) | names_in(step.right)))
+    context = step.context
+    closed = replace(step, left=_sum_within(context, step.left), right=_sum_within(context, step.right))
+    free = [_free_names(_sum(context, side, set())) for side in (closed.left, closed.right)]
+    left, right = _sum(context, closed.left, free[1]), _sum(context, closed.right, free[0])
+    one = _with_sums(step, left, right)
     for name in _index_letters(one.context):
         one.context.inferred.pop(name, None)
     return one
@@ -138,6 +152,59 @@ def _sum(context: Context, side: Expr, others: set[str]) -> Expr:
         if all(one.count(letter) == 2 for one in products):
             side = Big("sum", (Chain((Name(letter),)),), None, side)
     return side
+
+
+def _sum_within(context: Context, side: Expr) -> Expr:
+    """A side whose brackets under a power, roots, quotients and arguments have their own sums: `(x_i y_i)^2` is one.
+
+    A term in which such an index stands elsewhere as well is left as it is.
+    """
+    if isinstance(side, Plus):
+        return Plus(tuple(_sum_within(context, one) for one in side.terms))
+    if isinstance(side, Minus):
+        return Minus(_sum_within(context, side.body))
+    closed: Expr = _close(context, side)
+    return side if (names_in(side) & _bound_names(closed)) & _free_names(closed) else closed
+
+
+def _close(context: Context, node: Any) -> Any:
+    """A part of a formula with the sums of what stands by itself in it."""
+    if isinstance(node, tuple):
+        return tuple(_close(context, one) for one in node)
+    if isinstance(node, Big | Sub) or not children(node):
+        return node
+    one = type(node)(**{name: _close(context, getattr(node, name)) for name in node.__slots__})
+
+    def own(expr: Expr) -> Expr:
+        return _sum(context, expr, set())
+
+    match one:
+        case Sup(Group() as base, exponent):
+            return Sup(own(base), exponent)
+        case Sup(Name("e") as base, exponent):
+            return Sup(base, own(exponent))
+        case Call(_, args):
+            return replace(one, args=tuple(Chain((own(a.exprs[0]),)) if a.alone else a for a in args))
+        case Frac(top, bottom):
+            return Frac(own(top), own(bottom))
+        case Root(body) | Fence(_, body):
+            return replace(one, body=own(body))
+    return one
+
+
+def _bound_names(node: object) -> set[str]:
+    """The names that sums of a formula bind."""
+    below = [one for part in ([node] if isinstance(node, Big) else []) for one in part.below]
+    found = {name for chain in below for name in names_in(chain.exprs[0])}
+    return found.union(*(_bound_names(child) for child in children(node)))
+
+
+def _free_names(node: object) -> set[str]:
+    """The names that stand in a formula outside the sums that bind them."""
+    found = {node.text} if isinstance(node, Name) else set()
+    found = found.union(*(_free_names(child) for child in children(node)))
+    bound = {name for chain in node.below for name in names_in(chain.exprs[0])} if isinstance(node, Big) else set()
+    return found - bound
 
 
 def _products(context: Context, expr: Expr) -> Iterator[list[str]]:

@@ -169,7 +169,7 @@ def _left(
     prose = {b.line + k for b in above if isinstance(b, Paragraph) for k in range(b.text.count("\n") + 1)}
     plain = scenic or silent
     found = []
-    for one in (c for c in context.caveats if c.level >= level):
+    for one in (c for c in context.caveats if c.level >= level and not (c.ends and c.line == ended.line)):
         # Words of an introduction that name no symbol are about those that are declared behind it as well; headings,
         # code and examples are about their own section.
         before = first is None or (one.line < first and one.line in prose and not _LOCAL.search(ended.text))

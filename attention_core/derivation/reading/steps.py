@@ -57,6 +57,7 @@ from attention_core.derivation.reading.scope_words import (
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
+from attention_core.derivation.reading.withdrawals import find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, relation_in
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
@@ -168,6 +169,8 @@ class _Walk:
                 for sentence in sentences_of(Paragraph(block.line, block.text)) if not is_title(block.text) else ():
                     self.context.caveats += caveats_of(self.context, sentence)
                 self.context.caveats += words_of_heading(self.context, block)
+                ended = [find_withdrawal(self.context, one) for one in sentences_of(Paragraph(block.line, block.text))]
+                self.context.caveats += [one for one in ended if one is not None]
             self.local, self.last, self.around_next, self.shown = [], [], [], []
         elif isinstance(block, Paragraph):
             if place not in self.read:

@@ -29,6 +29,22 @@ _TAKES_BACK = re.compile(
     r"\b(?:in|for|combining|by) (?:both|either|all|any|every|each|these|the (?:two|three)) (?:\w+ )?cases?\b",
     re.IGNORECASE,
 )
+_PROPERTY = (
+    r"(?:symmetric|orthogonal|orthonormal|diagonal|triangular|invertible|definite|semidefinite|stochastic|convex|binary|"
+    r"one-hot|normali[sz]ed)"
+)
+_QUALITY = (
+    r"(?:symmetry|orthogonality|orthonormality|normali[sz]ation|independence|positivity|nonnegativity|convexity|"
+    r"invertibility|definiteness|stochasticity)"
+)
+# "If $A$ is not symmetric," "Without symmetry we have", "Symmetry was not used here"
+_LACKS = re.compile(
+    rf"\b(?:not|no longer|never)(?: (?:necessarily|always|assumed|required|to be|an?|\w+ly))* {_PROPERTY}\b|"
+    rf"\bnon-?{_PROPERTY}\b(?! (?:entr|element|part|term))|\b(?:asymmetric|unsymmetric|indefinite|unnormali[sz]ed)\b|"
+    r"\b(?:without|dropping|relaxing|lacking|beyond|not using|no|no longer using)(?: (?:the|any|this|\w+ing))* "
+    rf"{_QUALITY}\b|\b{_QUALITY}\b[^.;]*?\b(?:is|was|are|were|need|does) (?:not|never|nowhere)\b",
+    re.IGNORECASE,
+)
 # Words for the case that is the contrary of the one above.
 OTHERWISE = re.compile(
     r"^\W*(?:and |but |now )?(?:otherwise|else|if not|(?:in|for) the (?:other|opposite|remaining|second) case)\b",
@@ -59,7 +75,7 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
         return None
     formulas = sentence.formulas
     names = frozenset().union(*(declared_names(context, one, sentence.line) for one in formulas))
-    if _TAKES_BACK.search(sentence.prose) or OTHERWISE.match(sentence.prose):
+    if _TAKES_BACK.search(sentence.prose) or _LACKS.search(sentence.prose) or OTHERWISE.match(sentence.prose):
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, names or None, ends=sentence.line)
     if _INSTEAD.search(sentence.prose):  # what it says itself holds
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, None, ends=sentence.line - 1)

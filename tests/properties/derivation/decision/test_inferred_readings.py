@@ -72,3 +72,14 @@ def test_what_is_taken_back_is_not_assumed_beside_an_undeclared_symbol() -> None
     document = "Suppose $x \\ge 0$.\n\n$$ y + 1 = 1 + y $$\n\nWe drop this assumption.\n\n$$ |x| + y = x + y $$\n"
     _, step = check_document(document, infer=True).steps
     assert step.verdict == "UNDECIDED" and "line 5 may take back" in step.evidence.text
+
+
+@pytest.mark.parametrize("formula", [r"W^{(2)} W^{(1)} x = W^{(1)} W^{(2)} x", r"H^{(1)} H^{(2)} = H^{(2)} H^{(1)}"])
+def test_capitals_with_labels_may_be_matrices(formula: str) -> None:
+    step = inferred(formula)
+    assert step.verdict == "AMBIGUOUS" and r"^{(2)} \in \mathbb{R}$" in step.evidence.text, step.evidence.text
+
+
+def test_nothing_is_refuted_by_a_reading_of_symbols_with_labels() -> None:
+    step = inferred(r"W^{(2)\top} W^{(1)} = W^{(1)\top} W^{(2)}")
+    assert step.verdict == "UNDECIDED" and "read as: " in step.evidence.text, step.evidence.text

@@ -52,3 +52,17 @@ def test_an_index_is_no_imaginary_unit() -> None:
     assert check_document(plain, infer=True).steps[-1].verdict not in (Verdict.REFUTED, *GOOD)
     said = f"With the imaginary unit $i$:\n\n{plain}"
     assert check_document(said, infer=True).steps[-1].verdict in GOOD
+
+
+@pytest.mark.parametrize(
+    ("given", "formula"),
+    [
+        (r"Let $q \in \mathbb{C}$ with $|q| = 1$.", r"q \bar{q} = 1"),
+        (r"Let $q, k \in \mathbb{C}$ be nonzero.", r"q k \ne 0"),
+        (r"Let $q, k \in \mathbb{C}$. Assume $q = k$.", r"q \bar{k} = |q|^2"),
+        (r"Let $q, k \in \mathbb{C}$. If $q = k$, then", r"q \bar{k} = |q|^2"),
+    ],
+)
+def test_a_hypothesis_about_a_complex_number_that_is_not_read_leaves_the_step_open(given: str, formula: str) -> None:
+    found = check_document(f"{given}\n\n$$ {formula} $$\n", infer=True).steps[-1]
+    assert found.verdict is Verdict.UNDECIDED and "was not read" in found.evidence.text, found.evidence.text

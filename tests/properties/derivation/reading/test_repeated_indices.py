@@ -56,3 +56,27 @@ def test_the_sentence_leaves_no_doubt() -> None:
     for words in ("We use Einstein's summation convention.", "Summation over repeated indices is implied.", SAID):
         found = check_document(f"{DECLARED}\n\n{words}\n\n$$ A_{{ij}} x_j = 2 (A x)_i $$\n", infer=True).steps[-1]
         assert found.verdict is Verdict.REFUTED, found.evidence.text
+
+
+INNER = [
+    (r"(x_i y_i)^2 = (x^\top y)^2", True),
+    (r"\exp(x_i y_i) = \exp(x^\top y)", True),
+    (r"\sqrt{x_i x_i} = \|x\|", True),
+    (r"|x_i y_i| = |x^\top y|", True),
+    (r"(x_i y_i)^2 = x_i x_j y_i y_j", True),
+    (r"\frac{x_i y_i}{x_j x_j} = \frac{x^\top y}{\|x\|^2}", True),
+    (r"S_{ij} T_{ji} = T_{ij} S_{ji}", True),
+    (r"S_{ij} x_i x_j = S_{ji} x_i x_j", True),
+    (r"S_{ij} T_{jk} = T_{jk} S_{ij}", True),
+    (r"(x_i y_i)^2 = x_i^2 y_i^2", False),
+    (r"(x_i y_i)^2 = x_i x_i y_j y_j", False),
+    (r"\sqrt{x_i x_i} = \sum_{i=1}^n |x_i|", False),
+    (r"S_{ij} T_{ij} = S_{ij} T_{ji}", False),
+]
+
+
+@pytest.mark.parametrize(("formula", "right"), INNER)
+def test_brackets_have_sums_of_their_own_and_both_sides_may_have_the_same_letters(formula: str, right: bool) -> None:
+    declared = r"Let $n \in \mathbb{N}$, $S, T \in \mathbb{R}^{n \times n}$ and $x, y \in \mathbb{R}^{n}$."
+    found = check_document(f"{SAID}\n\n{declared}\n\n$$ {formula} $$\n", infer=True).steps[-1]
+    assert found.verdict in GOOD if right else found.verdict is Verdict.REFUTED, found.evidence.text

@@ -97,3 +97,37 @@ def test_another_case_contradicts_nothing(words: str) -> None:
 
 def test_one_paragraph_that_contradicts_itself_is_vacuous() -> None:
     assert last("Let $a \\in \\mathbb{R}$. Assume $a = 0$ and $a = 1$.", "$$ a^2 = 1 $$")[0] == "VACUOUS"
+
+
+TRACES = r"$$ \operatorname{tr}(A^\top A) = \operatorname{tr}(A A) $$"
+SYMMETRIC = r"Let $n \in \mathbb{N}$. Let $A$ be a symmetric $n \times n$ matrix."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "If $A$ is not symmetric, we have", "Without symmetry we have", "For a nonsymmetric $A$, too,",
+        "Symmetry was not used here, so", "## Dropping symmetry", "## Without the assumption", "## The general case",
+    ],
+)  # fmt: skip
+def test_a_property_that_is_denied_is_taken_back(words: str) -> None:
+    verdict, text = last("# Traces", SYMMETRIC, "## One", TRACES, words, TRACES, infer=True)
+    assert verdict == "UNDECIDED" and "take back" in text, text
+
+
+def test_a_heading_takes_back_for_its_own_section_alone() -> None:
+    parts = ("# Traces", SYMMETRIC, "## Without symmetry", TRACES, "## With it", TRACES)
+    assert last(*parts, infer=True)[0] == "EXACT"
+    assert last("# Traces", SYMMETRIC, "## Non-diagonal entries", TRACES, infer=True)[0] == "EXACT"
+
+
+@pytest.mark.parametrize(
+    "words", ["If $A$ is symmetric, life is easy.", "When $A$ is symmetric, its eigenvalues are real."]
+)
+def test_the_premise_of_a_sentence_of_its_own_is_not_assumed(words: str) -> None:
+    verdict, text = last(
+        rf"Let $n \in \mathbb{{N}}$ and $A \in \mathbb{{R}}^{{n \times n}}$. {words}", TRACES, infer=True
+    )
+    assert verdict == "UNDECIDED" and "was not read" in text, text
+    leads = r"Let $n \in \mathbb{N}$ and $A \in \mathbb{R}^{n \times n}$. If $A$ is symmetric, then"
+    assert last(leads, TRACES, infer=True)[0] == "EXACT"
