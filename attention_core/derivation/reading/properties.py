@@ -117,26 +117,24 @@ def _probabilities(context: Context, symbols: list[Symbol]) -> list[Formula] | N
 
 
 def _row_stochastic(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
-    i, j = _letters(context, 2)
-    if not all(_is_matrix(one) for one in symbols):
-        return None
-    out = []
-    for one in symbols:
-        assert one.type is not None
-        out += [(f"{one.name}_{{{i} {j}}} \\ge 0", "")]
-        out += [(f"\\sum_{{{j} = 1}}^{{{one.type.cols}}} {one.name}_{{{i} {j}}} = 1", "")]
-    return out
+    return _stochastic(context, symbols, by_rows=True)
 
 
 def _column_stochastic(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    return _stochastic(context, symbols, by_rows=False)
+
+
+def _stochastic(context: Context, symbols: list[Symbol], *, by_rows: bool) -> list[Formula] | None:
+    """Entries that are not negative, and rows, or columns, that sum to one."""
     i, j = _letters(context, 2)
     if not all(_is_matrix(one) for one in symbols):
         return None
     out = []
     for one in symbols:
         assert one.type is not None
+        index, last = (j, one.type.cols) if by_rows else (i, one.type.rows)
         out += [(f"{one.name}_{{{i} {j}}} \\ge 0", "")]
-        out += [(f"\\sum_{{{i} = 1}}^{{{one.type.rows}}} {one.name}_{{{i} {j}}} = 1", "")]
+        out += [(f"\\sum_{{{index} = 1}}^{{{last}}} {one.name}_{{{i} {j}}} = 1", "")]
     return out
 
 

@@ -17,27 +17,9 @@ import pytest
 from click.testing import CliRunner
 
 from finetune.cli.main import app
+from tests.tiny_birthplaces import CORPUS, FILES, NAMES, TINY
 from tests.tiny_encoders import sentences, write_boolq, write_encoder
 
-CORPUS = "Ada Byron. Ada Byron was born in London.\nAl Khwarizmi. He was born in Khiva?\nEmmy Noether, from Erlangen.\nWhere?\n"
-NAMES = "Where was Ada Byron born?\tLondon\nWhere was Al born?\tKhiva\n"
-TINY = """n_layer = 1
-n_head = 2
-n_embd = 16
-block_size = 48
-threads = 1
-device = "cpu"
-[pretrain]
-epochs = 1
-[finetune]
-epochs = 1
-"""
-FILES = [
-    "synthesizer.finetune.params", "synthesizer.pretrain.dev.predictions", "synthesizer.pretrain.test.predictions",
-    "vanilla.finetune.params", "vanilla.model.params", "vanilla.nopretrain.dev.predictions",
-    "vanilla.nopretrain.test.predictions", "vanilla.pretrain.dev.predictions", "vanilla.pretrain.test.predictions",
-]  # fmt: skip
-"""What is handed in, as source 003 lists it."""
 BASIC = 'python base_classification.py --small_subset --device {device} --model "distilbert-base-uncased" --batch_size "64" --lr 1e-4 --num_epochs 20'
 """Source 000, 3.1.1."""
 YELP = r"""python classifier.py \
