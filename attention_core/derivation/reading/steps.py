@@ -59,7 +59,7 @@ from attention_core.derivation.reading.spelled_domains import spell_out, take_de
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.withdrawals import find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
-from attention_core.derivation.words.caveats import caveats_of, relation_in
+from attention_core.derivation.words.caveats import caveats_of, real_complexes, relation_in
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
 from attention_core.derivation.words.phrase_patterns import is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
@@ -175,6 +175,8 @@ class _Walk:
         elif isinstance(block, Paragraph):
             if place not in self.read:
                 self.paragraph(place, block)
+                for sentence in sentences_of(block):
+                    self.context.caveats += real_complexes(self.context, sentence)
         elif isinstance(block, Display):
             self.display(place, block)
 

@@ -52,6 +52,19 @@ def shorten_quote(text: str) -> str:
     return text if len(text) <= MAX_QUOTE else text[:MAX_QUOTE].rsplit(" ", 1)[0] + " ..."
 
 
+_REAL = re.compile(r"\breal\b(?!\s+and\s+imaginary\b|\s+parts?\b)")
+
+
+def real_complexes(context: Context, sentence: Sentence) -> list[Caveat]:
+    """A caveat where a sentence calls complex numbers real, which says nothing of any other symbol."""
+    if not _REAL.search(sentence.prose):
+        return []
+    names = frozenset().union(*(declared_names(context, f, sentence.line) for f in sentence.formulas))
+    names = frozenset(n for n in names if n in context.symbols and context.symbols[n].kind == "complex")
+    quote = shorten_quote(sentence.text)
+    return [Caveat(sentence.line, quote, context.level, names, plain=True)] if names else []
+
+
 def declared_names(context: Context, formula: str, line: int) -> frozenset[str]:
     """The declared symbols that a formula mentions, read as far as it can be."""
     try:

@@ -61,6 +61,8 @@ def test_an_index_is_no_imaginary_unit() -> None:
         (r"Let $q, k \in \mathbb{C}$ be nonzero.", r"q k \ne 0"),
         (r"Let $q, k \in \mathbb{C}$. Assume $q = k$.", r"q \bar{k} = |q|^2"),
         (r"Let $q, k \in \mathbb{C}$. If $q = k$, then", r"q \bar{k} = |q|^2"),
+        (r"Let $q, k \in \mathbb{C}$ be real.", r"\bar{q} = q"),
+        (r"Let $q \in \mathbb{C}$. Here $q$ is real.", r"\bar{q} = q"),
     ],
 )
 def test_a_hypothesis_about_a_complex_number_that_is_not_read_leaves_the_step_open(given: str, formula: str) -> None:
