@@ -70,6 +70,15 @@ def pytest_collection() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def same_draws() -> Iterator[None]:
+    """Let the seed alone decide what Hypothesis draws: which modules a test process has loaded is chance."""
+    from attention_core.conformance.search.small_search import without_local_constants
+
+    with without_local_constants():
+        yield
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the default run its part of the sweeps; mark `needs_data` on every test that uses the fixture."""
     thorough.deselect(config, items)
