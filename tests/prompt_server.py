@@ -6,6 +6,7 @@ It charges once for an Idempotency-Key, as the header is meant, and counts what 
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -13,6 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
 
 Fault = Callable[[BaseHTTPRequestHandler], bool]
 """What is done in place of an answer; False lets the answer follow."""
@@ -161,3 +166,15 @@ def answer_of(state: Server, body: dict[str, Any], chat: bool) -> dict[str, Any]
         "choices": choices,
         "usage": {"prompt_tokens": len(prompt.split()), "completion_tokens": len(choices), "total_tokens": 0},
     }  # fmt: skip
+
+
+def wait_for(address: str, process: subprocess.Popen[str]) -> None:
+    """Return once something answers there; fail with what the server said where it ended."""
+    while True:
+        if process.poll() is not None:
+            pytest.fail(f"the server ended: {process.communicate()[0][-2000:]}")
+        try:
+            with urlopen(address):
+                return
+        except (URLError, ConnectionError):
+            time.sleep(0.1)

@@ -8,16 +8,14 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
+from prompt_server import wait_for
 from tiny_language_models import make_language_model
 
 from finetune.cli.main import app
@@ -55,18 +53,6 @@ def url(folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.communicate()
-
-
-def wait_for(address: str, process: subprocess.Popen[str]) -> None:
-    """Return once something answers there; fail with what the server said where it ended."""
-    while True:
-        if process.poll() is not None:
-            pytest.fail(f"the server ended: {process.communicate()[0][-2000:]}")
-        try:
-            with urlopen(address):
-                return
-        except (URLError, ConnectionError):
-            time.sleep(0.1)
 
 
 @pytest.fixture
