@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
@@ -42,6 +43,8 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Retries of a request after 429, 5xx or a broken connection."),
         click.option("--timeout", type=Finite(0, min_open=True), default=120.0, show_default=True,
                      help="Seconds per attempt."),
+        click.option("--server_field", "server_fields", multiple=True, metavar="NAME=VALUE",
+                     help="A further field of each request to a server, as repeat_penalty=1. Repeatable."),
         click.option("--prices", type=(Finite(0), Finite(0)), metavar="IN OUT",
                      help="Dollars per million tokens in and out, to show the cost."),
         click.option("--device", default="cpu", show_default=True, help="Device of a local model."),
@@ -105,7 +108,9 @@ def model_of(options: dict[str, Any]) -> Any:
 
         url = OPENAI if options["server"] == "openai" else options["server"]
         limits = {name: options[name] for name in ("parallel", "retries", "timeout")}
-        return ServerModel(options["model"], url, **limits)
+        return ServerModel(options["model"], url, fields=fields_of(options["server_fields"]), **limits)
+    if options["server_fields"]:
+        raise BadInput("--server_field is for a server: name it with --server URL")
     from finetune.prompting.local import LocalModel
 
     if options["threads"]:
@@ -113,6 +118,32 @@ def model_of(options: dict[str, Any]) -> Any:
 
         torch.set_num_threads(options["threads"])
     return LocalModel(options["model"], options["device"])
+
+
+OWN = frozenset({"model", "messages", "prompt", "n", "best_of", "seed", "stop", "max_tokens", "temperature", "logprobs",
+                 "top_logprobs", "stream"})  # fmt: skip
+"""Fields of a request that have options of their own, or that the form of its answer depends on."""
+
+
+def fields_of(words: Iterable[str]) -> dict[str, Any]:
+    """Return the fields that NAME=VALUE words add to a request; a value that is no JSON is a text.
+
+    >>> fields_of(["repeat_penalty=1", "grammar=root"])
+    {'repeat_penalty': 1, 'grammar': 'root'}
+    """
+    fields: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (equals and name.isidentifier()):
+            raise BadInput(f"--server_field {word!r}: write NAME=VALUE, as in repeat_penalty=1")
+        if name in OWN:
+            raise BadInput(f"--server_field {name}: every request already says it")
+        try:
+            fields[name] = json.loads(value)
+            json.dumps(fields[name], allow_nan=False)
+        except ValueError:
+            fields[name] = value
+    return fields
 
 
 def controls_of(options: dict[str, Any]) -> Any:

@@ -28,6 +28,8 @@ from finetune.errors import BadInput
 @click.option("--model", "models", multiple=True, default=["smollm2"], show_default=True, metavar="NAME",
               help="A model, as for `finetune prompt`; several are compared.")  # fmt: skip
 @click.option("--server", metavar="URL", help="An OpenAI-compatible API, or `openai`.")
+@click.option("--server_field", "server_fields", multiple=True, metavar="NAME=VALUE",
+              help="A further field of each request to a server, as repeat_penalty=1. Repeatable.")  # fmt: skip
 @click.option("--mode", type=MODES, default="completion", show_default=True, help="Complete a text, or chat.")
 @click.option("--store", metavar="FILE", help="Keep answers here (SQLite), and do not send what is kept.")
 @click.option("--parallel", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests at once.")

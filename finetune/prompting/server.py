@@ -6,9 +6,10 @@ What a server may send has a bound, so that a broken or hostile one cannot fill 
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -85,18 +86,23 @@ class ServerModel:
         parallel: requests that may run at once.
         retries: repetitions of one request at most.
         timeout: seconds for one attempt.
+        fields: further fields of every request, such as {"repeat_penalty": 1.0}: a server's own sampling, or its
+            defaults where they are not neutral. They are part of the identity.
     Raises:
         BadInput: if the URL is not an http(s) address, or openai.com is called without a key.
 
     >>> ServerModel("tiny", "http://user:secret@localhost:8000/v1").identity
     'http://localhost:8000/v1 tiny'
+    >>> ServerModel("tiny", "http://localhost:8000/v1", fields={"top_k": 0}).identity
+    'http://localhost:8000/v1 tiny {"top_k": 0}'
     """
 
     def __init__(
-        self, name: str, url: str = OPENAI, *, parallel: int = 8, retries: int = 6, timeout: float = 120.0
-    ) -> None:
+        self, name: str, url: str = OPENAI, *, parallel: int = 8, retries: int = 6, timeout: float = 120.0,
+        fields: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         self.name, self.url, self.parallel = name, url.rstrip("/"), parallel
-        self.retries, self.timeout = retries, timeout
+        self.retries, self.timeout, self.fields = retries, timeout, dict(fields or {})
         self.shown = without_password(self.url)
         self._client: Any = None
         self._lock = Lock()
@@ -105,8 +111,8 @@ class ServerModel:
 
     @property
     def identity(self) -> str:
-        """The server's address and the model's name."""
-        return f"{self.shown} {self.name}"
+        """The server's address, the model's name, and what every request has beside the API's fields."""
+        return " ".join([self.shown, self.name, *([json.dumps(self.fields, sort_keys=True)] if self.fields else [])])
 
     @property
     def client(self) -> Any:
@@ -167,6 +173,8 @@ class ServerModel:
             "seed": controls.seed,
             "extra_headers": {"Idempotency-Key": request.key()},
         }
+        if self.fields:
+            options["extra_body"] = self.fields
         if controls.top_p != 1:
             options["top_p"] = controls.top_p
         if controls.stop:

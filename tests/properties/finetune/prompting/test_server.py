@@ -73,6 +73,16 @@ def test_every_control_arrives_under_its_name() -> None:
     assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
 
 
+def test_further_fields_are_sent_and_are_part_of_the_identity() -> None:
+    with serving(echo) as server:
+        model = model_of(server, fields={"repeat_penalty": 1.0, "top_p": 1})
+        model.answer(request_of(model, controls=Controls(top_p=0.5)))
+    assert server.bodies[0]["repeat_penalty"] == 1.0
+    assert server.bodies[0]["top_p"] == 1  # also where the request has another
+    assert model.identity == f'{server.url} tiny {{"repeat_penalty": 1.0, "top_p": 1}}'
+    assert model_of(server).identity == f"{server.url} tiny"
+
+
 def test_a_completion_is_answered() -> None:
     with serving(echo) as server:
         model = model_of(server)
