@@ -126,7 +126,7 @@ OWN = frozenset({"model", "messages", "prompt", "n", "best_of", "seed", "stop", 
 
 
 def fields_of(words: Iterable[str]) -> dict[str, Any]:
-    """Return the fields that NAME=VALUE words add to a request; a value that is no JSON is a text.
+    """Return the fields that NAME=VALUE words add to a request; other values than JSON are texts.
 
     >>> fields_of(["repeat_penalty=1", "grammar=root"])
     {'repeat_penalty': 1, 'grammar': 'root'}
