@@ -66,7 +66,7 @@ ROWS: list[tuple[str, str, str, tuple[str, str], list[str]]] = [
  (N, "x", "is", CHANCE, ["a probability", "between 0 and 1", "between zero and one", "in the unit interval"]),
  (N, "x", "is", BIN, ["binary", "either 0 or 1", "0 or 1"]),
  (N, "x", "is", (r"x^2 \ge 4", r"x^2 \le 1"), ["at least two", "no less than two"]),
- (N, "x", "is", (r"\sin(\pi x) = 0", r"\sin(\pi x) = 1"), ["an integer"]),
+ (N, "x", "is", (r"\lceil x \rceil = x", r"\lceil x \rceil = x + 1"), ["an integer"]),
  (N, "x", "is", (r"x y = 0", r"x y = 1"), ["zero", "equal to zero"]),
  (N, "x", "is", (r"x y = y", r"x y = y + 1"), ["one", "equal to one"]),
  (N, "x$ and $y", "are", DIFF, ["distinct", "different", "not equal", "unequal"]),

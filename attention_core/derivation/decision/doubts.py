@@ -140,7 +140,7 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     message = "" if expected else _one_entry(step, found)
     if message:
         return _withhold_verdict(found, message)
-    other = None if expected else _other_reading(step, found, decide)
+    other = None if expected else _without_ends(step, found, decide) or _other_reading(step, found, decide)
     if other is not None:
         return other
     message = "" if expected else _restriction(step, found)
@@ -247,6 +247,21 @@ def _claim(step: Step) -> Relation | None:
         return claim_of(step)[1]
     except ShapeMismatch:
         return None
+
+
+def _without_ends(step: Step, found: Finding, decide: Decide) -> Finding | None:
+    """UNDECIDED where a step holds as those mean its words who leave out the ends of what they say; None if not."""
+    names = collect_symbols(step)
+    open_ = [(h.text, h.narrower) for h in step.context.hypotheses if h.narrower is not None and h.mentions & names]
+    if not open_:
+        return None
+    try:
+        verdict = decide(step, [narrower for _, narrower in open_]).verdict
+    except (Unreadable, ShapeMismatch, Unsettled):
+        verdict = Verdict.UNDECIDED
+    if verdict is Verdict.REFUTED:
+        return None
+    return _withhold_verdict(found, f"it may hold without the ends of {open_[0][0]}: write what is meant as a formula")
 
 
 def _other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None:

@@ -343,3 +343,28 @@ def _apply(op: str, args: list[Any], data: Any) -> Any:
         return {"=": gap == 0, "!=": gap != 0, "<": gap < 0, "<=": gap <= 0, ">": gap > 0, ">=": gap >= 0}[data] * 1.0
     plain: Any = getattr(np, op)
     return plain(first)
+
+
+def _half_turns(graph: Graph, node: int, values: Mapping[int, Value]) -> fmpq | None:
+    """How many times pi an angle is where that is a fraction, so that its sine may be a whole number."""
+    factors = graph.args[node] if graph.ops[node] == "mul" else (node,)
+    rest = [values[one] for one in factors if graph.ops[one] != "pi"]
+    if len(rest) != len(factors) - 1 or not all(exact(one) for one in rest):
+        return None
+    turns = fmpq(1)
+    for one in rest:
+        turns = turns * one
+    return turns
+
+
+def _sine(graph: Graph, node: int, values: Mapping[int, Value]) -> Value:
+    """A sine or cosine; at whole and half multiples of pi it is exact."""
+    angle, cosine = graph.args[node][0], graph.ops[node] == "cos"
+    turns = _half_turns(graph, angle, values)
+    if turns is not None and turns.q <= 2:
+        quarter = int(2 * turns) % 4  # of a turn: 0, 1, 2 or 3
+        return fmpq((1, 0, -1, 0)[quarter] if cosine else (0, 1, 0, -1)[quarter])
+    return APPLY["cos" if cosine else "sin"]([values[angle]], None)
+
+
+WHOLE.update(sin=_sine, cos=_sine)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_statement, parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import Dots, Expr, Group, Sub, Unreadable
+from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Unreadable
 from attention_core.derivation.reading.any_function import functions_in
+from attention_core.derivation.reading.assuming import clause_before
 from attention_core.derivation.reading.properties import PropertyMention, properties_in
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
@@ -21,11 +23,21 @@ if TYPE_CHECKING:
     from attention_core.derivation.reading.reader_state import ReaderState
 
 _JOINS = re.compile(r"^[\s,]*(?:and|both|,)?[\s,]*$")
-_PLURAL = re.compile(r"\b(?:are|both|all|vectors|matrices|numbers|scalars|columns|rows|families|be)\b", re.IGNORECASE)
+_PLURAL = re.compile(
+    r"\b(?:are|both|all|vectors|matrices|numbers|scalars|columns|rows|families|be|have|commute|lie|coincide|form|"
+    r"numbers)\b",
+    re.IGNORECASE,
+)
 _SINGULAR = re.compile(r"\b(?:is|an?)\b", re.IGNORECASE)
 _IID = re.compile(
     r"\b(?:i\.\s?i\.\s?d\.?|iid|(?:mutually |jointly )?independent(?:ly)?(?: and|,) identically(?: "
     r"distributed)?)(?![\w-])",
+    re.IGNORECASE,
+)
+_FREE_AND = re.compile(r"\bindependent(?:ly)?,? and(?= (?:standard|normal|gaussian))", re.IGNORECASE)
+_DENIES = re.compile(
+    r"\b(?:false|wrong|untrue|impossible|incorrect|absurd|not|never|nor|neither|hardly|rarely|fails?|unless|except|without|"
+    r"contrary|deny|denies|doubt\w*|whether)\b",
     re.IGNORECASE,
 )
 _OPENS_PREMISE = re.compile(r"(?:^|[.;:!?]\s)\W*(?:But |And )?(?:If|When|Whenever|In case)(?: the \w+)?\s*$")
@@ -38,17 +50,23 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
 
     What may restrict a symbol and is not read becomes a caveat of the steps below.
     """
-    rest = text = _IID.sub("independent", parts[place])
+    rest = text = _plain(parts[place])
+    denied = bool(_DENIES.search(clause_before(parts, place - 1))) if place else False
     if not _JOINS.match(text):
         reader.ahead, reader.ahead_at = [], place
     for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
         if one.ahead:
             reader.ahead.append(one)
-        elif _is_premise(parts, place, one) or not _assume(reader, one, _subjects(reader, text), line):
+        elif denied or _is_premise(parts, place, one) or not _assume(reader, one, _subjects(reader, text), line):
             continue
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
     _note_unread(reader, parts, place, rest, line)
     return rest
+
+
+def _plain(text: str) -> str:
+    """The words with "i.i.d." and "independent and" as one word that stands before what follows."""
+    return _FREE_AND.sub("independent", _IID.sub("independent", text))
 
 
 def _is_premise(parts: list[str], place: int, mention: PropertyMention) -> bool:
@@ -62,7 +80,7 @@ def without_properties(parts: list[str]) -> list[str]:
     """The parts of a paragraph without the properties in its prose, which no rule for other words has to know."""
     out = list(parts)
     for place in range(0, len(parts), 2):
-        text = _IID.sub("independent", parts[place])
+        text = _plain(parts[place])
         for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
             text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
         out[place] = text
@@ -146,7 +164,9 @@ def _assume(reader: ReaderState, mention: PropertyMention, names: list[str], lin
             continue
         conditions = list(parse_statement(condition, line).chains) if condition else []
         shown = f"{formula}{f' for {condition}' if condition else ''} ({mention.about.name})"
-        reader.pending.append(Pending(chain, line, shown, conditions))
+        reader.pending.append(
+            Pending(chain, line, shown, conditions, _without_ends(chain) if mention.about.open else None)
+        )
     return True
 
 
@@ -172,3 +192,8 @@ def _note_unread(reader: ReaderState, parts: list[str], place: int, rest: str, l
 def _caveat(reader: ReaderState, quote: str, names: frozenset[str] | None, line: int) -> None:
     about = (line, shorten_quote(quote), reader.context.level, names)
     reader.context.caveats.append(Caveat(*about, random=bool(RANDOM.search(quote)), plain=True))
+
+
+def _without_ends(chain: Chain) -> Chain:
+    """A bound as those mean it who leave its end out."""
+    return replace(chain, ops=tuple(op.removesuffix("=") if op in ("<=", ">=") else op for op in chain.ops))

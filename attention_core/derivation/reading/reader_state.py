@@ -33,6 +33,7 @@ class Pending:
     line: int
     text: str
     conditions: list[Chain]
+    narrower: Chain | None = None  # the same without its ends, which some authors mean
 
 
 class ReaderState:
@@ -64,7 +65,9 @@ class ReaderState:
         """Turn pending relations into hypotheses."""
         pending, self.pending = self.pending, []
         for one in pending:
-            for relation in relations_of(self.context, one.chain, one.conditions, one.line, separate=True):
+            narrow = one.narrower and relations_of(self.context, one.narrower, one.conditions, one.line, separate=True)
+            relations = relations_of(self.context, one.chain, one.conditions, one.line, separate=True)
+            for place, relation in enumerate(relations):
                 if relation.op in ("~", ">>", "<<"):
                     raise Unreadable(f"'{one.text}' says nothing exact: write an inequality", one.line)
                 bound = {
@@ -72,8 +75,8 @@ class ReaderState:
                 }  # a letter of its own: declaring it later changes nothing
                 named = all_names(one.chain) | {n for c in one.conditions for n in all_names(c)}
                 mentions = frozenset(named - bound)
-                hypothesis = Hypothesis(relation, one.line, self.context.level, one.text, mentions)
-                self.context.assume(hypothesis)
+                less = narrow[place] if narrow else None
+                self.context.assume(Hypothesis(relation, one.line, self.context.level, one.text, mentions, less))
             where = " for " + ", ".join(to_latex(c) for c in one.conditions) if one.conditions else ""
             self.context.understood.append((one.line, f"assumed: {one.text}{where}"))
 

@@ -57,11 +57,11 @@ from attention_core.derivation.reading.scope_words import (
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
-from attention_core.derivation.reading.withdrawals import find_withdrawal
+from attention_core.derivation.reading.withdrawals import find_temporary, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, real_complexes, relation_in
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
-from attention_core.derivation.words.phrase_patterns import is_title
+from attention_core.derivation.words.phrase_patterns import is_pattern, is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
 
 
@@ -156,6 +156,7 @@ class _Walk:
     shown: list[Step] = field(default_factory=list)  # the steps of the last display in the section
     cases: Cases = field(default_factory=Cases)
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
+    temporary: Caveat | None = None  # what is assumed for the moment: it ends behind its displays
 
     def block(self, place: int) -> None:
         """Read one block."""
@@ -171,7 +172,7 @@ class _Walk:
                 self.context.caveats += words_of_heading(self.context, block)
                 ended = [find_withdrawal(self.context, one) for one in sentences_of(Paragraph(block.line, block.text))]
                 self.context.caveats += [one for one in ended if one is not None]
-            self.local, self.last, self.around_next, self.shown = [], [], [], []
+            self.local, self.last, self.around_next, self.shown, self.temporary = [], [], [], [], None
         elif isinstance(block, Paragraph):
             if place not in self.read:
                 self.paragraph(place, block)
@@ -199,6 +200,7 @@ class _Walk:
             self.local = list(self.last) if leads else []
             self.around_next += self.reasons(block) if leads else []
             return
+        self.end_temporary(block)
         self.last, self.around_next = [], []
         above = list(self.context.hypotheses)
         declaring, rest = split_paragraph(block, leads)
@@ -207,6 +209,7 @@ class _Walk:
             self.out += _declare(self.context, declaring, self.inference is not None)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
         fresh = [h for h in self.context.hypotheses if not any(h is one for one in above)]
+        self.temporary = find_temporary(self.context, block) or self.temporary
         shown = max((one.line for one in self.shown), default=0)
         self.context.caveats += find_other_cases(self.context, fresh, block, shown, self.blocks[:place])
         for part in (declaring, rest):
@@ -215,6 +218,14 @@ class _Walk:
                 lasting, self.around_next = words_of_paragraph(self.context, part, leads, behind)
                 self.context.caveats += lasting
         self.around_next += self.reasons(block) if leads else []
+
+    def end_temporary(self, block: Paragraph) -> None:
+        """Take back what was assumed for the moment, where a display stands behind it and the text does not go on."""
+        one = self.temporary
+        if one is None or not any(step.line > one.ends for step in self.shown) or is_pattern(block.text):
+            return
+        self.context.caveats.append(one)
+        self.temporary = None
 
     def enter_case(self, block: Paragraph) -> Paragraph | None:
         """Open the case that a paragraph is labelled with, and return the rest of it, None if that is all."""

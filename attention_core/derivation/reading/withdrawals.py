@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from attention_core.derivation.document.blocks import Sentence
+from attention_core.derivation.document.blocks import Paragraph, Sentence, sentences_of
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import says_domain
@@ -144,3 +144,26 @@ def without_older(context: Context, line: int, names: frozenset[str]) -> Context
     out = context.copy()
     out.hypotheses = [one for one in out.hypotheses if not any(one is old for old in older)]
     return out
+
+
+_TEMPORARY = re.compile(
+    r"\b(?:for (?:now|the moment|a moment|the time being)|momentarily|temporarily|for (?:this|the next) (?:step|"
+    r"display|formula|equation|line|computation|calculation|paragraph))\b",
+    re.IGNORECASE,
+)
+
+
+def find_temporary(context: Context, paragraph: Paragraph) -> Caveat | None:
+    """What a paragraph assumes for the moment alone, as a caveat for what follows its displays.
+
+    Args:
+        context: What is declared there, with this paragraph.
+        paragraph: The paragraph.
+    """
+    if not _TEMPORARY.search(paragraph.text):
+        return None
+    said = [one for one in sentences_of(paragraph) if _TEMPORARY.search(one.prose)]
+    if not said:
+        return None
+    quote, last = shorten_quote(said[0].text), paragraph.line + paragraph.text.count("\n")
+    return Caveat(paragraph.line, quote, context.level, None, since=paragraph.line, ends=last)

@@ -86,13 +86,14 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A relation that cases are constructed to satisfy."""
+    """A relation that cases are constructed to satisfy; `narrower` is what some authors mean by the same words."""
 
     relation: Relation
     line: int
     level: int
     text: str
     mentions: frozenset[str]
+    narrower: Relation | None = None
 
 
 @dataclass(frozen=True)

@@ -432,7 +432,8 @@ _DECLARATION = _words(
     "let be a an the and or if with for all every each any where given assume assumes assuming suppose supposing put "
     "define draw that is are we in of its their as by both also again further let's have has us from here then "
     "denote now so such fix take set consider throughout i e "
-    "variable variables matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer "
+    "assumed taken required supposed chosen known to be lie lies form forms two three pair reals variable variables "
+    "matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer "
     "integers "
     "entries entry function functions index indices row rows column columns family dimension dimensions "
     "dimensional"
@@ -555,7 +556,8 @@ _CONNECTING = _words(
 )
 # Nouns that say what sort of thing the first symbols of a declaration are.
 _BEFORE_FIRST = re.compile(
-    r"\b(?:two|three|keys?|quer(?:y|ies)|values?|tokens?|inputs?|scores?|logits?|embeddings?|features?|samples?)\b",
+    r"\b(?:two|three|keys?|quer(?:y|ies)|values?|tokens?|inputs?|scores?|logits?|embeddings?|features?|samples?|"
+    r"labels?|targets?|square|directions?|states?|points?|coefficients?|temperatures?|bias(?:es)?|masks?|outputs?|parameters?)\b",
     re.IGNORECASE,
 )
 _CLAIM_TAIL = rf"(?:^|[\s,:;]+){_any(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$"

@@ -124,7 +124,7 @@ def test_what_is_not_understood_says_so_and_what_to_write(formula: str, words: s
     [
         ("Let $z \\in \\mathbb{R}$ be not small.", "the word 'not' changes the meaning"),
         ("Let $z \\in \\mathbb{R}$ unless $z > 0$.", "the word 'unless' changes the meaning"),
-        ("Assume the columns of $A$ are orthonormal.", "write $A^\\top A = I_m$"),
+        ("Assume the diagonals of $A$ are orthonormal.", "write $A^\\top A = I_m$"),
         ("Let $z \\in \\mathbb{H}$.", "is not understood as a domain"),
         ("Let $z \\in \\mathbb{R}^{q}$.", "q is not a size: write 'Let $q \\in \\mathbb{N}$' first"),
         ("Put $z := w$.", "w is not declared"),

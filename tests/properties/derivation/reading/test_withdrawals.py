@@ -131,3 +131,12 @@ def test_the_premise_of_a_sentence_of_its_own_is_not_assumed(words: str) -> None
     assert verdict == "UNDECIDED" and "was not read" in text, text
     leads = r"Let $n \in \mathbb{N}$ and $A \in \mathbb{R}^{n \times n}$. If $A$ is symmetric, then"
     assert last(leads, TRACES, infer=True)[0] == "EXACT"
+
+
+def test_what_is_assumed_for_the_moment_ends_behind_its_displays() -> None:
+    text = (
+        "Let $x \\in \\mathbb{R}$.\n\nFor the moment, let $x > 0$.\n\n$$ |x| = x $$\n\nHence\n\n$$ |x| + x = 2 x $$\n\n"
+        "The square has a root.\n\n$$ \\sqrt{x^2} = x $$\n"
+    )
+    found = [str(one.verdict) for one in check_document(text).steps]
+    assert found == ["PROVED", "PROVED", "UNDECIDED"]
