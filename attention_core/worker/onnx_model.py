@@ -25,6 +25,7 @@ DTYPES = {
 }  # fmt: skip
 """ONNX Runtime's names of types -> NumPy's."""
 FLOATS = ("float16", "float32", "float64")
+NO_SUCH_TYPE = "which NumPy does not have: export the model in float32 or float16"
 INPUTS = 3
 """Query, key and value, or what a model has in their place, say which dtypes it takes."""
 
@@ -124,6 +125,7 @@ def load_model(path: str, evaluator: str = "") -> Model:
         raise TargetError(f"no such file: {path}")
     if evaluator not in ("", *EVALUATORS):
         raise TargetError(f"{path}:{evaluator}: a model is computed by {' or '.join(EVALUATORS)}, not {evaluator!r}")
+    require_model(path)
     tried = [evaluator] if evaluator else list(EVALUATORS)
     for one in tried:
         try:
@@ -149,13 +151,77 @@ def advise(error: Exception, evaluator: str) -> str:
         >>> advise(ValueError("Opset 99 is new, supported are those till opset 28"), "reference").partition(":")[0]
         'it is of opset 99, and those up to 28 are known'
     """
-    line = summarize_error(error)
-    if "opset" not in line.lower() and "ir version" not in line.lower():
+    line = plain_reason(summarize_error(error))
+    other = f"name the other evaluator, MODEL.onnx:{next(one for one in EVALUATORS if one != evaluator)}"
+    for pattern, words in REASONS:
+        if found := pattern.search(line):
+            return words.format(*found.groups(), other=other)
+    return line
+
+
+def plain_reason(line: str) -> str:
+    """An error of ONNX Runtime without its number, the name of the file and the function of its source.
+
+    Example:
+        >>> plain_reason("Fail: [ONNXRuntimeError] : 1 : FAIL : Load model from m.onnx failed:No output y")
+        'No output y'
+    """
+    if "ONNXRuntimeError" not in line:
         return line
-    other = next(one for one in EVALUATORS if one != evaluator)
-    found = re.search(r"[Oo]pset (\d+)\b.*till opset (\d+)", line)
-    what = f"it is of opset {found[1]}, and those up to {found[2]} are known" if found else line
-    return f"{what}: export it for an older one, or name the other evaluator, MODEL.onnx:{other}"
+    line = re.sub(r"^.*?\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from .*? failed: ?)?", "", line)
+    return re.sub(r"^/\S+:\d+ .*\) (?=[A-Z])", "", line)
+
+
+REASONS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"[Oo]pset (\d+)\b.*till opset (\d+)",
+         "it is of opset {0}, and those up to {1} are known: export it for an older one, or {other}"),
+        (r"model IR version: (\d+), max supported IR version: (\d+)",
+         "it is of IR version {0}, and those up to {1} are known: save it with model.ir_version = {1}, or {other}"),
+        (r"No Op registered for (\S+) with domain_version of (\d+)",
+         "opset {1} has no operator {0}: export it for an opset that has it (Attention: 23 and later), or as the "
+         "operators that it is made of"),
+        (r"No registered schema for operator '(\S+)' and domain ''",
+         "ONNX has no operator {0}: export the model as operators that it has"),
+        (r"(?:Fatal error: )?(\S+?):(\w+)\(-?\d+\) is not a registered function/op",
+         "it has the operator {1} of {0}, which is not known here: export it as ONNX's own operators, or {other}"),
+        (r"Node type '(\w+)' from domain '([^']*)' is unknown",
+         "it has the operator {0} of {1}, which is not known here: export it as ONNX's own operators, or {other}"),
+        (r"(?:No opset import for domain '([^']*)'|Domain '([^']*)' .*is not specified)",
+         "it does not say which opset of a domain that it uses it needs: add that to its opset_import"),
+        (r"Could not find an implementation for (\w+)\((\d+)\)",
+         "{0}, version {1}, is not there for its types on a processor: export it in float32, or {other}"),
+        (r"[Pp]rotobuf parsing failed|Error parsing message|Wire format|No graph was found",
+         "it is not an ONNX model, or only a part of one: export it again, or fetch the whole file"),
+        (r"(?:External data|external_data|External initializer|file_size|Data of TensorProto)",
+         "its weights lie in another file, which is not beside it: put that there, or save the model in one file"),
+    )
+)  # fmt: skip
+"""What a message of an evaluator holds -> what is said instead, with what to do."""
+
+
+def require_model(path: str) -> None:
+    """Refuse a file that is not a model by its first bytes.
+
+    Raises:
+        TargetError: it is empty, a pointer to a file that was not fetched, or text.
+    """
+    with Path(path).open("rb") as file:
+        head = file.read(HEAD)
+    if not head:
+        raise TargetError(f"{path} is empty: export the model again")
+    if head.startswith(b"version https://git-lfs"):
+        raise TargetError(f"{path} is a pointer of Git LFS, not the model itself: fetch it with `git lfs pull`")
+    if head.lstrip()[:1].isascii() and all(byte in TEXT for byte in head):
+        start = head.decode("ascii").split("\n")[0][:40].strip()
+        raise TargetError(f"{path} is text ({start!r} ...), not an ONNX model: name the file that was exported")
+
+
+HEAD = 64
+"""Bytes of a file that are looked at; a model has numbers of fields among its first ones."""
+TEXT = frozenset(range(32, 127)) | frozenset(b"\t\r\n")
+"""Bytes of plain text."""
 
 
 def load_by_runtime(path: str, onnxruntime: Any) -> Model:
@@ -171,6 +237,9 @@ def load_by_runtime(path: str, onnxruntime: Any) -> Model:
 def load_by_reference(path: str, onnx: Any) -> Model:
     """The model under ONNX's reference evaluator, which is NumPy."""
     model, inputs = onnx.load(path), []
+    if not model.graph.node:
+        raise TargetError(f"{path} is not an ONNX model, or has no operator: export it again")
+    require_outputs(path, model.graph)
     evaluator = import_module("onnx.reference").ReferenceEvaluator(model)
     fixed = {weights.name for weights in model.graph.initializer}
     for one in model.graph.input:
@@ -178,9 +247,24 @@ def load_by_reference(path: str, onnx: Any) -> Model:
             continue
         tensor = one.type.tensor_type
         kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+        if kind not in DTYPES.values():
+            raise TargetError(f"{path}: its input {one.name!r} is a {kind}, {NO_SUCH_TYPE}")
         shape = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim]
         inputs.append(Input(one.name, kind, shape))
     return Model(Path(path).name, inputs, lambda given: evaluator.run(None, given))
+
+
+def require_outputs(path: str, graph: Any) -> None:
+    """Refuse a graph with an output that nothing in it makes.
+
+    Raises:
+        TargetError: there is one.
+    """
+    made = {name for node in graph.node for name in node.output}
+    made |= {one.name for one in (*graph.input, *graph.initializer)}
+    lost = [one.name for one in graph.output if one.name not in made]
+    if lost:
+        raise TargetError(f"{path}: no operator makes its output {lost[0]!r}: name an output that one makes")
 
 
 LOADERS: dict[str, Callable[[str, Any], Model]] = {"onnxruntime": load_by_runtime, "reference": load_by_reference}
@@ -193,5 +277,5 @@ def read_type(path: str, name: str, kind: str) -> str:
         TargetError: NumPy has none.
     """
     if kind not in DTYPES:
-        raise TargetError(f"{path}: its input {name!r} is a {kind}, which NumPy does not have")
+        raise TargetError(f"{path}: its input {name!r} is a {kind}, {NO_SUCH_TYPE}")
     return DTYPES[kind]

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from attention_core.declaration.gpu_advice import explain_missing_module, with_advice
 from attention_core.declaration.implementation import TargetError, Unavailable, summarize_error
 from attention_core.worker.foreign import MODEL, SUFFIXES, ForeignFunction, split_foreign
 
@@ -122,11 +123,10 @@ def _load_file(where: str) -> Any:
     except Unavailable:
         raise
     except ModuleNotFoundError as error:
-        raise TargetError(
-            f"{where} cannot be imported: it needs the module {error.name!r} (is it installed beside attention-core?)"
-        ) from error
+        reason = explain_missing_module(error.name or "")
+        raise TargetError(f"{where} cannot be imported: it needs the module {error.name!r} ({reason})") from error
     except Exception as error:
-        raise TargetError(f"{where} cannot be imported: {summarize_error(error)}") from error
+        raise TargetError(f"{where} cannot be imported: {with_advice(summarize_error(error))}") from error
     return module
 
 
@@ -140,8 +140,9 @@ def _load_module(where: str) -> Any:
         if where == missing or where.startswith(f"{missing}."):
             hint = f"is it installed, or in another folder? A file is written {where}.py:name"
             raise TargetError(f"no module named {missing!r} ({hint})") from error
-        raise TargetError(f"{where} cannot be imported: it needs the module {missing!r} (is it installed?)") from error
+        reason = explain_missing_module(missing)
+        raise TargetError(f"{where} cannot be imported: it needs the module {missing!r} ({reason})") from error
     except Unavailable:
         raise
     except Exception as error:
-        raise TargetError(f"{where} cannot be imported: {summarize_error(error)}") from error
+        raise TargetError(f"{where} cannot be imported: {with_advice(summarize_error(error))}") from error

@@ -378,6 +378,13 @@ FORMS: Mapping[str, str] = {
     "multi-head": "a class of modules with many heads",
     "kv-cache": "a class of caches of keys and values",
     "self-attention": "a function of projected tokens, which it cuts into heads itself",
+    "varlen": "a function of packed texts",
+    "paged": "a function of keys and values in pages",
+    "topk-index": "a function of the keys that indices name",
+    "block-mask": "a function of a map of blocks",
+    "tree-mask": "a function of a tree of tokens",
+    "quantised": "a function of stored numbers and their scales",
+    "linear-attention": "linear attention with a state",
 }
 """What suits a contract -> in words."""
 PACKED = "a function of one array that holds query, key and value"

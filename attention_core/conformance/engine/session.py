@@ -107,7 +107,9 @@ class Session:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
+            self.implementation, known = follow_library(self.implementation, self.description.get("parameters"))
             self.notes = [
+                *([known] if known else []),
                 *self._fit_precision(),
                 *notes.about_gradients(self.implementation, self.contract),
                 *notes.about_stand_ins(self.description),

@@ -66,6 +66,8 @@ KINDS = {
 }  # fmt: skip
 """Kinds of calls."""
 EMPTY: Mapping[str, str] = {}
+MOST_WORDS = 240
+"""Characters of a target's own message that are shown."""
 FORM = ("array", "axes", "qkv_axis", "layout", "key_layout", "out_layout", "returns")
 """Conventions that the first line tells."""
 
@@ -76,7 +78,7 @@ def sentences(
 ) -> list[str]:  # fmt: skip
     """One to four plain lines; `unsettled` says what kinds of calls agree with where no convention explains them."""
     if failures:
-        return [f"no call of query, key and value was accepted: {failures[0].splitlines()[0] if failures[0] else ''}"]
+        return [f"no call of query, key and value was accepted: {first_line(failures[0])}"]
     if found is None:
         if nearest:
             return [f"not softmax attention; agrees with: {nearest}"]
@@ -97,6 +99,17 @@ def sentences(
         plain = " in plain calls" if unsettled else ""
         lines.append(f"agrees with softmax attention as it is declared{plain}{but}")
     return lines
+
+
+def first_line(text: str) -> str:
+    """The first line of a message, cut where it is very long (torch lists all its backends).
+
+    Example:
+        >>> first_line("heads differ\nsee above"), len(first_line("x" * 1000))
+        ('heads differ', 240)
+    """
+    line = text.splitlines()[0] if text else ""
+    return line if len(line) <= MOST_WORDS else f"{line[: MOST_WORDS - 4]} ..."
 
 
 def of_kind(kind: str) -> str:

@@ -6,7 +6,7 @@ turns mask polarity, and brings results back to (batch, head, row, column).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -33,6 +33,19 @@ STAND_IN = (
     "; in place of transformers' module hand it "
     "types.SimpleNamespace(num_key_value_groups=query.shape[1] // key.shape[1], training=False, is_causal=False)"
 )
+TELLING: Mapping[str, frozenset[str]] = {
+    contract: frozenset(words.split())
+    for contract, words in {
+        "paged": "block_table block_tables page_table kv_indptr paged_kv_indptr kv_indices paged_kv_indices",
+        "topk-index": "topk_indices topk_idx topk_idxs sparse_indices block_indices",
+        "block-mask": "block_mask base_blockmask",
+        "tree-mask": "parents tree_mask tree_attn_bias medusa_attn_mask",
+        "quantised": "k_scale k_descale key_scale scale_k",
+        "linear-attention": "initial_state output_final_state beta",
+        "varlen": "cu_seqlens_q cu_seqlens_k cu_seqlens cu_seq_q cu_seq_k cu_q cu_k",
+    }.items()
+}
+"""Contract -> names of parameters that its functions alone have; the first whose name is met counts."""
 CUTS_HEADS = (
     "a function that cuts projected tokens (B, n, E) into heads itself is judged with --contract self-attention"
 )
@@ -345,6 +358,16 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
     return names, f"*{', *'.join(star)} claims nothing by itself" if star else ""
 
 
+def contract_of(unfilled: Collection[str]) -> str:
+    """The contract whose functions have such a parameter without a default, "" where no name tells.
+
+    Example:
+        >>> contract_of(["cu_seqlens_q"]), contract_of(["cu_seqlens_q", "block_table"]), contract_of(["x"])
+        ('varlen', 'paged', '')
+    """
+    return next((name for name, words in TELLING.items() if not words.isdisjoint(unfilled)), "")
+
+
 def require_values(implementation: Implementation, unfilled: list[str]) -> NoReturn:
     """Say what to give for parameters without a default that no claim fills.
 
@@ -356,6 +379,9 @@ def require_values(implementation: Implementation, unfilled: list[str]) -> NoRet
     if one and SIZES.get(unfilled[0]) == "H":
         own = f"{implementation.name} has {what}: {CUTS_HEADS}; else give {give}"
         raise OtherForm(own, {"contract": "self-attention"})
+    if contract := contract_of(unfilled):
+        own = f"{implementation.name} has {what}, as functions of another contract have: give --contract {contract}"
+        raise OtherForm(own, {"contract": contract})
     arrays = "an array needs a name that is known, such as sinks, s_aux, alibi_slopes or cache_seqlens"
     raise TargetError(f"{implementation.name} has {what}: give {give}; {arrays}")
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from attention_core.conformance.subjects.evidence import Refused, Violation
 from attention_core.conformance.subjects.parameter_case import ParameterCase, find_nearest_sizes, supports
+from attention_core.declaration.gpu_advice import with_advice
 from attention_core.declaration.sizes import ATTENTION
 
 SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
@@ -97,7 +98,7 @@ def what_the_core_lacks(contract: Any, subject: Any) -> str:
     if not refusal:
         return "no core case lies in the declared sizes"
     hint = f" ({SWAPPED})" if contract.name == "heads" and "TypeError" in refusal else ""
-    return f"{CORE_REFUSED}: {refusal}{hint}"
+    return with_advice(f"{CORE_REFUSED}: {refusal}{hint}")
 
 
 def plain_cases(contract: str, subject: Any) -> list[tuple[str, ParameterCase]]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from attention_core.conformance.subjects.evidence import Evidence, Refused, Shown, Violation
 from attention_core.conformance.worker.exchange import Failure, Request, Response
+from attention_core.declaration.gpu_advice import NOT_HERE, explain_missing_module, with_advice
 from attention_core.declaration.implementation import TargetError
 
 REFUSALS = ("ValueError", "TypeError", "NotImplementedError", "AssertionError")
@@ -23,13 +24,8 @@ INTERNAL_WORDS = re.compile(
     r"^(?:INTERNAL|RESOURCE_EXHAUSTED|DATA_LOSS|ABORTED|UNKNOWN)\b"
 )
 """In the message of an exception: likewise. The words in capitals are how XLA's messages begin."""
-NOT_HERE = re.compile(
-    r"not compiled with CUDA|not linked with|NVIDIA driver|No CUDA GPUs are available|no CUDA-capable device|"
-    r"driver version is insufficient|0 active drivers|no kernel image is available|Unable to initialize backend|"
-    r"[Nn]o (?:Metal|visible GPU|GPU|HIP) (?:device|GPU)s?\b|MPS backend is not (?:available|supported)|"
-    r"invalid device ordinal|lib(?:cuda|cudart|hip|amdhip|nvcuda)\S*: cannot open|Failed to find C compiler"
-)
-"""In the message of an exception: a device, its driver or a compiler is missing on this machine."""
+NO_OPERATOR = re.compile(r"'_OpNamespace' '(\w+)' object has no attribute '(\w+)'")
+"""The message of torch where a library of operators was not loaded."""
 MOST_RESULTS = 4
 """Results that a call may have."""
 TOO_MANY = re.compile(rf"expected at most {MOST_RESULTS} results, got (\d+)$")
@@ -168,10 +164,11 @@ def what_is_missing(failure: Failure) -> str:
     line = failure.message.splitlines()[0] if failure.message else ""
     if "ImportError" in failure.types:
         module = re.match(r"No module named '([^']+)'", line)
-        return f"it needs the module {module[1]!r} (is it installed beside attention-core?)" if module else line
+        return f"it needs the module {module[1]!r} ({explain_missing_module(module[1])})" if module else line
+    if operator := NO_OPERATOR.match(line):
+        return f"the operator {operator[1]}.{operator[2]} is not loaded: import the package that brings it"
     if not {"RuntimeError", "AssertionError", "OSError"}.isdisjoint(failure.types) and NOT_HERE.search(failure.message):
-        way_out = "; without a GPU, use --runtime triton" if "active drivers" in line else ""
-        return f"{failure.types[0]}: {line}{way_out}"
+        return with_advice(f"{failure.types[0]}: {line}", failure.message)
     return ""
 
 

@@ -412,4 +412,7 @@ def library(name: str, device: str, x64: bool = False) -> TorchArrays | NumpyArr
     try:
         return TorchArrays(device)
     except (RuntimeError, AssertionError) as error:  # a torch without CUDA raises AssertionError
-        raise TargetError(f"--device {device} cannot be used here: {summarize_error(error)}") from error
+        raise TargetError(
+            f"--device {device} cannot be used here: {summarize_error(error)}; leave --device out to judge the target "
+            "on the processor (kernels in Triton in its interpreter), or run it on a machine with that device"
+        ) from error

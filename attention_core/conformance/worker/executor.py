@@ -501,12 +501,20 @@ def with_its_reason(message: str) -> str:
     return "\n".join([f"{first} {others[-1].strip()}", *others]) if others and first.endswith(":") else message
 
 
+def asserted_line(error: BaseException) -> str:
+    """The line of an assertion without a message, "" of any other exception or where there is no source."""
+    steps = traceback.extract_tb(error.__traceback__) if isinstance(error, AssertionError) else []
+    line = (steps[-1].line or "").strip() if steps else ""
+    return line if line.startswith("assert") else ""
+
+
 def describe_failure(error: BaseException) -> Failure:
     """An exception as bounded text."""
     classes = [t for t in type(error).__mro__ if t is not object]
     names, homes = tuple(t.__name__ for t in classes), tuple(str(t.__module__) for t in classes)
     try:
         text = "".join(traceback.format_exception(error))
-        return Failure(names, with_its_reason(str(error))[:2000], text[-8000:], homes)
+        message = str(error) or asserted_line(error)
+        return Failure(names, with_its_reason(message)[:2000], text[-8000:], homes)
     except Exception:  # an exception may fail to describe itself
         return Failure(names, "(no message: the exception cannot be shown)", "", homes)

@@ -210,11 +210,16 @@ def first_cause(error: BaseException, kernel: str) -> BaseException:
     for step in steps:
         if not {"triton", "numpy"} & set(Path(step.filename).parts) and step.filename != __file__:
             line = f" (line {step.lineno}: {(step.line or '')[:120]})"
+    if "_semantic" in str(error):
+        return LacksOperation(
+            f"Triton's interpreter cannot run an operation of {kernel}: it is an instruction of GPUs{line}; with a "
+            "GPU, use --device cuda"
+        )
     if is_of_another_release(error):
         return LacksOperation(
             f"this release of triton has not what {kernel} uses: {error}{line}; install one that has it"
         )
-    beyond = "_semantic" in str(error) or "InterpreterBuilder" in str(error)
+    beyond = "InterpreterBuilder" in str(error)
     if beyond or isinstance(error, NotImplementedError):
         what = f"Triton's interpreter cannot run an operation of {kernel}: {error}{line}"
         return LacksOperation(f"{what}; with a GPU, use --device cuda")
@@ -225,6 +230,8 @@ def first_cause(error: BaseException, kernel: str) -> BaseException:
 
 def is_of_another_release(error: BaseException) -> bool:
     """Whether a kernel uses a function of triton, or a parameter of one, that this release has not."""
+    if "have been removed" in str(error):
+        return True
     if isinstance(error, AttributeError):
         return str(error).startswith("module 'triton")
     unknown = re.match(r"(\w+)\(\) got an unexpected keyword argument", str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_a_type_that_numpy_lacks_is_named() -> None:
 
 def test_what_cannot_be_loaded_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m.onnx"
-    path.write_bytes(b"no model")
+    path.write_bytes(b"\x00no model")
     with pytest.raises(TargetError, match="computed by onnxruntime or reference, not 'tensorrt'"):
         load_model(str(path), "tensorrt")
     with pytest.raises(TargetError, match=r"^no such file: none\.onnx$"):
@@ -61,6 +62,72 @@ def test_what_cannot_be_loaded_is_said_in_one_line(tmp_path: Path, monkeypatch: 
         TargetError, match="needs no_such_package or no_other_package to be computed: pip install no_such"
     ):
         load_model(str(path))
+
+
+MESSAGES = {  # of ONNX Runtime 1.32 and onnx 1.23
+    "InvalidGraph: [ONNXRuntimeError] : 10 : INVALID_GRAPH : Load model from m.onnx failed:This is an invalid model. In "
+    'Node, ("", Attention, "", -1) : ("query": tensor(float),) -> ("out": tensor(float),) , Error No Op registered for '
+    "Attention with domain_version of 22": "opset 22 has no operator Attention: export it for an opset that has it",
+    "NotImplementedError: No registered schema for operator 'Fancy' and domain ''. Did you": "ONNX has no operator Fancy: ",
+    "Fail: [ONNXRuntimeError] : 1 : FAIL : Load model from m.onnx failed:Fatal error: my.ops:Flash(-1) is not a registered "
+    "function/op": "it has the operator Flash of my.ops, which is not known here: export",
+    "NotImplementedError: Node type 'Flash' from domain 'my.ops' is unknown, known functions: [].": "it has the operator "
+    "Flash of my.ops, which is not known here: export",
+    "InvalidProtobuf: [ONNXRuntimeError] : 7 : INVALID_PROTOBUF : Load model from m.onnx failed:Protobuf parsing failed.":
+    "it is not an ONNX model, or only a part of one: export it again",
+    "DecodeError: Error parsing message with type 'onnx.ModelProto': Wire format was corrupt": "it is not an ONNX model, or",
+    "Fail: [ONNXRuntimeError] : 1 : FAIL : Load model from m.onnx failed:/src/graph/model.cc:256 onnxruntime::Model::Model("
+    "onnx::ModelProto&&) Unsupported model IR version: 99, max supported IR version: 14": "it is of IR version 99, and those "
+    "up to 14 are known: save it with model.ir_version = 14, or name the other evaluator, MODEL.onnx:reference",
+    "NotImplemented: [ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : Could not find an implementation for Expand(13) node with "
+    "name ''": "Expand, version 13, is not there for its types on a processor: export it in float32",
+    "RuntimeError: Domain 'my.ops' (node type: 'Flash') is not specified. Known opsets: {'': 23}.": "it does not say which ",
+    "Fail: [ONNXRuntimeError] : 1 : FAIL : Load model from m.onnx failed:Graph output (y) does not exist in the graph.":
+    "Graph output (y) does not exist in the graph.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_messages_of_evaluators_become_one_line_with_what_to_do(message: str) -> None:
+    kind, _, text = message.partition(": ")
+    error = type(kind, (Exception,), {})(text)
+    said = onnx_model.advise(error, "onnxruntime")
+    assert said.startswith(MESSAGES[message])
+    assert "\n" not in said
+    assert "ONNXRuntimeError" not in said
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "m.onnx is empty: export the model again"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:a", "is a pointer of Git LFS, not the model itself"),
+        (b"<!DOCTYPE html><html>404", "m.onnx is text ('<!DOCTYPE html><html>404' ...), not an ONNX model"),
+    ],
+)
+def test_what_is_no_model_by_its_first_bytes_is_refused_before_an_evaluator(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "m.onnx").write_bytes(content)
+    with pytest.raises(TargetError, match=re.escape(words)):
+        load_model(str(tmp_path / "m.onnx"))
+
+
+def test_a_model_without_what_it_names_is_refused(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    helper, path = onnx.helper, tmp_path / "m.onnx"
+    for kind, output, words in (
+        (onnx.TensorProto.FLOAT, "nowhere", "no operator makes its output 'nowhere'"),
+        (onnx.TensorProto.BFLOAT16, "y", "its input 'x' is a bfloat16, which NumPy does not have: export"),
+    ):
+        x, y = (helper.make_tensor_value_info(name, kind, ["n"]) for name in ("x", output))
+        graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [x], [y])
+        onnx.save(helper.make_model(graph), path)
+        with pytest.raises(TargetError, match=words):
+            load_model(str(path), "reference")
+    onnx.save(helper.make_model(helper.make_graph([], "g", [], [])), path)
+    with pytest.raises(TargetError, match="has no operator: export it again"):
+        load_model(str(path), "reference")
 
 
 @pytest.mark.parametrize("evaluator", ["onnxruntime", "reference"])

@@ -25,6 +25,8 @@ FILES = {
     "long.py": "def attend(): ...\n",
     "raises.py": "raise ValueError('first line\\nsecond line')\n",
     "needs.py": "import a_module_nobody_has\n",
+    "needs_gpu.py": "import flash_attn\n",
+    "pinned.py": "import torch\ntorch.zeros(1, device='cuda')\n",
     "syntax.py": "def f(:\n",
     "latin.py": b"\xff\xfe = 1\n",
     "not_here.py": (
@@ -66,6 +68,8 @@ BAD = [
     ("good.py:f,h", "good.py has no attribute 'h'"),
     ("raises.py:f", "raises.py cannot be imported: ValueError: first line"),
     ("needs.py:f", "needs.py cannot be imported: it needs the module 'a_module_nobody_has'"),
+    ("needs_gpu.py:f", "it needs the module 'flash_attn' (it runs on GPUs alone: install it where there is one"),
+    ("needs_gpu:f", "it needs the module 'flash_attn' (it runs on GPUs alone: install it where there is one"),
     ("syntax.py:f", "syntax.py cannot be imported: SyntaxError: "),
     ("latin.py:f", "latin.py cannot be imported: SyntaxError: "),
     ("nowhere:f", "no module named 'nowhere' (is it installed, or in another folder? A file is written nowhere.py:name)"),

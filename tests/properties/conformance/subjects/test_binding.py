@@ -95,6 +95,8 @@ UNUSABLE = [
     ("query, value, key, mask=None", {}, "f takes query, value, key, but query, key and value are passed in this order: "
      "name a function (query, key, value, ...) that calls it"),
     ("v, k, q", {}, "f takes v, k, q, but"),
+    ("q, k, v, cu_seqlens_q, cu_seqlens_k", {}, "as functions of another contract have: give --contract varlen"),
+    ("q, k, v, cu_seqlens_q, block_table", {}, "as functions of another contract have: give --contract paged"),
     ("*args, window", {}, "f has the parameter 'window' without a default"),
     ("q, k, v", {"claims": ("scale", "is_causal")}, "f is declared to claim scale, is_causal, but has no such parameter"),
 ]  # fmt: skip

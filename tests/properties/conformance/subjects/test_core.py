@@ -18,6 +18,7 @@ from attention_core.conformance.contracts import built_in
 from attention_core.conformance.engine.session import Session
 from attention_core.conformance.report.results import Report
 from attention_core.conformance.subjects.core import PLAIN, SIZES
+from attention_core.declaration.gpu_advice import NO_GPU
 from attention_core.declaration.sizes import ATTENTION
 from attention_core.faults import (
     batch_invariance,
@@ -180,6 +181,15 @@ def test_what_refuses_everything_does_not_conform(contract: str, target: Any) ->
     assert report.verdict == "incomplete"
     assert report.problem.startswith("the core is refused, so nothing can be said: float32 ")
     assert "ValueError: not today" in report.problem
+
+
+def test_what_refuses_for_want_of_a_gpu_is_told_where_to_run() -> None:
+    def on_gpus(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        raise AssertionError("query must be a CUDA tensor")
+
+    with Session(Implementation(on_gpus, "f", dtypes=("float32",)), effort="quick") as session:
+        lacks = session.core()
+    assert lacks.endswith(f"AssertionError: query must be a CUDA tensor; {NO_GPU}")
 
 
 @pytest.mark.thorough(leave_out=("attention-lse", "batch-invariant", "paged"))

@@ -7,6 +7,8 @@ The classes are made here as the libraries make them; their real modules are nam
 from __future__ import annotations
 
 import json
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,13 +69,21 @@ REFUTE: dict[str, BaseException] = {
     "RecursionError": RecursionError("deep"),
 }
 MISSING: dict[str, tuple[BaseException, str]] = {
-    "a module": (ModuleNotFoundError("No module named 'flash_attn'"), "it needs the module 'flash_attn'"),
+    "a module": (ModuleNotFoundError("No module named 'flash_attn'"), "'flash_attn' (it runs on GPUs alone: install"),
     "a part of one": (ImportError("cannot import name 'x' from 'y' (y.py)"), "cannot import name 'x'"),
-    "CUDA": (AssertionError("Torch not compiled with CUDA enabled"), "not compiled with CUDA"),
+    "CUDA": (
+        AssertionError("Torch not compiled with CUDA enabled"),
+        "not compiled with CUDA enabled; it asks for a GPU, and there",
+    ),
     "a driver": (RuntimeError("Found no NVIDIA driver on your system."), "no NVIDIA driver"),
     "triton's driver": (RuntimeError("0 active drivers ([]). There should only be one."), "0 active drivers"),
     "a shared library": (OSError("libcuda.so.1: cannot open shared object file"), "libcuda.so.1"),
     "a backend of JAX": (RuntimeError("Unable to initialize backend 'cuda': ..."), "Unable to initialize backend"),
+    "an operator": (
+        AttributeError("'_OpNamespace' '_vllm_fa2_C' object has no attribute 'varlen_fwd'"),
+        "the operator _vllm_fa2_C.varlen_fwd is not loaded: import the package that brings it",
+    ),
+    "another GPU": (RuntimeError("CUDA error: no kernel image is available for execution"), "TORCH_CUDA_ARCH_LIST"),
     "a compiler": (RuntimeError("Failed to find C compiler. Please specify via CC"), "Failed to find C compiler"),
 }
 
@@ -108,6 +118,14 @@ def test_what_is_missing_here_is_an_error_of_the_set_up(name: str) -> None:
     assert words in what_is_missing(response.failure)
     with pytest.raises(SetUpError, match="cannot run here"):
         check_response(response, Request())
+
+
+def test_an_assertion_without_a_message_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def f(on_a_gpu):\n    assert on_a_gpu\n")
+    with pytest.raises(AssertionError) as caught:
+        runpy.run_path(str(tmp_path / "mine.py"))["f"](False)
+    assert describe_failure(caught.value).message == "assert on_a_gpu"
+    assert describe_failure(ValueError()).message == describe_failure(AssertionError()).message == ""
 
 
 def test_a_refusal_that_speaks_of_a_device_is_no_missing_one() -> None:
@@ -180,7 +198,7 @@ def test_a_missing_module_is_one_error_and_no_refutation() -> None:
 
 def test_what_triton_needs_is_an_error_of_the_set_up_with_the_way_out() -> None:
     driver = describe_failure(RuntimeError("0 active drivers ([]). There should only be one."))
-    assert what_is_missing(driver).endswith("There should only be one.; without a GPU, use --runtime triton")
+    assert "There should only be one.; without a GPU, use --runtime triton (" in what_is_missing(driver)
     lacks = Response("raised", failure=describe_failure(LacksOperation("Triton's interpreter cannot run f")))
     with pytest.raises(SetUpError, match=r"cannot run here: Triton's interpreter cannot run f$"):
         check_response(lacks, Request())

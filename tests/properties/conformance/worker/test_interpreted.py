@@ -118,6 +118,14 @@ def lacks_a_library(X, O, n, B: tl.constexpr):
     tl.store(O + tl.arange(0, B), libdevice.erfinv(tl.load(X + tl.arange(0, B))))
 
 @triton.jit
+def reads_a_processors_number(X, O, n, B: tl.constexpr):
+    tl.store(O, tl.extra.cuda.smid())
+
+@triton.jit
+def takes_a_block_pointer(X, O, n, B: tl.constexpr):
+    tl.store(O, tl.sum(tl.load(tl.make_block_ptr(X, (n,), (1,), (0,), (B,), (0,))), 0))
+
+@triton.jit
 def uses_what_was_removed(X, O, n, B: tl.constexpr):
     tl.store(O, tl.make_no_such_thing(X))
 
@@ -144,7 +152,7 @@ found = {}
 for kernel in (right, reads_behind, writes_before, reads_far, writes_twice, writes_the_same_twice,
                reads_what_another_writes, writes_what_another_read, adds_atomically, adds_behind, calls_a_function,
                lacks_assembly, lacks_a_library, has_odd_blocks, divides_by_zero, takes_a_tangent,
-               uses_what_was_removed, uses_an_old_parameter, is_tuned):
+               reads_a_processors_number, takes_a_block_pointer, uses_what_was_removed, uses_an_old_parameter, is_tuned):
     name = getattr(kernel, "base_fn", kernel).__name__
     x, o = torch.ones(20), torch.zeros(20)
     try:
@@ -233,6 +241,11 @@ def test_what_the_interpreter_lacks_is_named_with_its_line(found: dict[str, obje
     assert str(found["lacks_a_library"]).startswith(f"{lacks} lacks_a_library: ")
     assert "libdevice.erfinv(" in str(found["lacks_a_library"])
     assert str(found["lacks_a_library"]).endswith("; with a GPU, use --device cuda")
+    number = str(found["reads_a_processors_number"])
+    assert number.startswith(f"{lacks} reads_a_processors_number: it is an instruction of GPUs (line ")
+    assert number.endswith("tl.store(O, tl.extra.cuda.smid())); with a GPU, use --device cuda")
+    if "removed" in str(found["takes_a_block_pointer"]):  # from Triton 3.9 on
+        assert str(found["takes_a_block_pointer"]).endswith("; install one that has it")
     assert "has no attribute 'make_no_such_thing' (line " in str(found["uses_what_was_removed"])
     assert str(found["uses_what_was_removed"]).endswith("; install one that has it")
     old = str(found["uses_an_old_parameter"])
