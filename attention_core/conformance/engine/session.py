@@ -40,6 +40,7 @@ from attention_core.conformance.engine.joint_results import (
     explain_no_comparison,
     list_claims,
 )
+from attention_core.conformance.engine.library_calls import follow_library
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
@@ -107,14 +108,7 @@ class Session:
                 self.runner.start()
                 warm_up()  # while the worker imports
             self.description = self.runner.describe()
-            self.implementation, known = follow_library(self.implementation, self.description.get("parameters"))
-            self.notes = [
-                *([known] if known else []),
-                *self._fit_precision(),
-                *notes.about_gradients(self.implementation, self.contract),
-                *notes.about_stand_ins(self.description),
-                *(notes.about_pool(self.compiler, self.runner) if self.draws_from_pool else []),
-            ]
+            self.notes = self._fit_to_target()
             implementation = self.implementation.with_(shapes=self.shapes)
             self.recorder = RecordingRunner(self.runner)
             with self.recorder.looking():
@@ -158,6 +152,15 @@ class Session:
                 f"runtime={name} is for targets by name, FILE.py:NAME: {name} must not be imported before"
             )
         return LocalRunner(record.function, **options)
+
+    def _fit_to_target(self) -> list[str]:
+        """Take the conventions of a library's function and the dtypes that there are; the notes of a report."""
+        self.implementation, known = follow_library(self.implementation, self.description.get("parameters"))
+        return [
+            *known, *self._fit_precision(), *notes.about_gradients(self.implementation, self.contract),
+            *notes.about_stand_ins(self.description),
+            *(notes.about_pool(self.compiler, self.runner) if self.draws_from_pool else []),
+        ]  # fmt: skip
 
     def _fit_precision(self) -> list[str]:
         """Leave out dtypes that the target's description lacks, and float64 where JAX does not have it; the note."""

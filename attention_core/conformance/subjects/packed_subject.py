@@ -62,6 +62,10 @@ ROLES: Mapping[str, str] = {
         "indices": "kv_indices paged_kv_indices",
         "last": "kv_last_page_len paged_kv_last_page_len last_page_len",
         "page_size": "page_size block_size",
+        "scratch_out": "attn_logits",
+        "scratch_lse": "attn_lse",
+        "splits": "num_kv_splits",
+        "most_splits": "max_kv_splits",
         "new_key": "k",
         "new_value": "v",
     }.items()
@@ -115,6 +119,8 @@ def is_plain(parameter: Mapping[str, Any]) -> bool:
 
 USUAL = ("cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k")
 """What follows query, key and value where a signature cannot be read: the order of flash_attn_varlen_func."""
+PARTS = 3
+"""Parts into which a kernel cuts the keys of a text, where its caller says how many."""
 FAR = 1 << 20
 """Keys to either side that no text has."""
 SCALES = ("query_scale", "key_scale", "value_scale")
@@ -299,7 +305,20 @@ class PackedSubject(ParameterSubject):
     def fillers(self, case: ParameterCase, pack: Pack) -> dict[str, Any]:
         """What parameters without a default get: NaN to write the output over, and no scale of stored numbers."""
         values = {"out": self._empty(case, self.shape_of_out(pack)), **dict.fromkeys(SCALES)}
+        values |= self.scratch(pack)
         return {role: value for role, value in values.items() if role in self.mandatory}
+
+    def scratch(self, pack: Pack) -> dict[str, Any]:
+        """Arrays that a kernel of several parts is given to keep them in: their outputs and log-sum-exps, NaN before.
+
+        Every text is cut into as many parts.
+        """
+        B, H, d_v = len(pack.texts), pack.query.shape[1], pack.value.shape[-1]
+        return {
+            "scratch_out": array(np.full((B, H, PARTS, d_v), np.nan), "float32"),
+            "scratch_lse": array(np.full((B, H, PARTS), np.nan), "float32"),
+            "splits": whole(np.full(B, PARTS)), "most_splits": PARTS,
+        }  # fmt: skip
 
     def shape_of_out(self, pack: Pack) -> tuple[int, ...]:
         """The output's canonical shape, (1, T_q, H, d_v)."""
@@ -311,7 +330,8 @@ class PackedSubject(ParameterSubject):
 
     def output_argument(self) -> tuple[str, ...]:
         """The name of the array that the target writes its output into, if it is given one."""
-        return (self.roles["out"],) if "out" in self.mandatory else ()
+        scratch = [role for role in ("scratch_out", "scratch_lse") if role in self.mandatory]
+        return tuple(self.roles[role] for role in ("out", *scratch)) if "out" in self.mandatory else ()
 
     def by_name(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values of roles, by the target's names."""
@@ -405,6 +425,8 @@ class PackedSubject(ParameterSubject):
         self, case: ParameterCase, request: Request, response: Response, shape: tuple[int, ...]
     ) -> tuple[Result, Result | None]:
         """The results of a call, in canonical axes."""
+        if "scratch_out" in self.mandatory:  # what it keeps between its parts comes behind the output
+            response = replace(response, outputs=response.outputs[:1])
         wants_lse, got = self.implementation.returns == "out,lse", len(response.outputs)
         if got < 2 if wants_lse else got != 1:
             message = f"the call returns {got} value(s), but is declared to return {self.implementation.returns!r}"

@@ -79,7 +79,7 @@ class PagedSubject(PackedSubject):
         """Raise TargetError where there is no block table, or nothing says how long texts are."""
         for roles, what in (
             (("table", "indices"), "a block table (block_table)"),
-            (("lengths_k", "lengths", "used_k", "cu_k", "last"), "lengths (cache_seqlens)"),
+            (("lengths_k", "lengths", "used_k", "cu_k", "last", "scratch_out"), "lengths (cache_seqlens)"),
         ):
             if not self.roles.keys() & set(roles):
                 raise TargetError(f"{self.implementation.name} has no parameter for {what}")
@@ -120,15 +120,25 @@ class PagedSubject(PackedSubject):
     def packs_queries(self) -> bool:
         """Whether queries of all texts lie one behind the other: where it has to know where texts end."""
         axes = self.parameters.get("query")
+        if self.takes_slots:
+            return False
         return axes == "nhd" if axes else bool(self.mandatory & {"cu", "cu_q", "lengths_q"})
 
     @property
     def query_axes(self) -> Arrangement:
         """How queries and outputs lie: (B, n, H, d), packed (T_q, H, d), or as declared."""
-        return Arrangement("bnhd", str(self.parameters.get("query", "nhd" if self.packs_queries else "bnhd")))
+        usual = "bhd" if self.takes_slots else "nhd" if self.packs_queries else "bnhd"
+        return Arrangement("bnhd", str(self.parameters.get("query", usual)))
+
+    @property
+    def takes_slots(self) -> bool:
+        """Whether it takes one token of each text and keys one by one, as SGLang's decode_attention_fwd does."""
+        return "scratch_out" in self.mandatory and "indices" in self.roles
 
     def adapt_case(self, case: ParameterCase) -> ParameterCase:
         """The case with lengths of texts, all of them with as many queries, unless they are packed."""
+        if self.takes_slots and case.sizes.get("page", 1) > 1:
+            case = case.with_(page=1, minimum={**case.minimum, "page": 1})
         if isinstance(case, PackedCase):
             return case
         drawn = {**case.options, "lengths": str(case.options.get("lengths", "any"))}
@@ -287,7 +297,7 @@ class PagedSubject(PackedSubject):
     @property
     def pages_axes(self) -> tuple[Arrangement, Arrangement]:
         """How pages of keys and pages of values lie: (pages, page, H_kv, d), or as declared."""
-        usual = str(self.parameters.get("pages", "pshd"))
+        usual = str(self.parameters.get("pages", "phd" if self.takes_slots else "pshd"))
         return Arrangement("pshd", str(self.parameters.get("key_pages", usual))), Arrangement("pshd", usual)
 
     def pages_to_target(self, pages: Pages) -> tuple[NDArray, NDArray]:

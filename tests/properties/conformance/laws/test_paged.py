@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -40,11 +41,43 @@ SEEN_BY = {  # one law that must see it
     "written_table_not_seen": "arguments_changed_in_place_are_read_anew",
     "paged_groups_of_four_in_turn": "query_heads_share_pages_heads_in_order",
 }
+
+
+def decode_attention_fwd(
+    q: Tensor, k_buffer: Tensor, v_buffer: Tensor, o: Tensor, kv_indptr: Tensor, kv_indices: Tensor, attn_logits: Tensor,
+    attn_lse: Tensor, num_kv_splits: Tensor, max_kv_splits: int, sm_scale: float, logit_cap: float = 0.0,
+) -> None:  # fmt: skip
+    """SGLang's call: keys one by one, in as many parts as it is told, into arrays that it is given."""
+    assert attn_logits.shape == (*q.shape[:2], max_kv_splits, v_buffer.shape[-1])
+    assert attn_lse.shape == attn_logits.shape[:-1]
+    group = q.shape[1] // k_buffer.shape[1]
+    for b, parts in enumerate(num_kv_splits.tolist()):
+        own = kv_indices[int(kv_indptr[b]) : int(kv_indptr[b + 1])].long()
+        attn_lse[b] = -torch.inf
+        for part, slots in enumerate(own.tensor_split(parts)):
+            k, v = (x[slots].float().repeat_interleave(group, 1) for x in (k_buffer, v_buffer))
+            scores = torch.einsum("hd,jhd->hj", q[b].float(), k) * sm_scale
+            scores = logit_cap * torch.tanh(scores / logit_cap) if logit_cap else scores
+            attn_lse[b, :, part] = scores.logsumexp(-1)
+            attn_logits[b, :, part] = torch.einsum("hj,jhe->he", scores.softmax(-1), v)
+        weights = attn_lse[b].nan_to_num(neginf=-1e30).softmax(-1) * (attn_lse[b] > -torch.inf)
+        o[b] = (weights[..., None] * attn_logits[b].nan_to_num(0.0)).sum(1).to(o.dtype)
+
+
+def decode_without_its_last_part(*args: Any, **named: Any) -> None:
+    """The same, but the merge leaves out the last part of several keys."""
+    decode_attention_fwd(*args, **{**named, "num_kv_splits": named["num_kv_splits"]})
+    lse, logits = named["attn_lse"], named["attn_logits"]
+    weights = lse[..., :-1].nan_to_num(neginf=-1e30).softmax(-1) * (lse[..., :-1] > -torch.inf)
+    named["o"].copy_((weights[..., None] * logits[..., :-1, :].nan_to_num(0.0)).sum(2))
+
+
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ours": (paged_attention, WIDE),
     "steps": (faults.build(), WIDE),
     "gathered": (faults.gathered_and_masked, SINGLE),
     "one token": (faults.decode_one_token, {**SINGLE, "parameters": {"query": "bhd", "pages": "phsd"}}),
+    "sglang": (decode_attention_fwd, SINGLE),
 }
 FEATURES = {law.name for law in (*packed_features.LAWS, *stored_pages.LAWS)}
 """Laws that say something of kernels with a window, a cap, sinks or slopes, or of stored numbers, alone."""
@@ -61,7 +94,12 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(law, fault(), "quick", contract=CONTRACT, **WIDE)
 
 
-@pytest.mark.thorough(keep=("ours-0", "gathered-0", "one token-0"))
+def test_a_kernel_of_parts_is_given_arrays_for_them() -> None:
+    wrong = functools.wraps(decode_attention_fwd)(decode_without_its_last_part)
+    refuted("paged_keys_agree_with_the_truth", wrong, "quick", contract=CONTRACT, **SINGLE)
+
+
+@pytest.mark.thorough(keep=("ours-0", "gathered-0", "one token-0", "sglang-0"))
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_kernels_conform(name: str, seed: int) -> None:
