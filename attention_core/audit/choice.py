@@ -86,7 +86,7 @@ def split_by_parameters(
     by_reason: dict[str, list[str]] = {}
     for name, number in sorted(absent.items()):
         what = "window, softcap or other feature" if name == "features" else " or ".join(NEEDS[name])
-        by_reason.setdefault(what, []).append(f"{number} of {name}")
+        by_reason.setdefault(what, []).append(f"{number} on {name}")
     return kept, [f"left out, as the target has no {what}: {', '.join(own)}" for what, own in by_reason.items()]
 
 

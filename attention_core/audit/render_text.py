@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from attention_core.audit.results import REFUSED, UNSEEN, Audit, Fate
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Survivors whose test is written out, unless all are wanted."""
+PLURAL = {
+    UNSEEN: "no law sees them under the target's conventions",
+    REFUSED: "they show only in calls that the target refuses",
+}
 NAMED = 8
 """Faults that do not count which are named in a line."""
 
@@ -44,7 +48,7 @@ def remarks(audit: Audit) -> Iterator[str]:
     if base:
         yield (
             f"the suite as it is: {base['passed']} of {base['tests']} tests pass in {base['seconds']:.1f} s; "
-            f"{base['call_the_target']} of them call the target, {base['calls']} times"
+            f"{describe_calls(base)}"
         )
     if audit.options:
         yield f"conventions found: {audit.options}"
@@ -53,10 +57,20 @@ def remarks(audit: Audit) -> Iterator[str]:
         yield f"left out, as it fails with another right implementation too: {name} ({' '.join(words.split())[:160]})"
     hung = [fate.name for fate in audit.fates if fate.status == "hung"]
     if hung:
-        yield f"{len(hung)} of the faults seen were seen because the suite hung: {', '.join(hung)}"
+        yield f"{len(hung)} of the faults seen made the suite hang: {', '.join(hung)}"
     yield from explain_omissions(audit)
     if audit.faults and not audit.whole:
         yield f"{len(audit.faults)} faults, spread over the catalogue by seed {audit.seed} (--all: every fault)"
+
+
+def describe_calls(base: Mapping[str, Any]) -> str:
+    """How often a suite calls its target.
+
+    >>> describe_calls({"call_the_target": 1, "calls": 1}), describe_calls({"call_the_target": 2, "calls": 9})
+    ('1 of them calls the target, once', '2 of them call the target, 9 times in all')
+    """
+    tests, calls = base["call_the_target"], base["calls"]
+    return f"{tests} of them call{'s' * (tests == 1)} the target, {'once' if calls == 1 else f'{calls} times in all'}"
 
 
 def explain_omissions(audit: Audit) -> Iterator[str]:
@@ -67,7 +81,8 @@ def explain_omissions(audit: Audit) -> Iterator[str]:
         ]
         if own:
             more = f" and {len(own) - NAMED} more, which --json names" if len(own) > NAMED else ""
-            yield f"{len(own)} of the faults tried do not count, as {reason}: {', '.join(own[:NAMED])}{more}"
+            do, why = ("does", reason) if len(own) == 1 else ("do", PLURAL[reason])
+            yield f"{len(own)} of the faults tried {do} not count, as {why}: {', '.join(own[:NAMED])}{more}"
 
 
 def subject_table(audit: Audit) -> Table:

@@ -41,7 +41,7 @@ def audit(request: Request, progress: Progress | None = None, note: Callable[[st
     """
     rows = candidates(str(request.fields.get("contract", "attention")), request.seed)
     tell = progress or (lambda *_: None)
-    tell("the suite as it is", 0, 0)
+    tell("running the suite as it is", 0, 0)
     with TemporaryDirectory(prefix="attention-core-audit-") as folder, ExitStack() as opened:
         suites = Suites(request.processes, folder)
         opened.callback(suites.close)
@@ -77,8 +77,8 @@ def describe_run(request: Request, rows: int, seconds: float) -> str:
     which = f"up to {min(request.count or rows, rows)} of {rows} faults"
     part = "" if request.shard is None else f" of which this is shard {request.shard}"
     return (
-        f"{which}{part}, {request.processes} at a time, each judged by the laws for some seconds and then by the suite "
-        f"({seconds:.1f} s); then the smallest case of each survivor"
+        f"trying {which}{part}, {request.processes} at a time: the laws judge each for a few seconds, then the suite "
+        f"runs on it ({seconds:.1f} s); the smallest case of each survivor comes last"
     )
 
 
@@ -88,11 +88,11 @@ def prepare(bare: Trial, watched: SuiteRun, seconds: float, tell: Progress) -> t
     Raises: TargetError.
     """
     request, judges = bare.request, bare.judges
-    tell("the target's conventions", 0, 0)
+    tell("looking for the target's conventions", 0, 0)
     look = judges.ask("look", bare.plan)
     form = single_form(request.target, watched.end["forms"])
     plan = Plan(request.target, "replace", declared=look["declared"], form=form)
-    tell("a right implementation in its place", 0, 0)
+    tell("running the suite with a correct implementation in the target's place", 0, 0)
     limit = request.timeout or STARTING + TIMES * seconds
     with ThreadPoolExecutor(1) as pool:  # the laws and the suite at once
         judged = pool.submit(judges.ask, "fault", plan)

@@ -55,7 +55,7 @@ def find_cases(fates: Sequence[Fate], trial: Trial, rank: int, tell: Tell) -> li
     done = []
     with ThreadPoolExecutor(trial.request.processes) as pool:
         for number, fate in enumerate(pool.map(find, fates), 1):
-            tell("the smallest cases of survivors", number, len(fates))
+            tell("finding the smallest case of each survivor", number, len(fates))
             done.append(fate)
     return done
 
@@ -149,7 +149,7 @@ def confirm(found: dict[str, Fate], names: Sequence[str], trial: Trial, path: tu
 
     with ThreadPoolExecutor(trial.request.processes) as pool:
         for number, (name, caught) in enumerate(zip(names, pool.map(catch, names), strict=True), 1):
-            tell("trying the tests", number, len(names))
+            tell("trying the new tests", number, len(names))
             found[name] = replace(found[name], confirmed=name in caught, caught_by=tuple(caught))
 
 

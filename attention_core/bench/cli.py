@@ -17,7 +17,7 @@ import click
 
 from attention_core.bench.conventions import PYTHON, verify_words, with_convention
 from attention_core.bench.report.number_words import factor
-from attention_core.terminal import HELP, complete_target, interruptible, make_console
+from attention_core.terminal import HELP, STANDARD_OUTPUT, complete_target, interruptible, make_console
 
 if TYPE_CHECKING:
     from attention_core.bench.report.results import Results
@@ -136,9 +136,9 @@ class Finite(click.FloatRange):
               help="Compare the baseline with itself TRIALS times; report how often they seem to differ.")  # fmt: skip
 @click.option("--tune", is_flag=True,
               help="Measure the table by which `auto` chooses, for this machine (takes minutes).")  # fmt: skip
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False), help="Write results and raw samples, cell by cell."
-)
+@click.option("--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True),
+              help="Write results and raw samples, cell by cell; - writes them to standard output, and nothing else "
+              "there.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Continue from the cells in the --json file.")
 @click.option("--plot", "plot_path", type=click.Path(dir_okay=False), metavar="FILE.svg",
               help="Write pictures FILE-growth.svg, ... (also .png, .pdf).")  # fmt: skip
@@ -191,7 +191,7 @@ def run(options: dict[str, Any]) -> int:
         return self_test(cells, settings, options)
     names = options["kernels"] or cli_validation.default_kernels(settings.device)
     listed = cli_validation.known_failures(options["known_path"], [settings.baseline, *names])
-    console = make_console()
+    console = make_console(stderr=options["json_path"] == STANDARD_OUTPUT)
     kept: list[Results] = []
     with interruptible():
         try:
@@ -251,23 +251,32 @@ def saver(path: str | None, kept: list[Results]) -> Callable[[Results], None]:
 
     def save(results: Results) -> None:
         kept.append(results)
-        if path is not None:
+        if path is not None and path != STANDARD_OUTPUT:
             write_text(Path(path), results.to_json())
 
     return save
+
+
+def write_json(path: str | None, text: str) -> None:
+    """Write JSON to a file or to standard output, if either is named. Raises: TargetError."""
+    from attention_core.bench.files import write_text
+
+    if path == STANDARD_OUTPUT:
+        click.echo(text, nl=False)
+    elif path:
+        write_text(Path(path), text)
 
 
 def write_files(results: Results, options: dict[str, Any]) -> None:
     """Write the requested files, at the end. Raises: TargetError."""
     from attention_core.bench.files import write_text
 
-    if options["json_path"]:
-        write_text(Path(options["json_path"]), results.to_json())
+    write_json(options["json_path"], results.to_json())
     if options["plot_path"]:
         from attention_core.bench.report.pictures import write_pictures
 
         for path in write_pictures(results, Path(options["plot_path"])):
-            click.echo(f"wrote {path}")
+            click.echo(f"wrote {path}", err=options["json_path"] == STANDARD_OUTPUT)
     if options["html_path"]:
         from attention_core.bench.report.render_html import to_html
 
@@ -297,9 +306,8 @@ def compare_with_base(options: dict[str, Any]) -> int:
     warn_of_others()
     with interruptible(), Telling(options["quiet"]) as show:
         found = compare_revisions(list(dict.fromkeys(options["kernels"])), cells, request, show)
-    print_comparison(make_console(), found)
-    if options["json_path"]:
-        write_text(Path(options["json_path"]), found.to_json())
+    print_comparison(make_console(stderr=options["json_path"] == STANDARD_OUTPUT), found)
+    write_json(options["json_path"], found.to_json())
     if options["markdown_path"]:
         write_text(Path(options["markdown_path"]), to_markdown(found))
     return found.exit_status

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attention_core.terminal import check_apart
+from attention_core.terminal import STANDARD_OUTPUT, check_apart
 
 if TYPE_CHECKING:
     from attention_core.bench.workloads.workload import Workload
@@ -93,7 +93,7 @@ def check_device(device: str) -> None:
     if device == "cpu":
         return
     if not re.fullmatch(r"cuda(:[0-9]+)?", device):
-        raise TargetError(f"--device {device!r} is neither cpu nor cuda, nor cuda:N")
+        raise TargetError(f"--device {device!r} is not cpu, cuda or cuda:N")
     device_memory(device)
 
 
@@ -153,7 +153,8 @@ def check_files(options: dict[str, Any]) -> None:
     named: list[tuple[str, str]] = [
         (f"--{n}", options[f"{n}_path"]) for n in ("json", "html", "markdown") if options[f"{n}_path"] is not None
     ]
-    if options["resume"] and options["json_path"] is None:
+    named = [(option, path) for option, path in named if path != STANDARD_OUTPUT or option != "--json"]
+    if options["resume"] and options["json_path"] in (None, STANDARD_OUTPUT):
         raise TargetError("--resume needs --json FILE, the file to continue")
     if (plot := options["plot_path"]) is not None:
         check_plotting(plot)

@@ -42,7 +42,7 @@ def load_known_failures(path: str | Path) -> dict[str, dict[str, KnownFailure]]:
     except OSError as error:
         raise TargetError(f"known failures: {path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise TargetError(f"known failures: {path} is not TOML: {error}") from error
+        raise TargetError(f"known failures: {path} is not valid TOML: {error}") from error
     found: dict[str, dict[str, KnownFailure]] = {}
     entries = data.pop("known_failure", [])
     if data or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):

@@ -1,7 +1,8 @@
-"""The page: the verdicts first, then contents, a legend and the sections."""
+"""The page: the verdicts first, then contents, a legend and the sections; what is wrong stands before the rest."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from attention_core.audit.render_html import COLOURS as AUDIT_COLOURS
@@ -9,7 +10,7 @@ from attention_core.bench.report.render_html import COLOURS as BENCH_COLOURS
 from attention_core.conformance.report.render_html import COLOURS as VERIFY_COLOURS
 from attention_core.grading.render_html import COLOURS as GRADE_COLOURS
 from attention_core.html_page import STYLE, render_page
-from attention_core.report_page.sections import BAD, OPEN, Section
+from attention_core.report_page.sections import BAD, GOOD, OPEN, STATES, Section
 
 COLOURS = """
 .good { color: light-dark(#197a35, #6bd089); } .bad { color: light-dark(#c22, #ff8d8d); font-weight: 600; }
@@ -34,17 +35,17 @@ TEMPLATE = """\
 <p class="verdict {{ state }}">{{ verdict }}</p></header>
 <main>
 <table><tr><th>question</th><th>verdict</th><th>in short</th><th class="file">file</th></tr>
-{% for one in sections %}<tr><td><a href="#part-{{ loop.index }}">{{ one.title }}</a></td>
+{% for number, one in sections %}<tr><td><a href="#part-{{ number }}">{{ one.title }}</a></td>
 <td class="{{ one.state }}">{{ one.verdict }}</td><td>{{ one.remark | breakable }}</td>
 <td class="file">{{ one.name | breakable }}</td></tr>
 {% endfor %}</table>
 <details><summary>What the words mean</summary><dl>
 {% for word, meaning in legend %}<dt>{{ word }}</dt><dd>{{ meaning }}</dd>{% endfor %}
 </dl></details>
-{% for one in sections %}
-<section id="part-{{ loop.index }}" aria-labelledby="head-{{ loop.index }}">
+{% for number, one in sections %}
+<section id="part-{{ number }}" aria-labelledby="head-{{ number }}">
 {% if loop.first %}<span id="first"></span>{% endif %}
-<h2 id="head-{{ loop.index }}">{{ one.title }} <span class="{{ one.state }}">{{ one.verdict }}</span></h2>
+<h2 id="head-{{ number }}">{{ one.title }} <span class="{{ one.state }}">{{ one.verdict }}</span></h2>
 <p class="file">{{ one.name | breakable }}</p>
 <p>{{ one.remark }}</p>
 {{ one.body }}
@@ -108,22 +109,46 @@ LEGEND = {
 
 
 def to_page(sections: Sequence[Section], title: str = "attention-core report") -> str:
-    """Return the page of some sections, self-contained.
+    """Return the page of some sections, self-contained: what is bad first, then what is not known.
+
+    The anchor of a section is its place among `sections`, wherever it stands.
 
     >>> from markupsafe import Markup
     >>> one = Section("Is it right?", "a.json", "refuted", BAD, "1 refuted", Markup("<p>a law</p>"), "verify")
     >>> "1 of 1 part is bad" in to_page([one])
     True
     """
-    bad, unknown = (sum(one.state == state for one in sections) for state in (BAD, OPEN))
-    state = BAD if bad else OPEN if unknown else "good"
+    state, verdict = overall(sections)
     kinds = dict.fromkeys(one.kind for one in sections)
     legend = [pair for kind in kinds for pair in LEGEND[kind]]
+    shown = sorted(enumerate(sections, 1), key=lambda pair: STATES.index(pair[1].state))
     style = STYLE + VERIFY_COLOURS + BENCH_COLOURS + AUDIT_COLOURS + GRADE_COLOURS + COLOURS
     return render_page(
-        title, style, TEMPLATE, script=SCRIPT, title=title, state=state, verdict=headline(len(sections), bad, unknown),
-        sections=sections, legend=legend,
+        title, style, TEMPLATE, script=SCRIPT, title=title, state=state, verdict=verdict,
+        sections=shown, legend=legend,
     )  # fmt: skip
+
+
+def overall(sections: Sequence[Section]) -> tuple[str, str]:
+    """The state of a page and its verdict in words."""
+    bad, unknown = (sum(one.state == state for one in sections) for state in (BAD, OPEN))
+    return BAD if bad else OPEN if unknown else GOOD, headline(len(sections), bad, unknown)
+
+
+def to_json(sections: Sequence[Section], title: str = "attention-core report") -> str:
+    """Return the verdicts of a page as JSON, in the order of the files; `attention-core schema report` has its schema.
+
+    >>> json.loads(to_json([]))["verdict"]
+    'nothing is wrong'
+    """
+    state, verdict = overall(sections)
+    parts = [
+        {"kind": one.kind, "file": one.name, "question": one.title, "verdict": one.verdict, "state": one.state,
+         "remark": one.remark}
+        for one in sections
+    ]  # fmt: skip
+    data = {"schema_version": 1, "title": title, "verdict": verdict, "state": state, "parts": parts}
+    return json.dumps(data, indent=1) + "\n"
 
 
 def headline(count: int, bad: int, unknown: int) -> str:

@@ -21,6 +21,8 @@ LEVEL = 3
 """Of the headings within a section."""
 GOOD, BAD, OPEN, PLAIN = "good", "bad", "open", "plain"
 """What a verdict means to a reader: right, wrong, not known; or nothing is judged."""
+STATES = (BAD, OPEN, GOOD, PLAIN)
+"""In the order in which a page has them."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,13 @@ def section_of(part: Part) -> Section:
 def verify_section(part: Part) -> Section:
     """Verdicts, laws and counterexamples."""
     from attention_core.conformance.report.render_html import to_sections
+    from attention_core.conformance.report.results import WORST_FIRST
     from attention_core.conformance.report.shards import report_from_dict
 
     reports = [report_from_dict(one) for one in part.data.get("reports", [part.data])]
     verdicts = [report.verdict for report in reports]
-    worst = next((word for word in ("refuted", "error", "incomplete", "conforms") if word in verdicts), "incomplete")
-    remark = count_words(verdicts, ("refuted", "error", "incomplete", "conforms"))
+    worst = next((word for word in WORST_FIRST if word in verdicts), "incomplete")
+    remark = count_words(verdicts, WORST_FIRST)
     state = {"conforms": GOOD, "refuted": BAD}.get(worst, OPEN)
     title = "Is this attention right?"
     return Section(title, part.name, worst, state, remark, to_sections(reports, LEVEL), part.kind)
@@ -93,8 +96,8 @@ def derive_section(part: Part) -> Section:
 
 
 def document_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """One document as the template has it."""
-    steps = [step_of(step) for step in data["steps"]]
+    """One document as the template has it: steps that are bad first, then those not known; each has its line."""
+    steps = sorted(map(step_of, data["steps"]), key=lambda step: STATES.index(step["state"]))
     good = sum(step["state"] == GOOD for step in steps)
     return {
         "file": data["file"], "steps": steps, "summary": f"{good} of {len(steps)} steps are as the document says"
@@ -189,7 +192,13 @@ MATRIX = (
 
 def matrix_section(part: Part) -> Section:
     """Each foreign implementation with its verdict."""
-    rows: Sequence[Mapping[str, Any]] = part.data["rows"]
+    from attention_core.conformance.report.results import WORST_FIRST
+
+    def place(row: Mapping[str, Any]) -> int:
+        known = row["verdict"] in WORST_FIRST
+        return WORST_FIRST.index(row["verdict"] if known else "incomplete")
+
+    rows = sorted(part.data["rows"], key=place)
     states = {"conforms": GOOD, "refuted": BAD}
     cells = [
         [*((str(row[name]), "") for name in ("package", "version", "target", "runtime")),
@@ -197,10 +206,9 @@ def matrix_section(part: Part) -> Section:
         for row in rows
     ]  # fmt: skip
     verdicts = [row["verdict"] for row in rows]
-    order = ("refuted", "error", "incomplete", "conforms")
-    worst = next((word for word in order if word in verdicts), "incomplete")
+    worst = next((word for word in WORST_FIRST if word in verdicts), "incomplete")
     body = render("{{ table(heads, rows) }}", heads=MATRIX, rows=cells)
-    title, remark = "Which released attention is right?", count_words(verdicts, order)
+    title, remark = "Which released attention is right?", count_words(verdicts, WORST_FIRST)
     return Section(title, part.name, worst, states.get(worst, OPEN), remark, body, part.kind)
 
 

@@ -192,7 +192,9 @@ def outcome(cell: Cell) -> str:
     if not ratios:
         return f"{cell.baseline} was not timed: there is no ratio"
     sentences = [
-        f"faster than {cell.baseline}: {', '.join(faster)}" if faster else f"nothing beats {cell.baseline} for certain"
+        f"faster than {cell.baseline}: {', '.join(faster)}"
+        if faster
+        else f"no kernel is certainly faster than {cell.baseline}"
     ]
     if open_ones:
         sentences.append(f"not decided at {DECIDING:.0%}, give it more --seconds: {', '.join(open_ones)}")

@@ -129,7 +129,7 @@ def read_mask(text: str) -> MaskSpec:
     for word in text.split("+") if text != "none" else []:
         name, colon, number = word.partition(":")
         if name in dict(parts):  # a second causal or window adds nothing, and thousands of them take minutes
-            raise TargetError(f"mask {shorten(text)!r} has two parts {name}: write each once")
+            raise TargetError(f"mask {shorten(text)!r} names {name} twice: write each part once")
         if name in NUMBERED:
             found = parse_whole_number(number)
             if found is None or found < NUMBERED[name]:

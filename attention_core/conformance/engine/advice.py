@@ -183,7 +183,7 @@ def one_kind_of_masks(implementation: Implementation, results: Sequence[LawResul
     what, kind = ("masks that are added to the scores", "bool") if added == "refused" else ("bool masks", "additive")
     if (hidden if kind == "bool" else added) not in ("held", "refuted"):
         return []
-    return [f"{what} were refused every time: if that is meant, declare --masks {kind} (in Python masks={kind!r})"]
+    return [f"{what} were declined every time: if that is meant, declare --masks {kind} (in Python masks={kind!r})"]
 
 
 BOTH_KINDS, ADDED, HIDDEN = (

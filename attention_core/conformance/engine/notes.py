@@ -169,6 +169,6 @@ def about_fewest(few: int) -> list[str]:
     if not few:
         return []
     return [
-        f"{few} laws that name causes judged a quarter of their cases, since nothing is refuted "
-        "(--effort standard: all)"
+        f"{few} laws that only name the cause of a failure judged a quarter of their cases, as nothing is refuted "
+        "(all with --effort standard)"
     ]

@@ -442,7 +442,7 @@ def explain_refutations(session: Session, report: Report, look: FirstLook | None
     still = [r.law for r in order_results(under.with_status("refuted"))]
     explained = [law for law in refuted if law not in still]
     laws = "law" if len(still) == 1 else "laws"
-    rest = f", save for {len(still)} refuted {laws}: {', '.join(still[:3])}" if still else ""
+    rest = f", except for {len(still)} refuted {laws}: {', '.join(still[:3])}" if still else ""
     verdict = "refuted" if refuted else "not judged"
     unjudged = f"; {look.unjudged}" if look.unjudged else ""
     report.advice.insert(0, f"{verdict} as {old}; consistent with {look.options()}{rest}{unjudged}")

@@ -28,14 +28,14 @@ RESULTS = {
     "out,lse": "the output and its log-sum-exp",
 }
 MEANINGS: Mapping[tuple[str, Any], str] = {
-    ("masks", "bool"): "takes bool masks alone: those added to the scores mean something else to it",
-    ("masks", "additive"): "takes masks that are added to the scores alone",
-    ("masks", "binary"): "takes masks of whole numbers 0 and 1 alone",
+    ("masks", "bool"): "takes only bool masks: a mask that should be added to the scores means something else to it",
+    ("masks", "additive"): "takes only masks that are added to the scores",
+    ("masks", "binary"): "takes only masks of the whole numbers 0 and 1",
     ("mask_true", "ignore"): "hides what is True in a mask",
     ("mask_true", "attend"): "attends to what is True in a mask",
     ("always_causal", True): "is causal in every call",
-    ("causal", "bottom_right"): "lets the last query face the last key where it is causal",
-    ("causal", "top_left"): "lets the first query face the first key where it is causal",
+    ("causal", "bottom_right"): "aligns the last query with the last key where it is causal",
+    ("causal", "top_left"): "aligns the first query with the first key where it is causal",
     ("dead_rows", "nan"): "gives NaN in rows without any key",
     ("dead_rows", "uniform"): "gives the mean of the values in rows without any key",
     ("dead_rows", "zeros"): "gives 0 in rows without any key",
@@ -48,7 +48,7 @@ MEANINGS: Mapping[tuple[str, Any], str] = {
     ("grouping", "modular"): "shares key head h mod H_kv",
     ("grouping", "interleaved"): "shares key head h // (H / H_kv)",
     ("gradients", False): "carries no gradient",
-    ("mask_added", True): "adds that number to masked scores, and does not write it in their place",
+    ("mask_added", True): "adds that number to masked scores instead of replacing them",
     ("batch_axes", "one"): "takes exactly one batch axis",
     ("window", "sides"): "takes a window as (left, right), with -1 for any number of keys",
     ("window", "bounded_sides"): "takes a window as (left, right)",
@@ -137,13 +137,13 @@ def meaning(name: str, value: Any) -> str:
     if name == "scale":
         return MEANINGS.get((name, value), f"scales the scores by {value}")
     if name == "dtypes":
-        return f"keeps the dtype and the precision of its inputs for {', '.join(value)} alone"
+        return f"keeps the dtype and the precision of its inputs only for {', '.join(value)}"
     if name == "sizes":
-        return f"declines all calls but those with {value.text}"
+        return f"declines every call except those with {value.text}"
     if name == "declines":
-        return f"declines by {', '.join(value)} what it does not take"
+        return f"raises {', '.join(value)} for what it does not take"
     if name == "arguments":
-        return f"drops nothing but with {', '.join(f'{n}={v!r}' for n, v in value.items())}"
+        return f"applies dropout only with {', '.join(f'{n}={v!r}' for n, v in value.items())}"
     if name == "mask_fill":
-        return f"writes {value} over masked scores, and no -inf: keys come back beside scores below it"
+        return f"sets masked scores to {value}, not to -inf: beside lower scores, masked keys count again"
     return MEANINGS.get((name, value), f"follows {option_text(name, value)}")

@@ -13,7 +13,7 @@ from attention_core.conformance.budgets.second_budget import second_bound
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.space import Space
 from attention_core.conformance.laws.gradients import INPUTS, differentiable, limits
-from attention_core.conformance.subjects.evidence import Evidence, Result, Violation, require_close
+from attention_core.conformance.subjects.evidence import Evidence, Result, Violation, require_close, round_up
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import NDArray
@@ -73,7 +73,7 @@ def second_gradients_are_symmetric(subject: Subject, case: Case) -> None:
     g, w, limit = float(got[worst]), float(want[worst]), float(bound[worst])
     raise Violation(
         f"second derivative by query{list(at_a)}, then {other}{list(at_b)}: got {g:.9g}, but should be "
-        f"{w:.9g} as in the other order (allowed error {limit:.3g})",
+        f"{w:.9g} as in the other order (allowed error {round_up(limit)})",
         Evidence((first.show(at_b), second.show(at_a)), g, w, limit, "pair"),
     )
 

@@ -81,6 +81,30 @@ LAST = ("lengths_of_key_and_value_must_agree", "mask_must_not_enlarge_the_result
 """Laws about calls that are rarely made on purpose come last."""
 
 
+LISTED = ("refuted", "known_failure", "error", "unexpected_pass", "refused", "held", "not_applicable")
+"""Statuses in the order in which lists of laws for people have them: what is wrong, not judged, right, left out."""
+SHORT = LISTED.index("error")
+
+
+def sort_worst_first(results: Sequence[LawResult]) -> list[LawResult]:
+    """The results as people read them: what is refuted, the most telling first, what was not judged, then the rest.
+
+    Equals keep their order, and so do the results of a report's JSON.
+
+    >>> held, broken = LawResult("a", "held", 9, 0.1), LawResult("b", "refuted", 9, 0.1)
+    >>> [result.law for result in sort_worst_first([held, broken])]
+    ['b', 'a']
+    """
+    others = sorted((r for r in results if r.status != "refuted"), key=place_of)
+    return order_results([r for r in results if r.status == "refuted"]) + others
+
+
+def place_of(result: LawResult) -> int:
+    """The place of a result's status in `LISTED`; too few cases count as not judged."""
+    known = result.status in LISTED
+    return LISTED.index(result.status) if known and result.minimum_met else SHORT
+
+
 def order_results(results: Sequence[LawResult]) -> list[LawResult]:
     """The results, the most telling first; equals keep their order."""
     ranks = rank_results(results)

@@ -24,11 +24,10 @@ from attention_core.badge import draw_badge
 from attention_core.conformance.contracts import contracts
 from attention_core.conformance.report.law_result import Counterexample, LawResult
 from attention_core.conformance.report.ranking import choose_counterexamples, order_results
-from attention_core.conformance.report.results import VERDICTS, Report, count
+from attention_core.conformance.report.results import VERDICTS, WORST_FIRST, Report, count
 from attention_core.worker.definition import Definition, find_definition
 
 COLOURS = {"conforms": "#2a7d3f", "refuted": "#c0392b", "incomplete": "#a66a00", "error": "#5f6368"}
-WORST = ("refuted", "error", "incomplete", "conforms")
 LABEL = "attention"
 
 
@@ -39,9 +38,9 @@ def to_badge(reports: Sequence[Report]) -> str:
     >>> "incomplete" in to_badge([Report("mine.py:attention")])
     True
     """
-    assert set(WORST) == set(VERDICTS)
+    assert set(WORST_FIRST) == set(VERDICTS)
     found = {report.verdict for report in reports} or {"incomplete"}
-    word = next(verdict for verdict in WORST if verdict in found)
+    word = next(verdict for verdict in WORST_FIRST if verdict in found)
     return draw_badge(LABEL, word, COLOURS[word])
 
 

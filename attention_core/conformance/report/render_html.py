@@ -1,5 +1,6 @@
 """Reports as HTML: verdicts, the table of laws, every counterexample with its snippet and a picture of its case.
 
+Among targets and among laws, what is refuted comes first, then what was not judged, then what holds.
 Whatever comes from a target or a file is escaped; the page loads nothing and runs no script.
 """
 
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from attention_core.conformance.report.heat_map import draw_case
 from attention_core.conformance.report.law_result import LawResult
+from attention_core.conformance.report.ranking import sort_worst_first
 from attention_core.conformance.report.render_text import opening, remark, under_found_lines
-from attention_core.conformance.report.results import Report
+from attention_core.conformance.report.results import Report, sort_by_verdict
 from attention_core.html_page import STYLE, render, render_page
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ def to_html(reports: Sequence[Report]) -> str:
 
 def to_sections(reports: Sequence[Report], level: int = 2) -> Markup:
     """A table of the verdicts and a section for each report, whose heading is of a level, without the page."""
+    reports = sort_by_verdict(reports)
     verdicts = [((r.target, ""), (r.verdict, r.verdict), (remark(r), "")) for r in reports]
     sections = [
         (one, [line for line in lines(one) if line], *law_rows(one), origin(one))
@@ -96,8 +99,9 @@ def origin(report: Report) -> str:
 
 def law_rows(report: Report) -> tuple[list[tuple[tuple[str, str], ...]], list[tuple[tuple[str, str], ...]]]:
     """The laws that apply, and those that do not."""
-    apply = [law_row(law) for law in report.laws if law.status != "not_applicable"]
-    return apply, [law_row(law) for law in report.laws if law.status == "not_applicable"]
+    laws = sort_worst_first(report.laws)
+    apply = [law_row(law) for law in laws if law.status != "not_applicable"]
+    return apply, [law_row(law) for law in laws if law.status == "not_applicable"]
 
 
 def law_row(result: LawResult) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from rich.table import Table
 from attention_core.conformance.first_look.findings import FirstLook, command, select_non_defaults
 from attention_core.conformance.report.flaky import SAME_CALL
 from attention_core.conformance.report.law_result import LOST, NOT_RUN, LawResult
-from attention_core.conformance.report.ranking import choose_counterexamples, met_a_change
+from attention_core.conformance.report.ranking import choose_counterexamples, met_a_change, sort_worst_first
 from attention_core.conformance.report.results import Report, count, join_names
 from attention_core.conformance.subjects.core import CORE_REFUSED
 from attention_core.declaration.errors import plain
@@ -137,18 +137,18 @@ def say(console: Console, line: str, style: str = "") -> None:
 
 
 def print_laws(console: Console, report: Report, everything: bool) -> None:
-    """The table of laws; below it, counted, what does not apply, was not run, or was refused like all the rest."""
+    """The table of laws, the worst first; below it, counted, what does not apply, was not run, or was declined."""
     nothing_said = report.problem.startswith(CORE_REFUSED)
     silent = {
         "not applicable": [r for r in report.with_status("not_applicable") if not r.message.startswith(NOT_RUN)],
         "not run": [r for r in report.with_status("not_applicable") if r.message.startswith(NOT_RUN)],
-        "refuted by what another law shows": met_a_change(report.with_status("refuted"))[1:],
-        "refused every time": report.with_status("refused") if nothing_said else [],
+        "refuted for the reason that another law shows": met_a_change(report.with_status("refuted"))[1:],
+        "declined every time": report.with_status("refused") if nothing_said else [],
     }
     hidden = [] if everything else [r for results in silent.values() for r in results]
     shown = [r for r in report.laws if r not in hidden]
     if shown:
-        console.print(law_table(shown))
+        console.print(law_table(sort_worst_first(shown)))
     for what, results in silent.items() if hidden else ():
         why = Counter(r.message for r in results)
         commonest = [f"{number} x {reason}" if number > 1 else reason for reason, number in why.most_common(3)]

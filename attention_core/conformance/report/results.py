@@ -20,6 +20,8 @@ from attention_core.declaration.errors import plain
 
 SCHEMA_VERSION = 1
 VERDICTS = ("conforms", "refuted", "incomplete", "error")
+WORST_FIRST = ("refuted", "error", "incomplete", "conforms")
+"""Verdicts in the order in which pages have them."""
 NAMED = 5
 """So many laws are named in one line; the others are counted."""
 
@@ -247,6 +249,11 @@ class Report:
         return json.dumps(_finite(self.to_dict()), indent=2, allow_nan=False, default=repr)
 
 
+def sort_by_verdict(reports: Sequence[Report]) -> list[Report]:
+    """The reports as people read them: what is refuted first, what conforms last; equals keep their order."""
+    return sorted(reports, key=lambda report: WORST_FIRST.index(report.verdict))
+
+
 def count(number: int, thing: str) -> str:
     """A number of things: "1 law", "2 laws"."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
@@ -292,14 +299,15 @@ def describe_waivers(waived: Mapping[str, Sequence[str]]) -> str:
 def describe_chosen_laws(laws: Sequence[LawResult]) -> str:
     """What came of chosen laws of which none is refuted."""
     held, known = (sum(r.status == status for r in laws) for status in ("held", "known_failure"))
-    facts = [f"the {count(held, 'chosen law')} held"] if held or not known else []
+    chosen = "the chosen law held" if held == 1 else f"the {count(held, 'chosen law')} held"
+    facts = [chosen] if held or not known else []
     return ", ".join(facts + ([f"{count(known, 'known failure')} still there"] if known else []))
 
 
 def describe_refusals(laws: Sequence[LawResult]) -> str:
     """The laws of which every case was declined, as the end of a line."""
     names = [r.law for r in laws if r.status == "refused"]
-    return f"; {count(len(names), 'law')} refused every time: {join_names(names)}" if names else ""
+    return f"; every case of {count(len(names), 'law')} was declined: {join_names(names)}" if names else ""
 
 
 def to_json(reports: Sequence[Report]) -> str:

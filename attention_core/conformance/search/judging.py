@@ -24,18 +24,18 @@ class Tally:
     silence: str = ""
 
     def describe_refusals(self, *, every: bool = False) -> str:
-        """How many cases were refused, and why the first was; "" where none was.
+        """How many cases were declined, and why the first was; "" where none was.
 
         Example:
             >>> Tally(refused=1, refusal="ValueError: odd").describe_refusals()
-            '1 case was refused: ValueError: odd'
+            '1 case was declined: ValueError: odd'
             >>> Tally(refused=2, refusal="ValueError: odd").describe_refusals(every=True)
-            'all 2 cases were refused: ValueError: odd'
+            'all 2 cases were declined: ValueError: odd'
         """
         if self.refused < 2:
             which = "the only case" if every else "1 case"
-            return f"{which} was refused: {self.refusal}" if self.refused else ""
-        return f"{'all ' if every else ''}{self.refused} cases were refused: {self.refusal}"
+            return f"{which} was declined: {self.refusal}" if self.refused else ""
+        return f"{'all ' if every else ''}{self.refused} cases were declined: {self.refusal}"
 
 
 @dataclass(frozen=True)

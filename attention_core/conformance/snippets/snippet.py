@@ -19,7 +19,7 @@ from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import LOST
 from attention_core.conformance.snippets.array_text import array_text, assignment, join_lines, literal, values_by_name
 from attention_core.conformance.snippets.replay import without_gradients
-from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation
+from attention_core.conformance.subjects.evidence import Evidence, Shown, Violation, round_up
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.outcomes import EVENTS
 from attention_core.conformance.worker.exchange import PARAMETER, Array, FlexArgument, Request, Settings
@@ -29,12 +29,15 @@ from attention_core.worker.foreign import SUFFIXES
 
 OR_INFINITE = "NaN (or infinite)"
 """In a message: what is wanted is not finite, and need not be NaN."""
+ALLOWED = re.compile(r"\(allowed error [^\s;)]+")
+"""In a message: the tolerance, which a program states as it asserts it."""
 REFUSALS = "(ValueError, TypeError, NotImplementedError, AssertionError, RuntimeError)"
 
 
 def verdict(evidence: Evidence, message: str) -> list[str]:
     """The last lines: what is so on a correct implementation and not here."""
-    text = repr(" ".join(message.split()))
+    words = " ".join(message.split())
+    text = repr(words)
     if evidence.kind in ("value", "pair") and evidence.got is not None and evidence.want is not None:
         lines = [] if evidence.kind == "pair" else [f"want = {literal(evidence.want)}"]
         if evidence.kind == "pair" and evidence.times != 1:
@@ -46,7 +49,9 @@ def verdict(evidence: Evidence, message: str) -> list[str]:
             return [*lines, f"assert got != got, {text}"]
         if evidence.bound is None or abs(evidence.want) == float("inf"):
             return [*lines, f"assert got == want, {text}"]
-        return [*lines, f"assert abs(got - want) <= {limit(evidence)}, {text}"]
+        allowed = limit(evidence)
+        text = repr(ALLOWED.sub(lambda _: f"(allowed error {allowed}", words))
+        return [*lines, f"assert abs(got - want) <= {allowed}, {text}"]
     if evidence.kind == "again":
         lines = ["print('from', min(answers), 'to', max(answers))"]
         return [*lines, f"assert max(answers) - min(answers) <= {literal(evidence.bound)}, {text}"]
@@ -65,10 +70,10 @@ def verdict(evidence: Evidence, message: str) -> list[str]:
 
 
 def limit(evidence: Evidence) -> str:
-    """The allowed error in three digits, rounded up, where the failure is clear enough for that."""
+    """The allowed error in three digits, as the report has it, where the failure is clear enough for that."""
     assert evidence.bound is not None and evidence.got is not None and evidence.want is not None
-    short = f"{evidence.bound * 1.01:.3g}"
-    clear = abs(evidence.got - evidence.want) > 1.02 * evidence.bound > 0
+    short = round_up(evidence.bound)
+    clear = evidence.bound > 0 and not abs(evidence.got - evidence.want) <= 1.02 * evidence.bound  # NaN is clear
     return short if clear and evidence.bound < float("inf") else literal(evidence.bound)
 
 

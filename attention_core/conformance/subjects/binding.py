@@ -331,7 +331,7 @@ def read_parameters(implementation: Implementation, parameters: list[Mapping[str
     if named and named[0]["name"] == "self":
         raise TargetError(f"{implementation.name} is a method of a class, not of an object: name an instance's")
     if len(inputs) < count and not any(p["kind"] == "VAR_POSITIONAL" for p in parameters):
-        only, advice = "", "for another contract say --contract NAME"
+        only, advice = "", "for another contract use --contract NAME"
         if len(named) >= 3:
             first = ", ".join(p["name"] for p in named[:3])
             only, advice = " by position", f"name a function of ({first}) that passes them on by name"

@@ -71,7 +71,8 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
 heads that divide them, as many queries as keys."""
 WITHOUT_ARRAYS = ("mask-builder", "bias", "position-table")
 """Their calls hold no array of the case's dtype, so one dtype stands for all."""
-CORE_REFUSED = "the core is refused, so nothing can be said"
+CORE_REFUSED = "it declined a plain call, which every implementation should answer"
+"""How the problem of a target begins that declines its contract's plain calls."""
 SWAPPED = "is the pair given as split,merge, in this order?"
 
 

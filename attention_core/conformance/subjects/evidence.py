@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,17 @@ def usual_excess(got: NDArray, want: NDArray, bound: NDArray) -> NDArray | None:
         return np.asarray(difference / bound)
 
 
+def round_up(bound: float) -> str:
+    """An allowed error in three digits, rounded up: reports and programs name this one number.
+
+    >>> round_up(1.751e-36), round_up(0.125), round_up(0.0), round_up(float("inf"))
+    ('1.76e-36', '0.125', '0', 'inf')
+    """
+    if not 0 < bound < float("inf"):
+        return f"{bound:.3g}"
+    return f"{float(Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(bound)):.3g}"
+
+
 def require_close(
     got: Result, want: NDArray, bound: NDArray | float, what: str, *, where: NDArray | None = None
 ) -> float:
@@ -174,7 +186,7 @@ def require_close(
         (f"{g:.9g}", f"{w:.9g}") if f"{g:.9g}" != f"{w:.9g}" else (repr(g), repr(w))
     )  # all digits where they matter
     numbers = ("no gradient (None, read as 0)" if got.missing else numbers[0], numbers[1])
-    message = f"{what}: got {numbers[0]} at [{shown}], but should be {numbers[1]} (allowed error {b:.3g})"
+    message = f"{what}: got {numbers[0]} at [{shown}], but should be {numbers[1]} (allowed error {round_up(b)})"
     raise Violation(message, Evidence((got.show(index),), g, w, b))
 
 

@@ -38,7 +38,7 @@ def with_grouped_heads(binding: Binding, runner: Runner) -> Binding:
     # A copy answers: a module's first evaluation may spoil what only the laws of training and evaluation see.
     response = runner.run(binding.request(case, apart=True))
     if response.status != "ok":
-        return replace(binding, ungrouped="not tested: no such parameter, and fewer key heads are refused")
+        return replace(binding, ungrouped="not tested: no such parameter, and fewer key heads are declined")
     batch, heads, n_q, _ = case.query.shape
     wanted = binding.out_axes.to_target(np.empty((batch, heads, n_q, case.value.shape[-1]))).shape
     if not response.outputs or response.outputs[0].shape != wanted:

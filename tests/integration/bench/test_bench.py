@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from attention_core.bench.cli import judge_column, status_of
 from attention_core.bench.cli_validation import default_kernels, parse_whole_numbers
-from attention_core.bench.report.results import Cell, Column, Results
+from attention_core.bench.report.results import Cell, Column, Results, read_results
 from attention_core.bench.run import Settings
 from attention_core.bench.timing.statistics import Comparison
 from attention_core.bench.workloads.workload import Workload
@@ -103,6 +103,20 @@ def test_going_on_measures_nothing_again(run: subprocess.CompletedProcess[str], 
     assert DOUBLED in page and (folder / "p-pareto.svg").exists()
 
 
+def test_json_on_standard_output_stands_alone(
+    run: subprocess.CompletedProcess[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables go to standard error then; there is no file that --resume could continue."""
+    measured = read_results(folder / "r.json")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("attention_core.bench.run.run_benchmark", lambda *_, **__: measured)
+    shown = CliRunner().invoke(main, ["bench", DOUBLED, *SHAPE, "--json", "-"])
+    assert json.loads(shown.stdout) == json.loads((folder / "r.json").read_text()), shown.output
+    assert "baseline" in shown.stderr and shown.exit_code == 1 and not (folder / "-").exists()
+    again = CliRunner().invoke(main, ["bench", DOUBLED, *SHAPE, "--json", "-", "--resume"])
+    assert again.exit_code == 2 and "--resume needs --json FILE" in again.output
+
+
 def test_another_file_is_not_gone_on_with(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     before = (folder / "t.py").read_text()
     (folder / "t.py").write_text(before + "\n# changed\n")
@@ -137,7 +151,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--lengths", "9" * 5000], "write whole numbers of at least 1"),
     (["--mask", "window:" + "9" * 20], "write window:N with N a whole number >= 1 of at most 15 digits"),
     (["--tune", "--dtype", "float8"], "dtype 'float8' is not one of float32"),
-    (["--device", "tpu"], "--device 'tpu' is neither cpu nor cuda"),
+    (["--device", "tpu"], "--device 'tpu' is not cpu, cuda"),
     (["--self-test", "1", "--device", "cuda:99"], "--device cuda:99: "),
     (["--json", "x" * 300], "cannot be written: File name too long"),
     (["--html", "t.html/r.html"], "there is no folder t.html"),
@@ -147,13 +161,13 @@ BAD: list[tuple[list[str], str]] = [
     (["--json", "o.x", "--html", "o.x"], "--json and --html name one file, o.x: one would overwrite the other"),
     (["--json", "o.x", "--html", "./o.x"], "--json and --html name one file"),
     (["--html", "q-growth.svg", "--plot", "q.svg"], "--html and --plot q.svg: name one file, q-growth.svg"),
-    (["--device", "cuda:x"], "--device 'cuda:x' is neither cpu nor cuda, nor cuda:N"),
-    (["--device", "cuda:"], "is neither cpu nor cuda, nor cuda:N"),
+    (["--device", "cuda:x"], "--device 'cuda:x' is not cpu, cuda or cuda:N"),
+    (["--device", "cuda:"], "is not cpu, cuda or cuda:N"),
     (["--lengths", "١٢"], "write whole numbers of at least 1"),
     (["--shapes", "n=１２"], "is not understood: write sizes as"),
     (["--shapes", "BERT-base:１２"], "write a length of at least 1"),
     (["--mask", "window:٣"], "write window:N with N a whole number"),
-    (["--mask", "+".join(["causal"] * 5000)], "has two parts causal: write each once"),
+    (["--mask", "+".join(["causal"] * 5000)], "names causal twice"),
     (["--threads", "100000"], "--threads 100000: there are "),
     (["--self-test", "3", "torch:flash", "--gate", "1.05"], "--self-test does not go with KERNEL, --gate: it compares"),
     (["--self-test", "3", "--json", "r.json"], "--self-test does not go with --json"),

@@ -45,6 +45,20 @@ def test_the_command_joins_files_into_a_page(tmp_path: Path, files: list[str]) -
     assert "http" not in re.sub('http-equiv|xmlns="http://www.w3.org/2000/svg"', "", page)
 
 
+def test_the_verdicts_are_written_for_programs(tmp_path: Path, files: list[str]) -> None:
+    out, verdicts = tmp_path / "page.html", tmp_path / "page.json"
+    run = CliRunner().invoke(main, ["report", *files, "--out", str(out), "--json", "-"])
+    data = json.loads(run.stdout)
+    assert run.exit_code == 0 and "3 parts" in run.stderr and data["verdict"] == "1 of 3 parts is bad"
+    assert [(part["kind"], part["state"]) for part in data["parts"]] == [
+        ("verify", "bad"), ("derive", "good"), ("training", "plain")
+    ]  # fmt: skip
+    run = CliRunner().invoke(main, ["report", *files, "--out", str(out), "--json", str(verdicts)])
+    assert run.exit_code == 0 and json.loads(verdicts.read_text(encoding="utf-8")) == data
+    run = CliRunner().invoke(main, ["report", *files, "--out", str(out), "--json", str(out)])
+    assert run.exit_code == 2 and "name one file" in run.output
+
+
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, files: list[str]) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('{"grades": [3]}', encoding="utf-8")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from local_runner import Ran, run_job, use_action
 
 ROOT = Path(__file__).resolve().parents[3]
 MINE = """\
@@ -40,30 +41,27 @@ def action() -> dict[str, Any]:
     return read
 
 
-def run_step(action: dict[str, Any], folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the action's last step with bash, its inputs filled in where the step's environment names them."""
-    step = action["runs"]["steps"][-1]
-    given = {name: inputs.pop(name.replace("-", "_"), field["default"]) for name, field in action["inputs"].items()}
-    assert not inputs
-    filled = {k: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda m: given[m[1]], v) for k, v in step["env"].items()}
-    assert not any("${{" in text for text in (*filled.values(), step["run"]))
+def run_action(folder: Path, **inputs: str) -> Ran:
+    """Run the action in a checkout, but for the step that installs what is installed; the last step is returned."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     own = {"PATH": path, "GITHUB_STEP_SUMMARY": str(folder / "summary.txt"), "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        cwd=folder, env={**os.environ, **own, **filled}, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    return use_action(inputs, folder, {**os.environ, **own}, skip=installs)[-1]
 
 
-def test_a_wrong_target_and_a_wrong_step_are_lines_of_the_diff(action: dict[str, Any], tmp_path: Path) -> None:
+def installs(step: Mapping[str, Any]) -> bool:
+    """Whether a step of the action is the one that installs it."""
+    return "pip install" in step["run"]
+
+
+def test_a_wrong_target_and_a_wrong_step_are_lines_of_the_diff(tmp_path: Path) -> None:
     (tmp_path / "my kernels.py").write_text(MINE)
     (tmp_path / "notes.md").write_text(WRONG)
-    run = run_step(
-        action, tmp_path, targets="'my kernels.py:attention'", derivations="*.md", sarif="found.sarif",
+    run = run_action(
+        tmp_path, targets="'my kernels.py:attention'", derivations="*.md", sarif="found.sarif",
         options="--array numpy --no-gradients --law agrees_with_truth",
     )  # fmt: skip
-    assert run.returncode == 1, run.stdout + run.stderr
-    (first, second) = [line for line in run.stdout.splitlines() if line.startswith("::")]
+    assert run.status == 1, run.output
+    (first, second) = [line for line in run.output.splitlines() if line.startswith("::")]
     assert first.startswith(
         "::error title=my kernels.py%3Aattention%3A refuted,file=my kernels.py,line=4::agrees_with_truth"
     )
@@ -75,10 +73,35 @@ def test_a_wrong_target_and_a_wrong_step_are_lines_of_the_diff(action: dict[str,
     assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "my%20kernels.py"
 
 
-def test_nothing_to_judge_is_an_error(action: dict[str, Any], tmp_path: Path) -> None:
-    run = run_step(action, tmp_path)
-    assert run.returncode == 2
-    assert run.stdout.startswith("::error ")
+def test_nothing_to_judge_is_an_error(tmp_path: Path) -> None:
+    run = run_action(tmp_path)
+    assert run.status == 2
+    assert run.output.startswith("::error ")
+
+
+def test_the_lines_of_the_page_lead_to_a_red_line(tmp_path: Path) -> None:
+    """From `uses:` as docs/how_to/ci.md has it, in a workflow, to an annotation at the `def`; only the law is chosen."""
+    page = (ROOT / "docs" / "how_to" / "ci.md").read_text(encoding="utf-8")
+    (step,) = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    assert len(yaml.safe_dump(step).splitlines()) <= 6
+    step["with"]["options"] += " --array numpy --no-gradients --law agrees_with_truth"
+    for place, text in (("src/kernels.py", MINE), ("docs/notes.md", WRONG)):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text(text, encoding="utf-8")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+    }
+    done = run_job([{"uses": "actions/checkout@v5"}, step], tmp_path, environment, installs)
+    assert [(ran.name, ran.status) for ran in done[:2]] == [
+        ("actions/checkout", None),
+        ("Install attention-core", None),
+    ]
+    assert done[-1].status == 1 and ",file=src/kernels.py,line=4::" in done[-1].output, done[-1].output
+    assert ",file=docs/notes.md,line=6::" in done[-1].output and "refuted" in (tmp_path / "summary").read_text()
 
 
 def test_every_input_reaches_a_step(action: dict[str, Any]) -> None:

@@ -150,7 +150,7 @@ def test_arrays_of_another_library_are_told_and_nothing_is_judged() -> None:
 
 def test_a_fault_beside_the_arrays_of_another_library_is_advised_on() -> None:
     report = verified("n.py:broken")
-    assert report.problem.startswith("the core is refused")  # with NumPy's arrays, too
+    assert report.problem.startswith("it declined a plain call")  # with NumPy's arrays, too
     assert report.advice[0] == (
         "it was called with arrays of torch, but its file imports numpy and not torch: "
         "give --array numpy (in Python array='numpy')"

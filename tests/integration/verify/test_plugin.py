@@ -142,7 +142,7 @@ def test_a_refuted_law_shows_its_snippet_and_no_traceback(several: str) -> None:
 
 
 def test_reasons_are_given(several: str) -> None:
-    assert "t.py:never: incomplete: the core is refused" in several
+    assert "t.py:never: incomplete: it declined a plain call" in several
     assert "none.py:f: no such file: none.py" in several
     assert f"{UNAVAILABLE} cannot run here: " in several
 

@@ -31,8 +31,8 @@ def example() -> Audit:
 def test_the_score_the_survivor_and_its_test_are_shown() -> None:
     text = shown(example())
     for words in ("sees 2 of 3 faults in the place of m:f (67 %, 95 % interval 21 to 94 %)", "tiles.a",
-                  "The last tile is lost.", "assert 1 == 2", "because the suite hung: tiles.b", "1 of the faults tried do not count, as no law sees",
-                  "3 of 4 tests pass in 1.2 s; 2 of them call the target, 9 times", "t.py::test_bits"):  # fmt: skip
+                  "The last tile is lost.", "assert 1 == 2", "1 of the faults seen made the suite hang: tiles.b", "1 of the faults tried does not count, as no law sees it",
+                  "3 of 4 tests pass in 1.2 s; 2 of them call the target, 9 times in all", "t.py::test_bits"):  # fmt: skip
         assert words in text, words
 
 

@@ -32,7 +32,7 @@ number = 3
     ("said", "here"),
     [
         ("k is a class: give --factory if calling it", "k is a class: give k@factory=true if calling it"),
-        ("(for another contract say --contract NAME)", "(for another contract say k@contract=NAME)"),
+        ("(for another contract use --contract NAME)", "(for another contract say k@contract=NAME)"),
         ("without a default: give --arg w=VALUE", "without a default: give k@arguments=w=VALUE"),
         ("--factory: the target is not callable", "k@factory=true: the target is not callable"),
         ("declare --no-gradients, in Python gradients=False", "declare k@gradients=false, in Python gradients=False"),
@@ -75,7 +75,7 @@ def test_a_value_may_have_commas() -> None:
     ("name", "words"),
     [
         ("Attention", "Attention is a class: give {k}:Attention@factory=true if calling"),
-        ("two", "(for another contract say {k}:two@contract=NAME)"),
+        ("two", "(for another contract use {k}:two@contract=NAME)"),
         ("wants@layout=bnhd", "give {k}:wants@layout=bnhd,arguments=window=VALUE"),
         ("number@factory=true", "factory=true: the target is not callable"),
     ],

@@ -44,9 +44,9 @@ def test_a_case_is_found_beside_the_list(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("x = ", "known.toml is not TOML"),
-    (b"\xff\xfe", "known.toml is not TOML"),
-    ("x = " + "[" * 200_000, "known.toml is not TOML"),
+    ("x = ", "known.toml is not valid TOML"),
+    (b"\xff\xfe", "known.toml is not valid TOML"),
+    ("x = " + "[" * 200_000, "known.toml is not valid TOML"),
     ('[[known_failure]]\ntarget = "a:f"\n', "entry 1 lacks law, reason"),
     (ENTRY + ENTRY.replace('reason = "see there"', "reason = 3"), "entry 2 lacks reason"),
     (ENTRY.replace("[[known_failure]]", "[known_failure]"), "write every entry under [[known_failure]]"),

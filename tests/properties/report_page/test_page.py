@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from markupsafe import Markup
 
@@ -34,3 +36,9 @@ def test_the_words_of_the_parts_are_explained_and_no_others() -> None:
 
 def test_the_headline_of_one_part() -> None:
     assert headline(1, 1, 0) == "1 of 1 part is bad" and headline(1, 0, 0) == "nothing is wrong"
+
+
+def test_what_is_bad_comes_first_and_anchors_stay() -> None:
+    page = to_page([section(state) for state in ("good", "plain", "bad", "open", "bad")])
+    assert re.findall(r'<section id="part-(\d)"', page) == ["3", "5", "4", "1", "2"]
+    assert re.findall(r'href="#part-(\d)"', page) == ["3", "5", "4", "1", "2"]

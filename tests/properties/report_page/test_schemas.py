@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
+from markupsafe import Markup
 
 from attention_core.audit.results import Audit, Fate
 from attention_core.bench.report.results import Results
@@ -23,7 +24,9 @@ from attention_core.declaration.implementation import TargetError
 from attention_core.derivation import check_document
 from attention_core.grading.results import Grade
 from attention_core.grading.results import to_json as grades_to_json
+from attention_core.report_page.page import to_json as page_to_json
 from attention_core.report_page.schemas import read_schema, schema_names
+from attention_core.report_page.sections import Section
 from attention_core.teaching import feedback, grading, selection
 
 FOUND = Counterexample("a_law", "got nan", "", {}, "", float("nan"), 1.0, None)
@@ -62,6 +65,7 @@ WRITTEN: list[tuple[str, Callable[[], str]]] = [
     ("class", lambda: feedback.to_json([HANDED_IN, grading.Grade("bob", "error", "no file", {})], "f")),
     ("exercise", lambda: selection.to_json(selection.mark(q="10*k_0", matrix="k_0; k_1; k_2; k_3", k_2="9 9 9"))),
     ("exercise", exercised),
+    ("report", lambda: page_to_json([Section("q", "a.json", "refuted", "bad", "1 refuted", Markup(""), "verify")])),
     *((name, partial(listed, name)) for name in LISTS),
 ]
 """What a command writes, made when its test runs."""

@@ -105,3 +105,13 @@ def test_a_damaged_part_is_one_line(kind: str) -> None:
     for data in ({}, {"reports": [3]}, {"documents": [{}]}, {"grades": [{}]}, {"faults": 3}, {"rows": [{}]}):
         with pytest.raises(TargetError, match=r"a\.json does not hold"):
             section_of(Part(kind, "a.json", data))
+
+
+def test_steps_and_rows_that_are_wrong_come_first() -> None:
+    steps = [step("PROVED", passed=True), step("UNDECIDED", passed=False), step("REFUTED", passed=False)]
+    body = str(section_of(Part("derive", "a.json", derive(*steps))).body)
+    places = [body.index(word) for word in ("REFUTED", "UNDECIDED", "PROVED")]
+    assert places == sorted(places)
+    body = str(section_of(Part("matrix", "a.json", matrix("conforms", "error", "refuted"))).body)
+    places = [body.index(f">{word}<") for word in ("refuted", "error", "conforms")]
+    assert places == sorted(places)

@@ -83,9 +83,9 @@ def compared(verdict: str, ratio: float = 0.5) -> Column:
          "faster than base: a takes 0.50 of its time"),
         ({"base": compared("SAME", 1.0), "a": compared("FASTER", 0.0031)},
          "faster than base: a takes 0.0031 of its time"),
-        ({"base": compared("SAME", 1.0), "a": compared("SLOWER")}, "nothing beats base for certain"),
+        ({"base": compared("SAME", 1.0), "a": compared("SLOWER")}, "no kernel is certainly faster than base"),
         ({"base": compared("SAME", 1.0), "a": compared("AMBIGUOUS")},
-         "nothing beats base for certain; not decided at 99%, give it more --seconds: a (20 blocks)"),
+         "no kernel is certainly faster than base; not decided at 99%, give it more --seconds: a (20 blocks)"),
         ({"base": compared("SAME", 1.0), "a": Column("cannot", "no mask")}, "only base was timed"),
         ({"base": Column("failed", "dead"), "a": Column("timed", seconds=1.0), "b": Column("timed", seconds=2.0)},
          "base was not timed: there is no ratio"),
@@ -109,8 +109,8 @@ def test_a_sentence_says_what_came_out(kernels: dict[str, Column], words: str) -
         ("k.py:f", "", "; `attention-core verify k.py:f` shows its smallest cases"),
         ("k.py:f@factory=true,gradients=false", "",
          "; `attention-core verify k.py:f --factory --no-gradients` shows its smallest cases"),
-        ("k.py:f", "consistent with --returns out,weights, save for 1 law\nknown kernels break this too: a_law (k)",
-         ": consistent with --returns out,weights, save for 1 law; if that is meant, name it k.py:f@returns=out,weights; "
+        ("k.py:f", "consistent with --returns out,weights, except for 1 law\nknown kernels break this too: a_law (k)",
+         ": consistent with --returns out,weights, except for 1 law; if that is meant, name it k.py:f@returns=out,weights; "
          "known kernels break this too: a_law (k); `attention-core verify k.py:f` shows its smallest cases"),
         ("k.py:f", "give --array numpy (in Python array='numpy')",
          ": give --array numpy; if that is meant, name it k.py:f@array=numpy; "

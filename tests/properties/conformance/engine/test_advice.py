@@ -94,7 +94,7 @@ def test_what_a_convention_leaves_unexplained_is_named() -> None:
     found = advice(build(causal_allowed=bottom_right, weights=nan_gradients))
     assert found == (
         "refuted as causal=top_left; consistent with --causal bottom_right, "
-        "save for 1 refuted law: dead_rows_have_finite_gradients"
+        "except for 1 refuted law: dead_rows_have_finite_gradients"
     )
 
 

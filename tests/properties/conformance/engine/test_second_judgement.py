@@ -279,7 +279,7 @@ def test_merged_parts_are_found_beside_a_fault_without_numbers() -> None:
     assert report.first_look is not None and report.first_look.found == {"merges": "lse"}
     assert report.under_found is not None
     assert [r.law for r in report.under_found.with_status("refuted")] == ["a_call_leaves_the_process_as_it_was"]
-    rest = "consistent with --merges lse, save for 1 refuted law: a_call_leaves_the_process_as_it_was"
+    rest = "consistent with --merges lse, except for 1 refuted law: a_call_leaves_the_process_as_it_was"
     assert any(line.endswith(rest) for line in report.advice), report.advice
 
 

@@ -272,7 +272,7 @@ def test_a_switch_without_which_nothing_is_dropped_is_found() -> None:
 
     look = look_at(switched)
     assert look.found == {"arguments": {"training": True}} and look.options() == "--arg training=True"
-    assert look.lines[1] == "it drops nothing but with training=True"
+    assert look.lines[1] == "it applies dropout only with training=True"
     assert not look_at(switched, arguments={"training": True}).found and not look_at(by_itself).found
 
 

@@ -122,7 +122,7 @@ def test_without_the_comparison_with_the_truth_there_is_no_verdict() -> None:
     with Session(target, effort="quick") as session:
         report = session.report([session.run(law) for law in session.laws])
     assert report.verdict == "incomplete"
-    assert "the comparison with the truth: all 24 cases were refused: ValueError: only these sizes" in report.reason()
+    assert "the comparison with the truth: all 24 cases were declined: ValueError: only these sizes" in report.reason()
 
 
 def test_wrong_forms_are_told() -> None:

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from attention_core.conformance.report.law_result import LawResult
-from attention_core.conformance.report.render_ci import WORST, to_badge
-from attention_core.conformance.report.results import Report
+from attention_core.conformance.report.render_ci import to_badge
+from attention_core.conformance.report.results import WORST_FIRST, Report
 
 ONE = {
     "refuted": Report("t", laws=[LawResult("l", "refuted", 1, 0.1)]),
@@ -19,10 +19,10 @@ ONE = {
 }
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(WORST, WORST)))
+@pytest.mark.parametrize(("first", "second"), list(product(WORST_FIRST, WORST_FIRST)))
 def test_the_worst_verdict_is_shown(first: str, second: str) -> None:
     root = ET.fromstring(to_badge([ONE[first], ONE[second]]))
-    assert root.get("aria-label") == f"attention: {min(first, second, key=WORST.index)}"
+    assert root.get("aria-label") == f"attention: {min(first, second, key=WORST_FIRST.index)}"
 
 
 def test_nothing_judged_does_not_conform() -> None:

@@ -80,3 +80,25 @@ def test_everything_found_is_on_the_page() -> None:
     for word in ("f: refuted", "some_law", "got 1, but should be 2", "B=1 H=1", "assert 1 < 2", "other_law", "held", "9",
                  "1.50", "torch 9.9", "seed 3", "consistent with", "claims tested: scale", "needs a GPU"):  # fmt: skip
         assert word in page, word
+
+
+def test_what_is_refuted_comes_first() -> None:
+    """The targets, then the laws of each: refuted, not judged, held; the report keeps the order of its laws."""
+    laws = [
+        LawResult("this_holds", "held", 9, 0.1), LawResult("too_few", "held", 1, 0.1, minimum_met=False),
+        LawResult("none_answered", "refused", 0, 0.1), LawResult("this_breaks", "refuted", 7, 0.2, message="m"),
+    ]  # fmt: skip
+    right, wrong, late = Report("right", laws=laws[:1]), Report("wrong", laws=laws), Report("late", failed=True)
+    text = Reader(to_html([right, late, wrong]).replace("<wbr>", "")).text
+    targets = [text.index(words) for words in ("wrong:\nrefuted", "late:\nerror", "right:\nconforms")]
+    rows = [
+        text.rindex(f"{name}{status}", 0, targets[1])
+        for name, status in (
+            ("this_breaks", "refuted"),
+            ("too_few", "held"),
+            ("none_answered", "refused"),
+            ("this_holds", "held"),
+        )
+    ]
+    assert targets == sorted(targets) and rows == sorted(rows)
+    assert [law["law"] for law in wrong.to_dict()["laws"]] == [law.law for law in laws]

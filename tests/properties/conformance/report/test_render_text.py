@@ -79,7 +79,7 @@ def test_a_snippet_with_a_whole_model_in_it_is_cut_where_people_read_it() -> Non
 
 
 LINES: list[tuple[dict[str, Any], str]] = [
-    ({"laws": [law("held"), law("held", "b"), law("refused", "c")]}, "f: conforms (2 laws held on 6 problems, no counterexample; 1 law refused every time: c)"),
+    ({"laws": [law("held"), law("held", "b"), law("refused", "c")]}, "f: conforms (2 laws held on 6 problems, no counterexample; every case of 1 law was declined: c)"),
     ({"laws": [law("held"), law("known_failure", "b")]},
      "f: conforms (1 law held on 3 problems, no counterexample, 1 known failure)"),
     ({"laws": [law("refuted", "a"), law("held"), law("refuted", "b")]}, "f: refuted (a, b)"),
@@ -174,8 +174,8 @@ def test_laws_that_say_nothing_are_counted() -> None:
     assert "silent_0" not in text and "late" not in text and "\ndeclined " in text
     everything = shown(report, everything=True)
     assert "silent_0" in everything and "late" in everything and "-v" not in everything
-    report.problem = "the core is refused, so nothing can be said: f"
-    assert "1 law refused every time (-v lists them): message of declined" in shown(report)
+    report.problem = "it declined a plain call, which every implementation should answer: f"
+    assert "1 law declined every time (-v lists them): message of declined" in shown(report)
     assert "\ndeclined " not in shown(report)
 
 
@@ -184,7 +184,7 @@ def test_what_follows_from_a_write_into_an_input_is_counted() -> None:
     changed = f"{CHANGED} cotangent, but should leave inputs as they are"
     laws = [replace(law("refuted", name), message=changed) for name in names]
     text = shown(Report("f", DECLARED, {}, [law("held", "held"), *laws, law("refuted", "no_row_sees_a_later_one")]))
-    assert f"2 laws refuted by what another law shows (-v lists them): 2 x {changed}" in text
+    assert f"2 laws refuted for the reason that another law shows (-v lists them): 2 x {changed}" in text
     assert names[1] in text and names[2] not in text
     assert "f: refuted (inputs_stay_as_they_were (2 other laws met the same), no_row_sees_a_later_one)" in text
 
@@ -265,3 +265,10 @@ def test_a_saved_case_passes_or_fails_and_is_no_verdict() -> None:
     ]
     fails = printed(lambda console: print_replay(console, Report("f", laws=[law("refuted")], partial=True)))
     assert "f: refuted (law)" in fails and "passes" not in fails
+
+
+def test_what_is_refuted_stands_at_the_top_of_the_table() -> None:
+    laws = [law("held", "holds"), law("refused", "declined"), law("refuted", "broken"), law("error", "lost")]
+    lines = shown(Report("f", laws=laws), everything=True).splitlines()
+    first = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in {one.law for one in laws}]
+    assert first[:4] == ["broken", "lost", "declined", "holds"]

@@ -167,9 +167,9 @@ def test_a_refuted_target_tells_known_failures_that_no_longer_fail_too() -> None
 PARTIAL: list[tuple[list[LawResult], str, bool, str]] = [
     ([law("held"), law("held", "b")], "incomplete", True, "the 2 chosen laws held; a verdict needs all laws"),
     ([law("held"), law("known_failure", "b")], "incomplete", True,
-     "the 1 chosen law held, 1 known failure still there; a verdict needs all laws"),
+     "the chosen law held, 1 known failure still there; a verdict needs all laws"),
     ([law("held"), law("refused", "b")], "incomplete", True,
-     "the 1 chosen law held; a verdict needs all laws; 1 law refused every time: b"),
+     "the chosen law held; a verdict needs all laws; every case of 1 law was declined: b"),
     ([law("refuted")], "refuted", False, "refuted"),
     ([law("error", message="why")], "error", False, "error: why"),
     ([law("held", minimum_met=False)], "incomplete", False, "held: too few cases could be judged (3)"),

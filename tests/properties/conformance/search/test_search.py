@@ -106,7 +106,7 @@ def test_either_source_alone_finds_it(small: int, large: int) -> None:
 def test_a_law_that_refuses_is_refused() -> None:
     result = run(refuses)
     assert (result.status, result.cases, result.refused) == ("refused", 0, 7)
-    assert result.message == "all 7 cases were refused: ValueError: not mine"
+    assert result.message == "all 7 cases were declined: ValueError: not mine"
 
 
 def test_a_few_refusals_are_told() -> None:
@@ -119,12 +119,12 @@ def test_a_few_refusals_are_told() -> None:
 
     result = run(sometimes)
     assert (result.status, result.refused, result.minimum_met) == ("held", 2, True)
-    assert result.message == "2 cases were refused: ValueError: not mine"
+    assert result.message == "2 cases were declined: ValueError: not mine"
 
 
 @pytest.mark.parametrize(
     ("refused", "every", "told"),
-    [(0, False, ""), (1, False, "1 case was refused: E"), (1, True, "the only case was refused: E")],
+    [(0, False, ""), (1, False, "1 case was declined: E"), (1, True, "the only case was declined: E")],
 )
 def test_one_refusal_is_told_in_the_singular(refused: int, every: bool, told: str) -> None:
     assert Tally(refused=refused, refusal="E").describe_refusals(every=every) == told

@@ -9,12 +9,16 @@ import re
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from judging_contracts import counterexample, outcomes
 
 from attention_core.conformance.contracts import built_in
 from attention_core.conformance.snippets.snippet import verdict
-from attention_core.conformance.subjects.evidence import Evidence
+from attention_core.conformance.subjects.evidence import Evidence, Result, Violation, require_close
+from attention_core.conformance.worker.exchange import Request
 
 M = "snippet_targets"
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
@@ -168,3 +172,18 @@ def test_a_result_that_may_be_infinite_need_not_be_nan(message: str, passes: boo
         exec(line, {"got": 1.0})
     with nullcontext() if passes else pytest.raises(AssertionError):
         exec(line, {"got": float("-inf")})
+
+
+@given(st.floats(1e-30, 1e3), st.one_of(st.floats(1.001, 1e6), st.just(float("nan"))))
+def test_a_program_has_one_tolerance(bound: float, excess: float) -> None:
+    """What the assertion allows is what its message says, and the failure stays one."""
+    got = bound * excess
+    with pytest.raises(Violation) as caught:
+        require_close(Result(np.array([got]), Request()), np.array([0.0]), bound, "out")
+    *lines, line = verdict(caught.value.evidence, caught.value.message)
+    tolerance, stated = re.search(r"<= (\S+),", line), re.search(r"\(allowed error (\S+)\)", line)
+    assert tolerance is not None and stated is not None and tolerance[1] == stated[1]
+    assert bound <= float(tolerance[1]) and not got <= float(tolerance[1])
+    assert len(tolerance[1]) <= 9 or excess < 1.03, "three digits where the failure is clear"
+    with pytest.raises(AssertionError):
+        exec("\n".join([*lines, line]), {"got": got})

@@ -87,7 +87,7 @@ def test_named_parameters_are_claims(text: str, names: dict[str, str]) -> None:
 UNUSABLE = [
     (3, {}, "f is not callable (it is of type int)"),
     ("", {}, "f takes 0 parameters, but attention needs query, key and value"),
-    ("q, k", {}, "f takes 2 parameters, but attention needs query, key and value (for another contract say --contract"),
+    ("q, k", {}, "f takes 2 parameters, but attention needs query, key and value (for another contract use --contract"),
     ("*, query, key, value", {}, "f takes 0 parameters by position, but attention needs query, key and value "
      "(name a function of (query, key, value) that passes them on by name)"),
     ("q, k, v, window", {}, "f has the parameter 'window' without a default: give --arg window=VALUE"),

@@ -179,7 +179,7 @@ def test_every_contract_is_here() -> None:
 def test_what_refuses_everything_does_not_conform(contract: str, target: Any) -> None:
     report = checked(contract, target)
     assert report.verdict == "incomplete"
-    assert report.problem.startswith("the core is refused, so nothing can be said: float32 ")
+    assert report.problem.startswith("it declined a plain call, which every implementation should answer: float32 ")
     assert "ValueError: not today" in report.problem
 
 

@@ -23,6 +23,7 @@ from attention_core.conformance.subjects.evidence import (
     require_close,
     require_finite,
     require_same,
+    round_up,
 )
 from attention_core.conformance.worker.exchange import Request
 
@@ -163,3 +164,9 @@ def test_indices_are_shown_in_the_targets_own_axis_order() -> None:
 
 def test_evidence_defaults() -> None:
     assert Evidence((Shown(REQUEST),)).kind == "value"
+
+
+@given(st.floats(min_value=0, exclude_min=True, allow_infinity=False))
+def test_an_allowed_error_is_rounded_up_by_at_most_one_per_cent(bound: float) -> None:
+    shown = float(round_up(bound))
+    assert bound <= shown and (shown <= 1.01 * bound or bound < 1e-300)

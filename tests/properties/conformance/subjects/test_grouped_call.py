@@ -96,8 +96,8 @@ def test_grouped_heads_are_judged_where_a_call_with_them_is_accepted() -> None:
 
 
 def test_what_a_target_does_not_take_is_not_asked_of_it() -> None:
-    assert "fewer key heads are refused" in claims(one_head_each)
-    assert "fewer key heads are refused" in claims(broadcasting)
+    assert "fewer key heads are declined" in claims(one_head_each)
+    assert "fewer key heads are declined" in claims(broadcasting)
     assert "another shape" in claims(short_of_heads)
     assert claims(interleaved, claims=("attn_mask",)) == "not tested: no such parameter"
     same = lambda n_q, n_kv, d, d_v, heads, kv_heads: heads == kv_heads  # noqa: E731

@@ -18,7 +18,7 @@ from attention_core.conformance.subjects.law import BESIDE_OTHERS, DIAGNOSE, LEA
 from attention_core.faults.bases import reference
 
 DATA = Path(__file__).resolve().parents[4] / "docs" / "data"
-NOTE = "laws that name causes judged a quarter of their cases"
+NOTE = "laws that only name the cause of a failure judged a quarter of their cases"
 TARGETS = "experiments/quick_seconds/targets.py"
 
 
