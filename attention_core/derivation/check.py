@@ -91,15 +91,18 @@ def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
     """A factor that a side lacks, the nearest mend, or a hypothesis that may be missing; '' without an idea."""
     from attention_core.derivation.decision.advice import find_missing_factor, find_missing_hypothesis
     from attention_core.derivation.decision.mends import find_direction, find_mend
+    from attention_core.derivation.decision.size_ranges import find_size_range
 
     seconds, seed = min(problem.effort.seconds, ADVICE_SECONDS), problem.effort.seed
     if isinstance(step.left, Array) and isinstance(step.right, Array) and "matrix}" not in step.text:
         return ""  # columns of parts, which the document does not write: no change of them says what to write
+    if problem.claim.op != "=" and (found := find_size_range(problem)):
+        return found
     if problem.tally.far:  # at the sizes that guesses are tried at, the step holds anyway
-        return find_missing_factor(problem)
+        return find_missing_factor(problem) or find_size_range(problem)
     if problem.claim.op == "=":
         found = find_missing_factor(problem) or find_mend(step, seconds, seed)
-        return found or find_missing_hypothesis(problem, extra)
+        return found or find_size_range(problem) or find_missing_hypothesis(problem, extra)
     found = find_direction(step, seconds, seed) or find_missing_hypothesis(problem, extra)
     return found or find_mend(step, seconds, seed)  # many changes make a bound true
 

@@ -18,7 +18,7 @@ from flint import arb, fmpq
 
 from attention_core.derivation.algebra.frames import Surd, orthogonal_matrix, project, scale_to_length
 from attention_core.derivation.cases.permutations import find_squares, mix_permutations
-from attention_core.derivation.graph.choices import MODES, Choices
+from attention_core.derivation.graph.choices import Choices
 from attention_core.derivation.graph.nodes import Undefined, square_root
 from attention_core.derivation.graph.numbers import (
     COMPARE,
@@ -140,7 +140,7 @@ def assigned_value(made: CasePlan, node: int, values: Case) -> Any:
 
 def draw(made: CasePlan, choices: Choices) -> Case:
     """One case; raises `NoCase`."""
-    choices.mode = MODES[choices.draw(len(MODES))]
+    choices.mode = made.modes[choices.draw(len(made.modes))]
     try:
         return _draw_case(made, choices, {})
     except NoCase:

@@ -16,7 +16,7 @@ from flint import arb, fmpq
 
 from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.graph.choices import Choices
+from attention_core.derivation.graph.choices import SPARSE, Choices
 from attention_core.derivation.graph.compare import Outcome
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise, evaluate, exact, precision
@@ -103,6 +103,10 @@ class Best:
 
 
 ORDINARY = 5  # larger values are drawn in some cases only
+
+
+STEPWISE = frozenset({"rank", "pinv"})
+"""Operations that nearly all arrays give one value: those with many zeros tell what else there is."""
 
 
 @dataclass
@@ -205,7 +209,10 @@ class Problem:
             self.tally.impossible.append("the shapes do not fit at these sizes")
             return None
         pairs = list(dict.fromkeys(zip(left.cells, right.cells, strict=True)))
-        return Site(env, low, made, pairs, low.graph.reachable([n for p in pairs for n in p]))
+        order = low.graph.reachable([n for p in pairs for n in p])
+        if any(low.graph.ops[n] in STEPWISE for n in order):
+            made.modes = SPARSE
+        return Site(env, low, made, pairs, order)
 
     def require_reach(self, env: dict[str, int]) -> None:
         """Raise `Unsettled` unless cases exist with the variable of a limit close to its place, from one side."""

@@ -12,6 +12,12 @@ from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
+from attention_core.derivation.elaborate.matrix_functions import (
+    ASCENDING,
+    ENTRYWISE_NORMS,
+    SPECTRAL_NORM,
+    VEC_BY_ROWS,
+)
 from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.syntax import Unreadable
@@ -58,6 +64,15 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
         yield r"with logarithms to base 2; here \log is natural: write \log_2", _with(context, "base 2")
         if step.op not in _ORDERS or _TENS.search(text):  # a bound on smaller logarithms is another claim
             yield r"with logarithms to base 10; here \log is natural: write \log_{10}", _with(context, "base 10")
+    if (norms := other_norms(step)) is not None:
+        yield norms[0], norms[1].context
+    if r"{vec}" in text:
+        yield (
+            "with the rows of the matrix in vec; here it stacks columns: transpose what stands in it",
+            _with(context, VEC_BY_ROWS),
+        )
+    if r"\lambda_" in text:
+        yield "with the smallest eigenvalue first; here the largest is \\lambda_1", _with(context, ASCENDING)
     deviations = _with_deviations(context)
     if deviations is not None:
         yield (
@@ -70,6 +85,17 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
             r"with vectors as rows; here $x \in \mathbb{R}^d$ is a column: write $x \in \mathbb{R}^{1 \times d}$",
             rows,
         )
+
+
+_INDEXED_NORM = re.compile(r"(?:\\\||\\(?:rVert|Vert))\s*_\s*\{?\s*(?:1|2|\\infty)(?![a-zA-Z\d])")
+
+
+def other_norms(step: Step) -> tuple[str, Step] | None:
+    r"""A step with `\|A\|_2` or the like over the entries of A, where the document does not say which it means."""
+    if SPECTRAL_NORM in step.context.stated or not _INDEXED_NORM.search(step.text):
+        return None
+    words = r"with norms of matrices over their entries; here \|A\|_1, \|A\|_2 and \|A\|_\infty are induced by vectors"
+    return words, replace(step, context=_with(step.context, ENTRYWISE_NORMS))
 
 
 def doubtful(step: Step, claim: Relation | None, example: Counterexample | None) -> str:

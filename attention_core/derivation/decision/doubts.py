@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, doubtful, readings
+from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, doubtful, other_norms, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.usual import (
     VAGUE,
@@ -159,7 +159,7 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
 
 def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
     """The finding that a step holds, or UNDECIDED where it is false as everybody else reads it."""
-    usual = usual_reading(step)
+    usual = usual_reading(step) or other_norms(step)
     if usual is None:
         return found
     words, other = usual

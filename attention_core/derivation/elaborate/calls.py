@@ -15,6 +15,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.indicators import indicator
+from attention_core.derivation.elaborate.matrix_functions import (
+    MATRIX_CALLS,
+    matrix_call,
+    spectral_call,
+    whole_call,
+)
 from attention_core.derivation.elaborate.subscripts import index_array, index_items
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Call, Minus, Num
@@ -111,6 +117,10 @@ def _elaborate_call(elab: Elaborator, expr: Call) -> Term:
         return expectation(elab, expr)
     if name == "indicator":
         return indicator(elab, expr.args)
+    if name in ("factorial", "binom"):
+        return whole_call(elab, expr)
+    if name in ("eigen", "singular"):
+        return spectral_call(elab, expr)
     args = [elab.chain_term(a) for a in expr.args]
     if name == "log" and expr.sub:
         base = elab.chain_term(expr.sub[0])
@@ -133,6 +143,8 @@ def _elaborate_call(elab: Elaborator, expr: Call) -> Term:
         return _extreme(elab, name, args)
     if name == "inner":
         return _inner(elab, args)
+    if name in MATRIX_CALLS:
+        return matrix_call(elab, name, args)
     return _matrix_function(elab, name, args)
 
 

@@ -11,6 +11,7 @@ from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
 from attention_core.derivation.elaborate.functions import MARK, expand_definition, fence, root, with_calls
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
+from attention_core.derivation.elaborate.matrix_functions import is_pseudo_inverse, matrix_call, with_spectra
 from attention_core.derivation.elaborate.products import derivative, ordinary, times
 from attention_core.derivation.elaborate.subscripts import elaborate_letter_power, elaborate_subscript, power, symbol
 from attention_core.derivation.elaborate.sums import big
@@ -47,6 +48,7 @@ def _sum(elab: Elaborator, expr: Plus) -> Term:
 def _product(elab: Elaborator, expr: Times) -> Term:
     """A product, once indicators and applied functions in it are calls."""
     called = with_indicators(elab, expr)
+    called = with_spectra(elab, called) if isinstance(called, Times) else called
     called = with_calls(elab, called) if isinstance(called, Times) else called
     if not isinstance(called, Times):
         return elab.term(called)
@@ -62,6 +64,13 @@ def _fraction(elab: Elaborator, expr: Frac) -> Term:
     if found.body == Dots():
         raise elab.fail("a derivative of nothing: what is differentiated stands behind it")
     return derivative(elab, found)
+
+
+def _power(elab: Elaborator, expr: Sup) -> Term:
+    """A pseudo-inverse where the document speaks of one, else a power."""
+    if is_pseudo_inverse(elab, expr.base, expr.exponent):
+        return matrix_call(elab, "pinv", [elab.term(expr.base)])
+    return power(elab, expr, expr.base, expr.exponent)
 
 
 def _call(elab: Elaborator, expr: Call) -> Term:
@@ -85,7 +94,7 @@ HANDLERS.update(
         Num: lambda elab, expr: integer(expr.value),
         Name: lambda elab, expr: symbol(elab, expr.text),
         Sub: elaborate_subscript,
-        Sup: lambda elab, expr: power(elab, expr, expr.base, expr.exponent),
+        Sup: _power,
         Transpose: lambda elab, expr: (
             elaborate_letter_power(elab, expr.base) if expr.letter else transpose(elab.term(expr.base))
         ),

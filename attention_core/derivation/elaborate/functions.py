@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.matrix_functions import SPECTRAL_NORM, matrix_norm, vector_norm
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
@@ -198,16 +199,17 @@ def root(elab: Elaborator, body: Expr, degree: Expr | None) -> Term:
     return Term("pow", (inner, Term("div", (integer(1), elab.term(degree)), SCALAR)), SCALAR)
 
 
-def norm_with_index(elab: Elaborator, body: Expr, index: str) -> Term | None:
-    """`\\|x\\|_2`, `\\|x\\|_1`, `\\|x\\|_\\infty` of vectors, `\\|A\\|_F`; None if the index is none of these."""
-    inner = elab.term(body)
-    if index not in ("1", "2", "F", r"\text{F}", r"\infty") or inner.type.scalar:
+def norm_with_index(elab: Elaborator, body: Expr, below: Expr) -> Term | None:
+    r"""A norm by its index: `\|x\|_1`, `\|x\|_p`, `\|x\|_\infty` of vectors, `\|A\|_F`, `\|A\|_*`; None of others."""
+    inner, index = elab.term(body), to_latex(below)
+    if inner.type.scalar:
         return None
     if inner.type.vector:
-        return Term({"1": "norm1", r"\infty": "normmax"}.get(index, "norm"), (inner,), SCALAR)
+        known = {"1": "norm1", r"\infty": "normmax", "2": "norm", "F": "norm", r"\text{F}": "norm"}
+        return Term(known[index], (inner,), SCALAR) if index in known else vector_norm(elab, inner, below)
     if index in ("F", r"\text{F}"):
         return Term("norm", (inner,), SCALAR)
-    raise elab.fail(f"the norm with index {index} of {inner.type} is not understood: only \\|A\\|_F is")
+    return matrix_norm(elab, inner, index)
 
 
 def fence(elab: Elaborator, kind: str, body: Expr) -> Term:
@@ -217,4 +219,6 @@ def fence(elab: Elaborator, kind: str, body: Expr) -> Term:
         return Term("abs", (inner,), SCALAR)
     if kind == "abs":
         raise elab.fail(f"|{to_latex(body)}| is the magnitude of {inner.type}: write \\| . \\| for a norm")
+    if SPECTRAL_NORM in elab.context.stated and inner.type.kind == "matrix" and not inner.type.vector:
+        return Term("singular", (inner,), SCALAR, "max")
     return Term("norm", (inner,), SCALAR)

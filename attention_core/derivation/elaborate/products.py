@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.matrix_functions import tensor_product
 from attention_core.derivation.latex.parse import order
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Num, Sup, Times
@@ -113,7 +114,7 @@ def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> 
             ops = ops[:place]
             break
     if "x" in ops:
-        raise elab.fail(r"\otimes is not understood: write the product of entries that is meant")
+        return _tensor(elab, factors, ops)
     if unread := UNREAD_OPERATIONS & set(ops):
         raise elab.fail(f"\\{min(unread)} is read and not computed here: write what is meant with sums and products")
     _require_one_divisor(elab, factors, ops)
@@ -121,6 +122,21 @@ def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> 
     if "o" in ops:
         return _entrywise(elab, terms, ops)
     return _multiply_in_order(elab, terms, ops)
+
+
+def _tensor(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> Term:
+    r"""`A C \otimes B D`: the products between the signs come first."""
+    if set(ops) - {"", ".", "x"}:
+        raise elab.fail(r"\otimes beside / or \odot is not understood: write brackets")
+    cuts = [place for place, op in enumerate(ops) if op == "x"]
+    parts: list[Term] = []
+    for start, end in pairwise([0, *(c + 1 for c in cuts), len(factors)]):
+        inner = factors[start:end]
+        parts.append(times(elab, inner, ops[start : end - 1]) if len(inner) > 1 else elab.term(inner[0]))
+    result = parts[0]
+    for part in parts[1:]:
+        result = tensor_product(elab, result, part)
+    return result
 
 
 def _require_one_divisor(elab: Elaborator, factors: Sequence[Expr], ops: Sequence[str]) -> None:

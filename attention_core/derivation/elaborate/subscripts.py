@@ -191,7 +191,7 @@ def _constant(elab: Elaborator, expr: Sub, base_name: str | None) -> Term | None
 def _of_expression(elab: Elaborator, expr: Sub, items: list[Term | Slice] | None) -> Term:
     """An entry or a slice of an expression, or a norm with its index."""
     if isinstance(expr.base, Fence) and expr.base.kind == "norm" and len(expr.items) == 1:
-        normed = norm_with_index(elab, expr.base.body, to_latex(expr.items[0]))
+        normed = norm_with_index(elab, expr.base.body, expr.items[0].exprs[0])
         if normed is not None:
             return normed
     if items is None:

@@ -12,7 +12,7 @@ from attention_core.derivation.elaborate.index_ranges import index_set, inferred
 from attention_core.derivation.elaborate.indicators import inner_condition
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
-from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer, size_term
+from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, Term, integer, size_term
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
@@ -38,8 +38,24 @@ def big(elab: Elaborator, expr: Big) -> Term:
     for k, name in enumerate(reversed(names)):
         low, high = lowest[name], highest[name]
         kind = SCALAR if body.type.kind == "zero" else body.type
-        result = Term("reduce", (low, high, result, *(tests if k == 0 else ())), kind, (expr.op, name))
+        whole = _whole_spectrum(expr.op, name, low, high, result) if not tests else None
+        result = whole or Term("reduce", (low, high, result, *(tests if k == 0 else ())), kind, (expr.op, name))
     return result
+
+
+def _whole_spectrum(op: str, name: str, low: Term, high: Term, body: Term) -> Term | None:
+    """The trace or the determinant, where a sum or a product runs over all eigenvalues of a matrix; None elsewhere."""
+    if op not in ("sum", "prod") or body.op != "eigen" or len(body.args) != 2 or body.args[1].op != "int":
+        return None
+    matrix = body.args[0]
+    everything = low.op == "const" and low.data == 1 and _is_size(high, matrix.type.rows)
+    if body.args[1].data != name or not everything:
+        return None
+    return Term("tr" if op == "sum" else "det", (matrix,), SCALAR)
+
+
+def _is_size(term: Term, size: Size) -> bool:
+    return (term.op == "size" and term.data == size) or (term.op == "int" and Size.symbol(term.data) == size)
 
 
 def _bounds(elab: Elaborator, expr: Big) -> tuple[list[str], dict[str, Term], dict[str, Term], list[Chain]]:

@@ -20,6 +20,7 @@ LARGE = tuple(
 )
 RAW = 64
 MODES = ("generic", "generic", "zeros", "equal", "ends", "large", "units")
+SPARSE = (*MODES, *("sparse",) * len(MODES))
 
 
 class Choices:
@@ -46,6 +47,8 @@ class Choices:
         place = self.draw(RAW)
         if self.mode == "zeros":
             return SMALL[0]
+        if self.mode == "sparse":  # mostly 0, and each place has a 1 or a -1 now and then
+            return SMALL[0 if place % 8 < 5 else 1 if place % 8 < 7 else 2]
         if self.mode == "units":
             return SMALL[place % 3]
         if self.mode == "large" and place % 2:

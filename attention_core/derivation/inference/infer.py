@@ -36,6 +36,7 @@ from attention_core.derivation.inference.usage import (
     needs,
     usage_of,
     walk,
+    whole_letters,
     whole_names,
 )
 from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
@@ -230,6 +231,9 @@ class Inference:
         for base, last in builder.usage.runs.items():
             builder.size(last, rf"{base}_1, \dots, {base}_{last}")
             builder.solver.extents.join(builder.solver.extents.of(Size.symbol(last)), builder.extent(base, 0))
+        for name, written in whole_letters(formulas):
+            if name not in context.symbols:
+                builder.size(name, written)
         for formula in formulas:
             try:
                 builder.chain(formula)

@@ -20,6 +20,7 @@ from typing import Any
 from attention_core.derivation.elaborate.calls import COMPARISONS
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
+from attention_core.derivation.elaborate.matrix_functions import ENTRYWISE, KRONECKER, OUTER, PSEUDO_INVERSE
 from attention_core.derivation.inference.letters import add_missing_index, is_d, layers_in, leads_everywhere
 from attention_core.derivation.inference.usage import (
     DELTA,
@@ -76,7 +77,7 @@ def is_capital(base: Expr) -> bool:
     return letter_of(symbol_name(base) or "a").lstrip("\\")[:1].isupper()
 
 
-KNOWN_NORMS = frozenset(["1", "2", "F", r"\text{F}", r"\infty"])
+KNOWN_NORMS = frozenset(["1", "2", "F", r"\text{F}", r"\infty", "*", r"\text{op}", r"\text{nuc}", r"\text{nuclear}"])
 
 
 def is_evaluated(node: object) -> bool:
@@ -106,6 +107,7 @@ class Opaque:
     ) -> None:
         self.context = context
         self.name_ones, self.place = name_ones, ("", 0)  # the formula that is read, and how many `\\mathbf{1}` it had
+        self.unread = UNREAD_OPERATIONS - ({"x"} if context.stated & {KRONECKER, OUTER, ENTRYWISE} else set())
         self.powers = {
             one.above.text for one in walk(tuple(formulas)) if isinstance(one, Big) and isinstance(one.above, Name)
         }
@@ -172,7 +174,7 @@ class Opaque:
                 return True
             case Sup(base, exponent) if not isinstance(exponent, Num | Minus) or not is_capital(base):
                 return "powers of matrices" in self.context.loose and base != Name("e") and exponent != Name("*")
-            case Call(function) if function in ("softmax", "argmax", "lse", "diag", "attention"):
+            case Call(function) if function in ("softmax", "argmax", "lse", "diag", "attention", "vec", "rank", "pinv"):
                 return "functions of arrays" in self.context.loose
             case Derivative():
                 return "derivatives" in self.context.loose
@@ -196,14 +198,14 @@ class Opaque:
                 return True  # under a condition
             case Call("Pr", args):
                 return len(args) != 1 or len(args[0].ops) != 1 or args[0].ops[0] not in COMPARISONS
-            case Times(factors, ops) if UNREAD_OPERATIONS & set(ops) or is_evaluated(factors[-1]):
+            case Times(factors, ops) if self.unread & set(ops) or is_evaluated(factors[-1]):
                 return True
             case Big("max" | "min", (Chain((Name() as over,)),), None, body) if not self.is_range(over, body):
                 return True  # the largest value of a function
             case Big(op, below) if op != "lim":
                 return not below or any(self.is_open_range(chain) for chain in below)
             case Sub(Fence("norm"), (Chain((kind,)),)):
-                return to_latex(kind) not in KNOWN_NORMS
+                return to_latex(kind) not in KNOWN_NORMS and not isinstance(kind, Num)
             case Call("attention", args, below):
                 return len(args) != 3 or bool(below)
             case Sub(Call(function)):
@@ -298,6 +300,8 @@ class Opaque:
     def name_with_label(self, node: Sup) -> Expr | None:
         """`W_i^Q` with its label in its name, None of a power."""
         label = node.exponent
+        if PSEUDO_INVERSE in self.context.stated and label in (Name("+"), Name(r"\dagger")):
+            return None
         match node.base:
             case Sub(Name(letter), (Chain((Name(kind),)),)) if kind in LABELS and not isinstance(label, Num | Minus):
                 return Sub(Name(f"{letter}^{{{to_latex(label)}}}"), node.base.items)  # W_Q^i of a head

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_core.derivation.elaborate.indicators import ONES, is_factor
-from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     EVALUATED,
     Array,
     Big,
+    Call,
     Chain,
     Dots,
     Expr,
@@ -301,6 +302,9 @@ def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = 
     elif isinstance(node, tuple):
         for part in node:
             yield from needs(context, usage, part, bound)
+    elif isinstance(node, Call) and node.function in ("factorial", "binom"):
+        free = [name for name in sorted(names_in(node)) if name not in context.symbols and name not in bound]
+        yield from (Need(name, "size") for name in free if not is_constant(name))
     elif isinstance(node, Chain) and node.ops[-1:] == ("in",) and (sizes := _sizes_of_domain(node.exprs[-1])):
         yield from (Need(name, "size") for name in sizes if name not in context.symbols and name not in bound)
         yield from needs(context, usage, node.exprs[:-1], bound)
@@ -377,3 +381,13 @@ def without_d(expr: Expr) -> Expr | None:
     if not isinstance(expr, Times):
         return None
     return expr.factors[1] if len(expr.factors) == 2 else Times(expr.factors[1:], expr.ops[1:])
+
+
+def whole_letters(formulas: Iterable[Chain]) -> Iterator[tuple[str, str]]:
+    r"""The letters that stand in `n!` and `\binom{n}{k}` and run nowhere, with the form they stand in."""
+    for formula in formulas:
+        bound = {name for one in walk(formula) if isinstance(one, Big) for name in bound_letters(one)}
+        for one in walk(formula):
+            if isinstance(one, Call) and one.function in ("factorial", "binom"):
+                free = sorted(names_in(one) - bound)
+                yield from ((name, to_latex(one)) for name in free if not is_constant(name))

@@ -29,6 +29,7 @@ from attention_core.derivation.latex.tokens import (
     RELATIONS,
     STYLES,
     WORDS,
+    WRITTEN,
     TokenStream,
     depth_zero,
 )
@@ -211,8 +212,8 @@ def _words(lexer: TokenStream, name: str, end: int) -> int:
         return _read_mixed_text(lexer, inner, after)
     if word in ("max", "min") and re.match(r"\s*(\\limits)?\s*_", lexer.text[after:]):
         lexer.emit("BIGOP", word)
-    elif word in FUNCTIONS and not _ENDS.match(lexer.text, after):
-        lexer.emit("FUNC", FUNCTIONS[word])
+    elif (function := FUNCTIONS.get(word) or WRITTEN.get(word)) and not _ENDS.match(lexer.text, after):
+        lexer.emit("FUNC", function)
     elif name in ("operatorname", "mathrm") or (
         re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", word) and word.lower() not in PROSE
     ):
@@ -419,17 +420,34 @@ def _argument(lexer: TokenStream, name: str, end: int) -> int:
 
 
 def _over(lexer: TokenStream, name: str, end: int) -> int:
-    r"""`{a \over b}`: a fraction."""
+    r"""`{a \over b}`: a fraction; `{n \choose k}`: a binomial coefficient."""
     depth = 0
     for place in range(len(lexer.out) - 1, -1, -1):
         depth += (lexer.out[place].kind == "RBRACE") - (lexer.out[place].kind == "LBRACE")
         if depth < 0 and lexer.stack[-1:] == ["LBRACE"]:
             opened = lexer.out[place]
+            if name == "choose":
+                lexer.out.insert(place, replace(opened, kind="FUNC", value="binom"))
+                lexer.emit("COMMA", ",")
+                return end
             lexer.out.insert(place, replace(opened, kind="FRAC", value=""))
             lexer.emit("RBRACE", "}")
             lexer.emit("LBRACE", "{")
             return end
-    raise Unreadable(r"\over is understood in braces only: write \frac{a}{b}", lexer.line)
+    raise Unreadable(f"\\{name} is understood in braces only: write \\frac{{a}}{{b}} or \\binom{{n}}{{k}}", lexer.line)
+
+
+def _binomial(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\binom{n}{k}`: a function of two numbers."""
+    above, after = read_braces(lexer.text, end, lexer.line)
+    beneath, after = read_braces(lexer.text, after, lexer.line)
+    lexer.emit("FUNC", "binom")
+    lexer.open("LBRACE", "{")
+    lexer.lex_inner(above)
+    lexer.emit("COMMA", ",")
+    lexer.lex_inner(beneath)
+    lexer.close("RBRACE", "}", ("LBRACE",))
+    return after
 
 
 def _label(lexer: TokenStream, name: str, end: int) -> int:
@@ -494,8 +512,10 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(("textcolor", "colorbox", "cancelto"), _keep_second),
     "arg": _argument,
     "bullet": _label,
+    "dagger": _label,
     "substack": _rows_below,
-    "over": _over,
+    **dict.fromkeys(("over", "choose"), _over),
+    **dict.fromkeys(("binom", "dbinom", "tbinom"), _binomial),
     **dict.fromkeys(("underbrace", "overbrace"), _read_brace),
     **dict.fromkeys(("hspace", "vspace", "hskip"), _gap),
     **dict.fromkeys(_SWITCHES, _nothing),
@@ -537,5 +557,6 @@ USUAL_MACROS: Mapping[str, Handler] = {
     "argmin": _argument_of("argmin"),
     **{letter * count: _token("NAME", rf"\mathbb{{{letter}}}") for letter in "RNZ" for count in (1, 2)},
     "EE": _token("FUNC", "E"),
+    **{name: _token("FUNC", "rank") for name in ("rank", "Rank", "rk")},
 }
 """Commands that many authors define, and that LaTeX does not know: a definition in the document takes precedence."""

@@ -54,7 +54,7 @@ TRANSPOSE = re.compile(
 )
 
 OPERAND_ENDS = frozenset(
-    {"NUM", "NAME", "RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "TRANS", "DOTS", "ENDMAT", "INF"}
+    {"NUM", "NAME", "RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "TRANS", "DOTS", "ENDMAT", "INF", "BANG"}
 )
 _THIN = r"(?:\s*(?:\\[,:!]|\\(?:thin|med)space(?![a-zA-Z])|~)\s*)+"
 _GROUPS = re.compile(rf"(?:{_THIN}\d{{3}}(?!\d))+(?:\.\d+)?")
@@ -150,6 +150,8 @@ class Lexer(TokenStream):
             self.emit("NAME", value)
         elif value == "'" and self.mark_subscripted():
             pass
+        elif value == "!" and self.out and self.out[-1].kind in OPERAND_ENDS:
+            self.emit("BANG")
         elif value != "~":
             raise self.refusal(value)
         return end
@@ -169,8 +171,6 @@ class Lexer(TokenStream):
 
     def refusal(self, value: str) -> Unreadable:
         """The error for a character without a meaning."""
-        if value == "!":
-            return Unreadable("factorials (!) are not understood: write \\prod_{k=1}^{n} k", self.line)
         return Unreadable(f"the character {value!r} is not understood in a formula", self.line)
 
     def open_brace(self) -> None:

@@ -221,6 +221,17 @@ class Build(Transformer[Token, Any]):
     def transpose(self, base: Expr, mark: Token) -> Expr:
         return Transpose(base, str(mark))
 
+    def factorial(self, base: Expr, mark: Token) -> Call:
+        if isinstance(base, Call) and base.function == "factorial":
+            raise Unreadable("n!! is not understood: write the product that is meant, or (n!)!", int(mark.line or 0))
+        return Call("factorial", (Chain((base,)),))
+
+    def sub_star(self, *tokens: Token) -> tuple[Chain, ...]:
+        mark = next(t for t in tokens if t.type == "TIMES")
+        if str(mark) != "*":
+            raise Unreadable("an operation is not understood as a subscript", int(mark.line or 0))
+        return (Chain((Name("*"),)),)
+
     def function(self, token: Token) -> Call:
         return Call(str(token), ())
 
@@ -326,7 +337,9 @@ factors: factor (opfactor)*
 
 // what may follow a function without brackets, and what may not
 ?simple: atom | simple UNDER script -> sub | simple CARET power -> sup | simple TRANS -> transpose
+       | simple BANG -> factorial
 ?bracketed: bracket | bracketed UNDER script -> sub | bracketed CARET power -> sup | bracketed TRANS -> transpose
+          | bracketed BANG -> factorial
 ?called: call | called UNDER script -> sub | called CARET power -> sup | called TRANS -> transpose
 
 atom: NUM -> number | NAME -> name | INF -> infinity | DOTS -> dots
@@ -345,7 +358,8 @@ bracket: LPAR items RPAR -> round | LBRACK items RBRACK -> square | LPAR items R
 items: item ((COMMA | SEMI) item)* -> list_items
 ?item: chain
 argument: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
-script: LBRACE subitem (COMMA subitem)* RBRACE -> subscripts | NUM -> sub_number | NAME -> sub_name
+script: LBRACE subitem (COMMA subitem)* RBRACE -> subscripts | TIMES -> sub_star | LBRACE TIMES RBRACE -> sub_star
+      | NUM -> sub_number | NAME -> sub_name
       | INF -> sub_infinity
 ?subitem: chain | [expr] COLON [expr] -> slice
 power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name | INF -> infinity
@@ -374,7 +388,7 @@ dhead: PFRAC LBRACE PARTIAL [CARET power] RBRACE LBRACE bys RBRACE
 
 %declare NUM NAME INF DOTS FRAC PFRAC SQRT LPAR RPAR LBRACK RBRACK LBRACE RBRACE LSET RSET LBAR RBAR LNORM RNORM
 %declare BEGINMAT ENDMAT NEWROW AMP PARTIAL NABLA FUNC BIGOP UNDER CARET TRANS PLUS MINUS TIMES
-%declare COMMA SEMI COLON REL ARROW AND
+%declare COMMA SEMI COLON REL ARROW AND BANG
 """
 
 
@@ -515,7 +529,7 @@ def _explain_error(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
 _MARKS = {
     "CARET": "^", "UNDER": "_", "TRANS": r"^\top", "FRAC": r"\frac", "PFRAC": r"\frac", "SQRT": r"\sqrt",
     "DOTS": r"\dots", "INF": r"\infty", "NEWROW": r"\\", "AMP": "&", "FORALL": r"\forall",
-    "PARTIAL": r"\partial", "NABLA": r"\nabla",
+    "PARTIAL": r"\partial", "NABLA": r"\nabla", "BANG": "!",
     "STOP": ".", "COMMA": ",", "LSET": r"\{", "RSET": r"\}", "LNORM": r"\|", "RNORM": r"\|",
 }  # fmt: skip
 

@@ -121,6 +121,10 @@ def _in_brackets(expr: object, kinds: tuple[type, ...]) -> str:
 def _form(expr: object) -> str:
     """The rarer forms."""
     match expr:
+        case Call("factorial", (Chain((inner,)),)):
+            return f"{_in_brackets(inner, (*COMPOUND, Sup, Call))}!"
+        case Call("binom", (above, beneath), (), None):
+            return f"\\binom{{{to_latex(above)}}}{{{to_latex(beneath)}}}"
         case Call(function, args, below, power):
             name = (
                 f"\\{function}"

@@ -27,6 +27,10 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
+WRITTEN = {"vec": "vec", "Vec": "vec", "rank": "rank", "Rank": "rank", "rk": "rank", "pinv": "pinv"}
+"""Functions whose names are words within a formula, and no commands of LaTeX, as `\\vec` is an arrow."""
+
+
 BARE = (
     "softmax",
     "argmax",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from flint import fmpq
 
 from attention_core.derivation.algebra.normal import Facts
+from attention_core.derivation.graph.choices import MODES
 from attention_core.derivation.graph.nodes import Graph, Key, TooLarge
 from attention_core.derivation.lowering.lower import Cells, Infeasible, Lowering
 from attention_core.derivation.terms.context import Context, Symbol
@@ -197,6 +198,7 @@ class CasePlan:
     order: list[int] = field(default_factory=list)
     assigned: dict[int, int] = field(default_factory=dict)
     checks: list[Constraint] = field(default_factory=list)
+    modes: tuple[str, ...] = MODES  # how entries are drawn
 
     def collect_facts(self) -> Facts:
         """What normal forms may use: declared signs, assignments, and the equations among the hypotheses."""

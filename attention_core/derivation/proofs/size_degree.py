@@ -21,6 +21,7 @@ ENTRIES = frozenset({"const", "leaf", "member", "eye", "ones", "zeros", "pi"})
 PLACED = frozenset({"entry", "slice", "bind", "neg", "transpose", "diag", "diagonal", "deriv"})
 PARTS = frozenset({"blocks", "hcat", "vcat"})
 LOOPS = frozenset({"tr", "norm1"})
+UNGRADED = frozenset({"kron", "vec", "rank", "pinv", "eigen", "singular", "normp", "norm0", "factorial", "binom"})
 
 
 def enough_sizes(
@@ -131,6 +132,8 @@ class _Degrees:
         if term.op == "sqrt" and self.monomial(term.args[0]):
             above, below = self.of(term.args[0])
             return above / 2, below / 2
+        if term.op in UNGRADED:
+            return NEVER
         if self.tied and any(t.op in ("leaf", "member") and t.data in self.tied for t in term.walk()):
             return NEVER
         over_entries = term.op not in ("norm", "softmax", "lse", "maxof", "minof", "normmax") or not self.loop(

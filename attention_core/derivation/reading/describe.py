@@ -150,6 +150,10 @@ def _assume(reader: ReaderState, mention: PropertyMention, names: list[str], lin
 
     symbols: list[Symbol] = [reader.context.symbols[name] for name in names if name in reader.context.symbols]
     formulas = mention.about.meaning(reader.context, symbols) if symbols and len(symbols) == len(names) else None
+    arrays = [one for one in symbols if one.kind != "size"]
+    if formulas is None and len(symbols) == len(names) and 0 < len(arrays) < len(symbols):
+        # "Let $n \in \mathbb{N}$ and $A \in \mathbb{R}^{n \times n}$ be orthogonal": A is
+        formulas = mention.about.meaning(reader.context, arrays)
     if formulas is None:
         return False
     for formula, condition in formulas:

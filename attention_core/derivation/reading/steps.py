@@ -23,6 +23,7 @@ from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
+from attention_core.derivation.reading.notation_words import take_notations
 from attention_core.derivation.reading.premises import (
     assume_descriptions,
     later,
@@ -86,6 +87,7 @@ def steps_of(
         return [Unread(f"line-{line}", line, "", message)], []
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
+    blocks, context.stated = take_notations(blocks)
     blocks = spell_out(complete_displays(blocks) if infer else blocks, words=infer)
     blocks, described = take_descriptions(blocks) if infer else (blocks, [])
     inference = Inference(blocks, described) if infer else None

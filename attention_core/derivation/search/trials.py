@@ -16,7 +16,7 @@ from dataclasses import replace
 from attention_core.derivation.cases.counterexamples import refutation, shrink_and_report
 from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.cases.problem import Best, Problem, Site, is_outsized
-from attention_core.derivation.graph.choices import Choices, alter
+from attention_core.derivation.graph.choices import SPARSE, Choices, alter
 from attention_core.derivation.graph.compare import Outcome, compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise
@@ -31,6 +31,8 @@ def search_cases(problem: Problem, site: Site, count: int, share: int = 0) -> Fi
     if constant or not site.plan.entries:
         count = min(count, 2 if site.plan.entries else 1)
     elif not problem.tuples.sizes:
+        count *= 6
+    if site.plan.modes is SPARSE:
         count *= 6
     if problem.moves and problem.tally.cases > 24:
         count = min(count, 2)

@@ -127,6 +127,7 @@ class Context:
     repeated: int | None = None  # the level at which it says that repeated indices are summed over
     imaginary: int | None = None  # the level at which it has complex numbers, so that i is their unit
     recursions: dict[str, Any] = field(default_factory=dict)  # sequences by name, see `recursions`
+    stated: frozenset[str] = frozenset()  # what the document says that signs stand for, see `notation_words`
     loose: frozenset[str] = frozenset()  # forms that are symbols of their own in this statement, see `inference.opaque`
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
@@ -138,7 +139,7 @@ class Context:
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
         found.described, found.repeated = dict(self.described), self.repeated
         found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
-        found.loose = self.loose
+        found.loose, found.stated = self.loose, self.stated
         return found
 
     def heading(self, level: int) -> None:

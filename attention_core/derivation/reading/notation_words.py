@@ -1,0 +1,83 @@
+r"""What a document says of signs that authors use differently: "where $\otimes$ denotes the Kronecker product".
+
+Such a sentence, or the part of one, is taken from the prose, since it says nothing of symbols. It holds for the whole
+document. A document that speaks of Kronecker products, of pseudo-inverses or of the spectral norm anywhere means them
+by $\otimes$, $A^\dagger$ and $\|A\|_2$, unless it says otherwise of the sign itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from attention_core.derivation.document.blocks import Block, Paragraph
+from attention_core.derivation.elaborate.matrix_functions import (
+    ENTRYWISE,
+    KRONECKER,
+    OUTER,
+    PSEUDO_INVERSE,
+    SPECTRAL_NORM,
+    VEC_BY_ROWS,
+)
+
+_SAYS = r"\s*(?:denotes?|is|are|means|stands\s+for|for|stacks?|:|,)\s+"
+_LEAD = r"(?:[,;(]?\s*(?:\b(?:where|here|and|with|let|throughout|as\s+usual|we\s+write|write)\b[,\s]*)*)"
+_OF = r"(?:\s+of\s+(?:(?:two|an?|the|its|their|all)\s+)?(?:matri(?:x|ces)|vectors?|arrays?|\$[^$]{1,12}\$))?"
+_TENSOR = {
+    KRONECKER: r"kronecker(?:\s+product)?",
+    OUTER: r"outer\s+product",
+    ENTRYWISE: r"(?:hadamard|element-?wise|entry-?wise|component-?wise)\s+(?:product|multiplication)",
+}
+_NORM = r"\\(?:\||Vert|lVert)\s*(?:\\cdot|\.|[A-Z])\s*\\(?:\||Vert|rVert)"
+_VEC = r"\\(?:operatorname|mathrm|text)\s*\{\s*[vV]ec\s*\}\s*(?:\(\s*(?:\\cdot|[A-Z])\s*\))?"
+_STATEMENTS: tuple[tuple[str, str, str], ...] = (
+    *((name, r"\\otimes", noun) for name, noun in _TENSOR.items()),
+    (SPECTRAL_NORM, rf"{_NORM}(?:_\{{?2\}}?)?", r"(?:spectral|operator)\s+norm|largest\s+singular\s+value"),
+    ("", rf"{_NORM}_\{{?\*\}}?", r"(?:nuclear|trace)\s+norm"),
+    ("", rf"{_NORM}_\{{?F\}}?", r"frobenius\s+norm"),
+    ("", r"[A-Z]\^\{?(?:\+|\\dagger)\}?", r"(?:moore[-\u2013]penrose\s+)?(?:pseudo-?inverse|inverse)"),
+    (VEC_BY_ROWS, _VEC, r"(?:the\s+)?rows(?:\s+of\s+a\s+matrix(?:\s+into\s+a\s+vector)?)?"),
+    ("", _VEC, r"(?:the\s+)?(?:columns(?:\s+of\s+a\s+matrix(?:\s+into\s+a\s+vector)?)?|vectori[sz]ation)"),
+    ("", r"\\lambda_\{?\\?(?:text\{)?max\}*(?:\([A-Z]\))?", r"largest\s+eigenvalue"),
+    ("", r"\\lambda_\{?\\?(?:text\{)?min\}*(?:\([A-Z]\))?", r"smallest\s+eigenvalue"),
+    ("", r"\\sigma_\{?(?:\\?(?:text\{)?max|1)\}*(?:\([A-Z]\))?", r"largest\s+singular\s+value"),
+)
+_COMPILED = tuple(
+    (name, re.compile(
+        rf"{_LEAD}\$\s*{mark}\s*\${_SAYS}(?:(?:the|a|its)\s+)?(?:usual\s+|matrix\s+)?(?:{noun}){_OF}\)?",
+        re.IGNORECASE))
+    for name, mark, noun in _STATEMENTS
+)  # fmt: skip
+_MENTIONS = (
+    (KRONECKER, re.compile(r"\bkronecker(?!'s)(?! delta)", re.IGNORECASE)),
+    (PSEUDO_INVERSE, re.compile(r"\bpseudo-?inverse|\bmoore[-\u2013]penrose", re.IGNORECASE)),
+)
+_SIGNS = re.compile(r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns", re.I)
+_EMPTY = re.compile(r"(?:^|(?<=[.]))\s*(?:where|here|and|with|let)?\s*[.,;]", re.IGNORECASE)
+
+
+def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]]:
+    """The blocks without what they say of signs, and what these stand for.
+
+    Args:
+        blocks: The blocks of a document.
+    """
+    found: set[str] = set()
+    mentioned: set[str] = set()
+    out: list[Block] = []
+    for block in blocks:
+        if not isinstance(block, Paragraph) or not _SIGNS.search(block.text):
+            out.append(block)
+            continue
+        text = block.text
+        mentioned |= {name for name, pattern in _MENTIONS if pattern.search(text)}
+        for name, pattern in _COMPILED if "$" in text else ():
+            text, count = pattern.subn(lambda match: "\n" * match[0].count("\n"), text)
+            found |= {name} if count and name else set()
+        if text != block.text:
+            text = _EMPTY.sub(lambda match: "\n" * match[0].count("\n"), text)
+        if text.strip(" \n.,;") or text == block.text:
+            out.append(replace(block, text=text))
+    tensors = found & set(_TENSOR)
+    return out, frozenset(found | {name for name in mentioned if name not in _TENSOR or not tensors})
