@@ -27,7 +27,7 @@ from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.syntax import Array, Unreadable
-from attention_core.derivation.reading.any_function import describe_functions
+from attention_core.derivation.reading.any_function import describe_functions, loosen_second
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
@@ -48,7 +48,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     try:
         with ceiling(CEILING * seconds):
             found, problem, extra = _decide_step(step, effort)
-        found = _of_any_function(step, found)
+        found = _of_any_function(step, found, effort)
         readings = _readings_of(step)
         if readings:
             return _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
@@ -79,10 +79,20 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
 
 
-def _of_any_function(step: Step, found: Finding) -> Finding:
+def _of_any_function(step: Step, found: Finding, effort: Effort) -> Finding:
     """What holds of all functions that were tried in the place of one that is not known AGREES, and is not proved."""
     if found.verdict not in GOOD or not (words := describe_functions(step.context, collect_symbols(step))):
         return found
+    loose = (
+        None
+        if "\\frac{d" in step.text or "partial" in step.text
+        else loosen_second(step.context, collect_symbols(step))
+    )
+    if loose is not None:
+        other = _decide_step(replace(step, context=loose), replace(effort, seconds=effort.seconds / OTHERS))[0]
+        if other.verdict not in GOOD:
+            text = f"with {words} it holds, and it may be false where the second derivative is another one"
+            return replace(found, verdict=Verdict.UNDECIDED, evidence=Evidence(text, found.evidence.figures))
     text = f"with {words}, and no other function: {found.evidence.text}"
     return replace(found, verdict=Verdict.AGREES, evidence=replace(found.evidence, text=text))
 

@@ -172,6 +172,7 @@ def _single(symbol: Symbol) -> Iterator[Candidate]:
 def _factor(problem: Problem) -> str:
     """One constant that the right side lacks, at all cases that are tried."""
     ratios: set[str] = set()
+    pairs: set[str] = set()
     seen = 0
     for env in [*problem.tuples.small()[:6], *problem.tuples.large(1, 2)]:
         try:
@@ -198,11 +199,12 @@ def _factor(problem: Problem) -> str:
                 if left == 0 or right == 0:
                     return ""
                 ratios.add(str(left / right))
+                pairs.add(f"{left} {right}")
                 seen += 1
                 if len(ratios) > 1:
                     return ""
-    if len(ratios) != 1 or seen < 4 or ratios <= {"1", "-1"}:
-        return ""
+    if len(ratios) != 1 or seen < 4 or ratios <= {"1", "-1"} or len(pairs) == 1:
+        return ""  # of two numbers that are always the same, any factor makes one the other
     times = format_value(_fraction(ratios.pop()))
     return f"the left side is {times} times the right side in all cases tried: is a factor missing?"
 

@@ -127,7 +127,8 @@ def mends_of(step: Step) -> Iterator[Mend]:
     """
     seen = {_written(step)}
     longer: list[list[Mend]] = [[], [], []]
-    local = chain.from_iterable(_local(step, rule) for rule in _RULES)
+    rules = (_without, *(rule for rule in _RULES if rule is not _without)) if step.op in _TURNED else _RULES
+    local = chain.from_iterable(_local(step, rule) for rule in rules)
     yield from _other_direction(step)
     length = sum(map(len, _written(step)))
     for one in islice(local, MAX_MADE):
@@ -337,6 +338,8 @@ def _numbers(step: Step, node: Any) -> Iterator[Change]:
         value = node.value
         for new in dict.fromkeys((value - 1, value + 1, value / 2, 2 * value, 1 / value)):
             yield Num(new), ""
+    elif isinstance(node, Minus) and node.body == _ONE:
+        yield Num(Fraction(0)), ""  # and not -0
     elif isinstance(node, Sup) and isinstance(node.exponent, Num):
         yield node.base, ""
     elif isinstance(node, Name | Sub) and symbol_name(node) in step.context.symbols:

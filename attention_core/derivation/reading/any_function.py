@@ -1,9 +1,12 @@
 r"""Functions of which a document says that they are differentiable, and no more: `f : \mathbb{R} \to \mathbb{R}`.
 
 Such a function is tried as $f(t) = a_0 + a_1 t + a_2 t^2 + a_3 t^3 + a_4 e^{a_5 t}$ with numbers that are drawn like
-any others, and a convex one as $a_0 + a_1 t + a_2^2 t^2 + a_4^2 e^{a_5 t}$. What is false of one of these is false, and
-the counterexample shows the function. What holds of all of them AGREES and is never more: others may behave otherwise.
-The exponential keeps equations out that hold of polynomials alone, as that a fourth derivative vanishes.
+any others, and a convex one as $a_0 + a_1 t + a_2^2 t^2 + a_4^2 e^{a_5 t} + a_6^2 \sqrt{1 + (t - a_7)^2}$. What is
+false of one of these is false, and the counterexample shows the function. What holds of all of them AGREES and is
+never more: others may behave otherwise. The exponential keeps equations out that hold of polynomials alone, as that a
+fourth derivative vanishes, and the root bounds whose fourth difference has a sign. The second derivative of a convex
+function may change near one point while the function hardly does, so a step about it counts as decided only if it
+holds with any square in its place as well.
 """
 
 from __future__ import annotations
@@ -14,7 +17,20 @@ from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.latex.syntax import Expr, Name, Num, Plus, Sup, Times, names_in
+from attention_core.derivation.latex.syntax import (
+    Chain,
+    Expr,
+    Frac,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Root,
+    Sup,
+    Times,
+    names_in,
+)
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import SCALAR
 
@@ -50,7 +66,7 @@ def declare_function(context: Context, name: str, line: int, convex: bool = Fals
         line: Its line.
         convex: Whether it is convex.
     """
-    letters = [f"{name}_{{[{k}]}}" for k in range(_POWERS + 3)]
+    letters = [f"{name}_{{[{k}]}}" for k in range(_POWERS + (5 if convex else 3))]
     for one in letters:
         context.declare(Symbol(one, "array", line, context.level, SCALAR))
     bodies = _bodies(*(Name(one) for one in letters), convex=convex)
@@ -79,21 +95,60 @@ def describe_functions(context: Context, names: Iterable[str]) -> str:
 
 def _bodies(*numbers: Expr, convex: bool) -> tuple[Expr, Expr, Expr]:
     """A function of t and its first two derivatives."""
-    a0, a1, a2, a3, a4, a5 = numbers
+    a0, a1, a2, a3, a4, a5, *more = numbers
     t, e = Name("t"), Sup(Name("e"), Times((a5, Name("t")), ("",)))
     if convex:
         squared, grown = _power(a2, 2), _product(_power(a4, 2), e)
-        first = _product(_power(a4, 2), a5, e)
+        first, share = _product(_power(a4, 2), a5, e), _power(more[0], 2)
+        gap = _in_brackets(Plus((t, Minus(more[1]))))
+        root = Root(Plus((_number(1), _power(gap, 2))))
         return (
-            Plus((a0, _product(a1, t), _product(squared, _power(t, 2)), grown)),
-            Plus((a1, _product(_number(2), squared, t), first)),
-            Plus((_product(_number(2), squared), _product(_power(a4, 2), _power(a5, 2), e))),
+            Plus((a0, _product(a1, t), _product(squared, _power(t, 2)), grown, _product(share, root))),
+            Plus((a1, _product(_number(2), squared, t), first, Frac(_product(share, gap), root))),
+            Plus(
+                (
+                    _product(_number(2), squared),
+                    _product(_power(a4, 2), _power(a5, 2), e),
+                    Frac(share, _power(root, 3)),
+                )
+            ),
         )
     return (
         Plus((a0, _product(a1, t), _product(a2, _power(t, 2)), _product(a3, _power(t, 3)), _product(a4, e))),
         Plus((a1, _product(_number(2), a2, t), _product(_number(3), a3, _power(t, 2)), _product(a4, a5, e))),
         Plus((_product(_number(2), a2), _product(_number(6), a3, t), _product(a4, _power(a5, 2), e))),
     )
+
+
+def loosen_second(context: Context, names: Iterable[str]) -> Context | None:
+    """A context where the second derivatives of convex functions are any squares; None where a step holds none.
+
+    Args:
+        context: What is declared.
+        names: The names of a step.
+    """
+    out = context.copy()
+    for name in sorted(names):
+        known = context.symbols.get(name)
+        if known is None or not name.endswith("''") or not is_any_function(known) or _is_of_any_sign(known):
+            continue
+        letters = [f"{name}_{{[{k}]}}" for k in range(_POWERS)]
+        for one in letters:
+            out.declare(Symbol(one, "array", known.line, known.level, SCALAR))
+        b0, b1, b2 = (Name(one) for one in letters)
+        whole = Plus((b0, _product(b1, Name("t")), _product(b2, _power(Name("t"), 2))))
+        body = _power(_in_brackets(whole), 2)
+        out.symbols[name] = replace(known, body=body, mentions=frozenset(letters))
+    return out if out.symbols.keys() != context.symbols.keys() else None
+
+
+def _is_of_any_sign(symbol: Symbol) -> bool:
+    """Whether this belongs to a function that is only differentiable: it has fewer numbers."""
+    return not any(f"_{{[{_POWERS + 4}]}}" in name for name in symbol.mentions) and "sqrt" not in to_latex(symbol.body)
+
+
+def _in_brackets(expr: Expr) -> Expr:
+    return Group("(", (Chain((expr,)),), ")")
 
 
 def _number(value: int) -> Num:

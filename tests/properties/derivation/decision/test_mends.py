@@ -67,3 +67,17 @@ def test_no_mend_makes_both_sides_the_same() -> None:
     assert isinstance(step, Step)
     assert all(to_latex(one.step.left) != to_latex(one.step.right) for one in mends_of(step))
     assert "further hypothesis $A = A^\\top$" in advice(r"A x = A^\top x")
+
+
+@pytest.mark.parametrize(
+    ("words", "formula", "advice"),
+    [
+        ("Let $d \\in \\mathbb{N}$ and $u \\in \\mathbb{R}^d$ with $\\|u\\| = 1$.", r"u^\top u = 1 + 1", "in place of $1 + 1$"),
+        ("Let $d \\in \\mathbb{N}$ and $u, v \\in \\mathbb{R}^d$ with $u^\\top v = 0$.", r"u^\top v = -1", "with $0$ in place of $-1$"),
+        ("Let $g \\in \\mathbb{R}$ with $g > 0$.", r"\frac{1}{1 + e^{-g}} \ge \frac{1}{1 + e^{-2 g} - 1 + e^{-g}}", "is that meant"),
+    ],
+)  # fmt: skip
+def test_a_number_is_not_a_missing_factor_and_nothing_is_minus_zero(words: str, formula: str, advice: str) -> None:
+    found = check_document(f"{words}\n\n$$ {formula} $$\n").steps[-1]
+    assert advice in str(found.evidence.advice), found.evidence.advice
+    assert "factor" not in str(found.evidence.advice) and "$-0$" not in str(found.evidence.advice)

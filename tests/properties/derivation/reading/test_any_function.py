@@ -23,6 +23,12 @@ CONVEX = [
     (r"f\left(\frac{x + y}{2}\right) \le \frac{f(x) + f(y)}{2}", True),
     (r"f(y) \ge f(x) + f'(x) (y - x)", True),
     (r"f''(x) \ge 0", True),
+    (r"f(x + a) + f(x - a) \ge 2 f(x)", True),
+    (r"(f'(x) - f'(y)) (x - y) \ge 0", True),
+    # true of sums of a square and exponentials, false of others
+    (r"f(x + 2 a) - 4 f(x + a) + 6 f(x) - 4 f(x - a) + f(x - 2 a) \ge 0", False),
+    (r"f''\left(\frac{x + y}{2}\right) \le \frac{f''(x) + f''(y)}{2}", False),
+    (r"f''(x) f''(y) \ge f''\left(\frac{x + y}{2}\right)^2", False),
     (r"f\left(\frac{x + y}{2}\right) \ge \frac{f(x) + f(y)}{2}", False),
     (r"f(x) \ge 0", False),
     (r"f'(x) \ge 0", False),
@@ -59,3 +65,12 @@ def test_hypotheses_about_its_values_hold_of_the_functions_that_are_tried() -> N
     text = DECLARED % "differentiable" + " Assume $f(0) = 0$.\n\n$$ f(0) + x = x $$\n\n$$ f(1) + x = x $$\n"
     right, wrong = check_document(text).steps
     assert right.verdict is Verdict.AGREES and wrong.verdict is Verdict.REFUTED
+
+
+def test_what_the_tried_functions_do_not_decide_is_not_accepted() -> None:
+    """The second derivatives that are tried never fall faster than they curve; others do."""
+    formula = r"f''(x) f''(y) + 3 (f''(x) - f''(y))^2 (1 + x^2 + y^2)^3 \ge - f''(a)"
+    assert last("convex", formula)[0] is Verdict.AGREES
+    assert last("convex", r"f''(x) \le f''(y) (1 + (x - y)^2)^3 + f''(a) (1 + (a - x)^2)^3 + 3 |x - y|")[0] is not (
+        Verdict.AGREES
+    )
