@@ -33,6 +33,7 @@ from attention_core.conformance.laws import (
     cache_changes,
     cross_cache,
     handing_out,
+    indexer,
     kv_cache,
     latent_attention,
     laws_of,
@@ -67,6 +68,7 @@ from attention_core.conformance.subjects.core import plain_call, plain_cases
 from attention_core.conformance.subjects.cross_subject import CrossSubject
 from attention_core.conformance.subjects.grouped_call import with_grouped_heads
 from attention_core.conformance.subjects.indexed_subject import IndexedSubject
+from attention_core.conformance.subjects.indexer_subject import IndexerSubject
 from attention_core.conformance.subjects.latent_subject import LatentSubject
 from attention_core.conformance.subjects.law import Law, with_comparisons, with_roles
 from attention_core.conformance.subjects.linear_subject import LinearAttention
@@ -311,6 +313,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, latent_attention, LatentSubject),
     partial(parameter_contract, tree_mask, TreeSubject),
     partial(parameter_contract, topk_index, IndexedSubject),
+    partial(parameter_contract, indexer, IndexerSubject),
     partial(parameter_contract, cross_cache, CrossSubject),
     batch_invariant_contract,
 )

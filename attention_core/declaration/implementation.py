@@ -64,7 +64,7 @@ DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 USUAL: Mapping[str, Mapping[str, str]] = {
     **{contract: {"causal": "bottom_right", "masked_nan": "ignored"} for contract in ("varlen", "paged")},
-    **{contract: {"causal": "bottom_right"} for contract in ("quantised", "mla")},
+    **{contract: {"causal": "bottom_right"} for contract in ("quantised", "mla", "indexer")},
 }
 """Defaults that differ by contract: where texts are served, queries are the last tokens, and a text is its own."""
 

@@ -132,6 +132,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     "topk-index": _ALWAYS
     | {"layout", "causal", "always_causal", "dead_rows", "masked_nan", "accumulate", "merges", "scale", "gradients"}
     | {"grouping"},
+    "indexer": _ALWAYS | {"causal", "always_causal", "accumulate"},
     "cross-cache": _BUILT | {"layout", "accumulate", "merges", "scale", "grouping"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
@@ -148,11 +149,13 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "mla": ("w_uk", "w_uv"),
     "block-mask": ("block", "q_block", "k_block", "map"), "tree-mask": ("tree", "tree_axes", "roots"),
     "topk-index": ("tokens", "index_axes", "index_heads", "index_dtype", "block", "beyond", "repeats"),
+    "indexer": ("scores", "tokens", "score_axes", "topk", "padding", "ties", "order"),
     "cross-cache": (), "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
     "window": (int, 1, "a whole number of keys, at least 1"), "block": (int, 1, "a whole number of keys, at least 1"),
+    "topk": (int, 1, "a whole number of keys, at least 1"),
     "base": (int | float, 1e-300, "a positive number"),
     "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
     **dict.fromkeys(("q_block", "k_block"), (int, 1, "a whole number of at least 1")),
@@ -170,6 +173,8 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "tree": ("parents", "mask", "bias", "full", "bits"), "tree_axes": ("bqk", "b1qk", "qk"), "roots": ("one",),
     "index_axes": ("bhqk", "bqhk", "bqk", "hqk", "qhk", "qk"), "index_heads": ("query",),
     "index_dtype": ("int32", "int64"), "beyond": ("padding",), "repeats": ("once",),
+    "scores": ("given", "made"), "score_axes": ("bqk", "qk", "bhqk", "hqk"), "padding": ("minus_one", "beyond", "any"),
+    "ties": ("first", "last"), "order": ("scores", "keys"),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -29,6 +29,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "block-mask": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "q_block", "k_block"),
     "tree-mask": ("B", "n", "context", "H", "H_kv", "d", "d_v"),
     "topk-index": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "topk", "block"),
+    "indexer": ("B", "n_q", "n_kv", "H", "d", "topk"),
     "cross-cache": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "batch-invariant": OF_ATTENTION,
 }  # fmt: skip

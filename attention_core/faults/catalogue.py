@@ -18,6 +18,7 @@ from attention_core.faults import (
     features,
     gradients,
     heads_and_batch,
+    indexer,
     known,
     kv_cache,
     latent_attention,
@@ -64,7 +65,7 @@ SUBJECTS = (
     module_backward, merge, varlen, paged, stored_pages, batch_invariance,
     features, packed_features, linear_attention, linear_texts, linear_gradients,
     quantised, block_mask, latent_attention,
-    tree_mask, topk_index, cross_cache,
+    tree_mask, topk_index, indexer, cross_cache,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

@@ -18,6 +18,7 @@ from attention_core.conformance.laws import (
     bias,
     block_mask,
     cross_cache,
+    indexer,
     kv_cache,
     latent_attention,
     linear_attention,
@@ -43,7 +44,7 @@ from attention_core.conformance.worker.exchange import Array, NDArray, Request, 
 FAMILY = "between_calls"
 FUNCTIONS: tuple[ModuleType, ...] = (
     mask_builder, rotary, bias, position_table, seed_attention, seed_steps, merge, varlen, paged, linear_attention,
-    quantised, block_mask, latent_attention, tree_mask, topk_index,
+    quantised, block_mask, latent_attention, tree_mask, topk_index, indexer,
 )  # fmt: skip
 """The laws of targets that are called themselves."""
 OBJECTS: tuple[ModuleType, ...] = (kv_cache, cross_cache)

@@ -60,6 +60,7 @@ FUNCTIONS = (
     "mla",
     "tree-mask",
     "topk-index",
+    "indexer",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 LARGE_SCORES: dict[str, tuple[Any, ...]] = {

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_core import oracle
+from attention_core.conformance.budgets.indexer_bound import score_errors
 from attention_core.conformance.subjects.indexed_subject import IndexedCall, find_pairs
+from attention_core.conformance.subjects.indexer_subject import true_scores
 from attention_core.conformance.subjects.tree_subject import TreeCall, find_ancestors, join_pairs
 from tests.numeric.document_values import sides_of
 
@@ -74,6 +76,22 @@ def test_a_key_that_is_named_twice_has_a_bias_of_log_2() -> None:
     out = float(oracle.attention(q, k, v, bias, scale=1.0).out[0, 0, 0, 0])
     given = {"r": scores[0], "x": values[0], "s": scores[1], "v": values[1]}
     require_sides("named-twice", {"c": 2, "d": 3}, given, out)
+
+
+def test_a_pair_is_a_tie_where_errors_may_have_turned_it_round() -> None:
+    q, k, w = np.array([[[[1.0], [-2.0]]]]), np.array([[[3.0], [-1.0]]]), np.array([[[0.5, 2.0]]])
+    scores = true_scores(q, k, w)[0, 0]
+    np.testing.assert_array_equal(scores, [1.5, 4.0])
+    errors = score_errors(q, k, w, dtype="float32", accumulate="float32")[0, 0]
+    given = {"s": scores[0], "t": scores[1], "e": errors[0], "f": -errors[1], "E": errors[0], "F": errors[1]}
+    left, right = sides_of(DOCUMENT, "pairs", {}, given)
+    assert left.item() == 2.5 > right.item() == errors.sum()  # so far apart that only one order is right
+    left, right = sides_of(DOCUMENT, "explained", {}, given)
+    assert (left.item(), right.item()) == (scores[1] - errors[1], scores[0] + errors[0])
+    sizes = np.array([0.5 * 3.0, 2.0 * 6.0])
+    given = {"m": sizes, "r": np.array([1.0, -1.0]) * 2.0**-20, "g": np.float64(2.0**-20)}
+    left, right = sides_of(DOCUMENT, "score-error", {"H": 2}, given)
+    assert left.item() <= right.item() == 2.0**-20 * sizes.sum()
 
 
 def test_a_text_behind_the_last_one_lies_between_both() -> None:

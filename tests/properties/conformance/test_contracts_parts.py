@@ -168,6 +168,7 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
         "mla",
         "tree-mask",
         "topk-index",
+        "indexer",
         "cross-cache",
     ],
 )

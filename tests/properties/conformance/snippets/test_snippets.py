@@ -112,6 +112,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      "attention_core.faults.tree_mask:build", {"factory": True, "accumulate": "float32"}),
     ("topk-index", "padding_names_no_key", "attention_core.faults.topk_index:rows_end_at_their_first_padding",
      "attention_core.faults.topk_index:build", {"factory": True, "accumulate": "float32"}),
+    ("indexer", "the_highest_scores_are_chosen", "attention_core.faults.indexer:heads_not_weighed",
+     "attention_core.faults.indexer:build", {"factory": True, "accumulate": "float32"}),
     ("cross-cache", "beams_are_reordered_with_their_texts", "attention_core.faults.cross_cache:values_not_reordered",
      "attention_core.faults.cross_cache:Cross", {"accumulate": "float32"}),
     ("batch-invariant", "another_number_of_threads_changes_no_bit",

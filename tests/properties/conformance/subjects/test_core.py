@@ -25,6 +25,7 @@ from attention_core.faults import (
     bias,
     block_mask,
     cross_cache,
+    indexer,
     latent_attention,
     linear_attention,
     merge,
@@ -68,6 +69,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "mla": {"dtypes": ("float32",)},
     "tree-mask": {"dtypes": ("float32",)},
     "topk-index": {"dtypes": ("float32",)},
+    "indexer": {"dtypes": ("float32",)},
     "cross-cache": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
@@ -85,6 +87,7 @@ RIGHT: dict[str, Any] = {
     "mla": latent_attention.build(),
     "tree-mask": tree_mask.build(),
     "topk-index": topk_index.build(),
+    "indexer": indexer.build(),
     "cross-cache": cross_cache.Cross,
 }  # fmt: skip
 
@@ -131,9 +134,14 @@ def refuse_indices(query: Any, key: Any, value: Any, indices: Any) -> Any:
     raise ValueError("not today")
 
 
+def refuse_scores(scores: Any, topk: Any) -> Any:
+    raise ValueError("not today")
+
+
 SERVED = {
     "varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales, "block-mask": refuse_maps,
     "mla": refuse_latents, "tree-mask": refuse_trees, "topk-index": refuse_indices,
+    "indexer": refuse_scores,
 }  # fmt: skip
 NEVER: list[tuple[str, Any]] = [
     *(
