@@ -222,3 +222,19 @@ def rows_taken_for_texts(query: Tensor, key: Tensor, value: Tensor, attn_mask: T
 @pytest.mark.parametrize("seed", range(2))
 def test_a_mask_of_queries_is_tried_with_as_many_texts(seed: int) -> None:
     refuted("a_broadcast_mask_equals_its_expansion", rows_taken_for_texts, "quick", seed=seed)
+
+
+@pytest.mark.parametrize("law", ["a_very_low_bias_is_not_dead", "masked_pairs_pass_no_gradient"])
+def test_a_flaw_of_causality_at_negative_scales_is_left_to_its_own_law(law: str) -> None:
+    """torch's flash kernel masks before it scales; a law about something else says nothing of it, at any seed."""
+
+    def masked_before_scaled(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        out = correct(query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale)
+        return out * float("nan") if is_causal and scale is not None and scale < 0 else out
+
+    for seed in range(4):
+        result = judged(law, masked_before_scaled, "standard", seed)
+        assert result.status == "held", result.message
