@@ -73,10 +73,12 @@ def pytest_collection() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def same_draws() -> Iterator[None]:
     """Let the seed alone decide what Hypothesis draws: which modules a test process has loaded is chance."""
-    from attention_core.conformance.search.small_search import without_local_constants
+    from hypothesis.internal.conjecture import providers
 
-    with without_local_constants():
-        yield
+    patch = pytest.MonkeyPatch()
+    patch.setattr(providers, "_get_local_constants", providers.Constants)
+    yield
+    patch.undo()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
