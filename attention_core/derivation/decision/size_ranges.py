@@ -67,5 +67,5 @@ def _describe(name: str, held: dict[int, bool]) -> str:
     if held[end]:
         return f"the step is true for ${name} \\ge {last}$, up to {end} at least: is that meant?"
     if len(changes) > 1 or changes[0] < 2:
-        return ""  # one value is no range
+        return ""  # one value makes no range
     return f"the step is true for ${name} \\le {last - 1}$, and for no other up to {end}: is that meant?"

@@ -163,7 +163,7 @@ def matrix_norm(elab: Elaborator, inner: Term, index: str) -> Term:
 
 
 def vector_norm(elab: Elaborator, inner: Term, index: Expr) -> Term | None:
-    r"""`\|x\|_p` and `\|x\|_0` of a vector, None where the index is no number."""
+    r"""`\|x\|_p` and `\|x\|_0` of a vector, None where the index is not a number."""
     if isinstance(index, Num) and index.value == 0:
         return Term("norm0", (inner,), SCALAR)
     if isinstance(index, Num) and index.value >= 1:

@@ -100,7 +100,7 @@ def _norm_0(low: Lowering, term: Term, env: Env) -> Cells:
 def _factorial(low: Lowering, term: Term, env: Env) -> Cells:
     value = low.rational(term.args[0], env)
     if value.denominator != 1 or value < 0:
-        raise Undefined("the factorial of what is no whole number from 0 on")
+        raise Undefined("a factorial is of a whole number from 0 on")
     if value > LARGEST_FACTORIAL:
         raise TooLarge(f"a factorial beyond {LARGEST_FACTORIAL}!")
     return one(low.graph.const(Fraction(factorial(int(value)))))
