@@ -26,6 +26,7 @@ from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, c
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import unknown_dependence
+from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
 from attention_core.derivation.reading.step import Step, Unread
@@ -137,10 +138,14 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     if verdict in (Verdict.REFUTED, Verdict.VACUOUS) and step.context.loose:
         forms = ", ".join(sorted(step.context.loose))
         verdict, text = Verdict.UNDECIDED, f"{forms} were read as symbols of their own, which does not decide it"
+        text += f" (otherwise: {step.strange})" if step.strange else ""
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); declare its symbols for a verdict"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
+    elif verdict in GOOD and (command := next(filter(None, map(unknown_command, _inferred_names(step))), "")):
+        text = f"as it was read it holds, with \\{command}, which nothing here defines, as a symbol"
+        verdict = Verdict.UNDECIDED
     elif verdict in GOOD and problem is not None and _says_shapes(step, readings, problem):
         text = "it says which shapes its symbols have, and they were read so: nothing is left to check"
         verdict = Verdict.UNDECIDED
@@ -234,6 +239,9 @@ def internal(error: Exception) -> str:
 def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
     """The finding on one step, with unchecked reasons and, on request, the hypotheses that it needs."""
     found = decide_step(step, effort, advise=advise)
+    if step.unread_words and found.verdict is not Verdict.UNREADABLE:
+        words = ", ".join(f"'{one}'" for one in dict.fromkeys(step.unread_words))
+        return Finding(Verdict.UNDECIDED, Evidence(f"the words {words} in its display are not understood"))
     if step.quoted:
         from attention_core.derivation.decision.reasons import judge_reasons
 

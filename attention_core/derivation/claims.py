@@ -46,8 +46,9 @@ _SETS = "between sets is read, and not decided"
 _FACTOR = "leaves a factor open: name it, as in a \\le c b"
 UNDECIDED_RELATIONS = {
     **dict.fromkeys(("succ", "prec", "succeq", "preceq"), _ORDER),
-    **dict.fromkeys(("subset", "subseteq", "ni", "notin"), _SETS),
+    **dict.fromkeys(("subset", "subseteq", "supset", "supseteq", "ni", "notin"), _SETS),
     **dict.fromkeys(("lesssim", "gtrsim"), _FACTOR),
+    **dict.fromkeys(("mid", "leadsto"), "is read, and not decided"),
 }
 """Relations of steps that are read and never decided, and what their reports say."""
 

@@ -38,6 +38,8 @@ RELATION = re.compile(
     r"(?<!\\)[=<>]|\\(?:le|ge|leq|geq|ne|neq|approx|equiv|sim|propto|triangleq|coloneqq|to|implies|iff|in|ll|gg)"
     r"(?![a-zA-Z])"
 )
+BELOW = re.compile(r"_\s*\{(?:[^{}]|\{[^{}]*\})*\}")  # the i = 1 of \sum_{i = 1} is no relation of the display
+TERMS = "terms were read as symbols of their own"
 NAMED = re.compile(r"'[^']*'|\d+")
 
 
@@ -75,8 +77,11 @@ def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool
         if isinstance(block, Display) and RELATION.search(block.text):
             lines = range(block.line - 1, block.line + block.text.count("\n") + 1)
             own = [one for one in judged if one[0] in lines]
-            defined = any(line in lines for line, told in understood if told.startswith(("defined by", "declared by")))
-            displays.append({"line": block.line, "text": block.text.strip(), "steps": own, "defined": defined})
+            says = [told for line, told in understood if line in lines]
+            defined = any(one.startswith(("defined by", "declared by")) or " is defined as " in one for one in says)
+            relates = bool(RELATION.search(BELOW.sub("", block.text)))
+            shown = {"line": block.line, "text": block.text.strip(), "steps": own, "defined": defined}
+            displays.append({**shown, "relates": relates})
     return {"document": path, "displays": displays, "steps": judged}
 
 
@@ -102,14 +107,19 @@ def print_table(results: Iterable[dict[str, Any]]) -> None:
     """Print displays by verdict, document by document, and the reasons of what is not read."""
     total: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
+    bare = terms = 0
     for one in results:
         own = Counter(verdict_of(display) for display in one["displays"])
         total += own
+        skipped = ("SKIPPED", "UNREADABLE")
+        bare += sum(not display["relates"] and verdict_of(display) in skipped for display in one["displays"])
+        terms += sum(any(TERMS in step[3] for step in display["steps"]) for display in one["displays"])
         reasons += Counter(reason(s[3]) for d in one["displays"] for s in d["steps"] if s[2] == "UNREADABLE")
         print(f"{one['document'][-70:]:70} {dict(own)}", flush=True)
     count = sum(total.values())
     read = count - total["UNREADABLE"] - total["SKIPPED"]
     print(f"{read} of {count} displays with a relation are read ({read / max(1, count):.0%}): {dict(total)}")
+    print(f"{bare} of them have one below a sum alone, and are not read; {terms} are read by their terms alone")
     for message, times in reasons.most_common(40):
         print(f"{times:6}  {message}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
 from attention_core.derivation.document.segments import Piece, in_brackets
@@ -50,6 +51,7 @@ class DisplayStatement:
     beside: tuple[Chain, ...] = ()  # behind a gap: conditions if they are about indices, else claims
     quoted: tuple[str, ...] = ()  # reasons that hold a formula, which is not checked
     reasons: tuple[str, ...] = ()  # these formulas without their words
+    unread_words: tuple[str, ...] = ()  # that stand between formulas and are not understood
     defines: bool = False
     source: str = ""
     parts: tuple[str, ...] = ()
@@ -123,8 +125,13 @@ def _without_boxes(text: str) -> str:
     return text
 
 
-def statements_of(display: Display) -> list[DisplayStatement]:
-    """The statements of a display; raises `Unreadable` where it cannot be read."""
+def statements_of(display: Display, lenient: bool = False) -> list[DisplayStatement]:
+    """The statements of a display; raises `Unreadable` where it cannot be read.
+
+    Args:
+        display: The display.
+        lenient: Whether words between formulas that are not understood are kept, and not refused.
+    """
     if display.error:
         raise Unreadable(display.error, display.line)
     _require_environments(display.text, display.line)
@@ -143,13 +150,13 @@ def statements_of(display: Display) -> list[DisplayStatement]:
     for place, row in enumerate(text.split("\n")):
         if wrong := misspelt(row):
             raise Unreadable(wrong, display.line + place)
-    tokens = tokenize(text, display.line)
+    tokens = tokenize(text, display.line, authors=lenient)
     relations = [t for t in tokens if t.kind in ("REL", "ARROW")]
     if len(relations) > MAX_RELATIONS:
         message = f"the display has more than {MAX_RELATIONS} relations: split it above this line, or shorten the chain"
         raise Unreadable(message, relations[MAX_RELATIONS].line)
     starts = sorted({t.start for t in tokens})
-    out = [one for piece in split_statements(tokens) for one in _build_statements(piece, text, starts)]
+    out = [one for piece in split_statements(tokens, lenient) for one in _build_statements(piece, text, starts)]
     if not out:
         raise Unreadable("the display has no formula", display.line)
     _give_options(out, list(display.options), options)
@@ -171,6 +178,7 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
     whole.quoted = tuple(
         f"{words} {reason}".strip() for (words, _), reason in zip(piece.quoted, whole.reasons, strict=True)
     )
+    whole.unread_words = tuple(piece.unread_words)
     whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
     whole.offered, whole.defines, whole.source, whole.parts = tuple(offered), piece.defines, source, parts
     if piece.moves or piece.arrow:  # "as S \\to \\infty" says the same as the option
@@ -218,9 +226,15 @@ def _source(run: list[Tok], text: str, starts: list[int]) -> str:
 
 
 def condition_chains(tokens: list[Tok]) -> list[Chain]:
-    """The conditions that these tokens spell."""
-    parsed = parse_tokens(tokens)
-    return list(parsed.chains)
+    r"""The conditions that these tokens spell; `i \ne a, b` are two."""
+    cuts = [i for i, t in depth_zero(tokens) if t.kind == "COMMA"]
+    first = tokens[: cuts[0]] if cuts else tokens
+    others = [tokens[a + 1 : b] for a, b in pairwise([*cuts, len(tokens)])]
+    differs = next((i for i, t in depth_zero(first) if t.kind == "REL" and t.value == "!="), None)
+    if cuts and differs is not None and not any(t.kind == "REL" for part in others for t in part):
+        parts = [first, *([*first[: differs + 1], *part] for part in others)]
+        return [chain for part in parts for chain in parse_tokens(part).chains]
+    return list(parse_tokens(tokens).chains)
 
 
 def relation_lines(statement: Statement) -> list[int]:

@@ -43,9 +43,8 @@ _OTHERS = re.compile(
 _ARG = re.compile(
     r"(?:\\mathop\s*\{\s*\\(?:rm|mathrm)\s*arg\s*(?:\\[,;:! ]\s*|~)?\s*(max|min)\s*\}(?:\\limits)?)|"
     r"\\arg\s*(?:\\[,;:! ]\s*|~)?\\?(max|min)(?![a-zA-Z])|"
-    r"\\(?:operatorname(?:withlimits|\*)?|mathop|mathrm|text)\s*\{\s*\{?\s*arg\s*(?:\\[,;:! ]\s*|~)?\s*(max|min)\s*\}?"
-    r"\s*\}"
-    r"(?:\\limits)?"
+    r"\\(?:operatorname(?:withlimits|\*)?|mathop|mathrm|text)\s*\{\s*(?P<inner>\{)?\s*arg\s*(?:\\[,;:! ]\s*|~)?\s*"
+    r"(max|min)\s*(?(inner)\}\s*)\}(?:\\limits)?"
 )
 
 
@@ -73,7 +72,7 @@ def usual_forms(text: str, tex: bool = False) -> str:
         text = _of_kramdown(text)
         text = _of_directives(text)
     text = _OVER.sub(r"\\frac{\1}{\2}", text) if r"\over" in text else text
-    text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2) or m.group(3)}}}", text)
+    text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2) or m.group(4)}}}", text)
     return _PAIR.sub(r"$\1$", text)
 
 

@@ -1,8 +1,10 @@
 r"""The author's own commands, expanded, and what a complete TeX file says outside of its body.
 
-A definition (`\newcommand`, `\def`, `\DeclareMathOperator`) holds from its place on, wherever it stands but in code.
-Every line stays where it was. What calls itself, or grows beyond a bound, is left as it is written, and then is a
-command that is not understood; so is a definition that gives a command of LaTeX another meaning.
+A definition (`\newcommand`, `\def`, `\let`, `\DeclareMathOperator`, `\DeclarePairedDelimiter`) holds from its place on,
+wherever it stands but in code; the macros that a page gives MathJax or KaTeX hold for all of it. Every line stays where
+it was. What calls itself, or grows beyond a bound, is left as it is written, and then is a command that is not
+understood; so is a definition that gives a command of LaTeX another meaning. Styles, accents, Greek letters and the
+names of functions may be defined anew: authors do that to `\vec`, `\epsilon` and `\tr`.
 
 What stands outside of the body says nothing, as a rule: packages, sizes of pages, what makes the title. A title and
 whatever may change how formulas are read stay, and every line stays where it was.
@@ -12,9 +14,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from attention_core.derivation.latex.lexer import is_known_command
-from attention_core.derivation.latex.tokens import FUNCTIONS
+from attention_core.derivation.latex.tokens import ACCENTS, ALPHABETS, FUNCTIONS, GREEK, STYLES
 
 _BODY = re.compile(r"^[^%\n]*?\\begin\{document\}", re.MULTILINE)
 _END = re.compile(r"^[^%\n]*?(\\end\{document\})", re.MULTILINE)
@@ -62,7 +65,24 @@ MAX_DEPTH = 12
 MAX_GROWTH = 500_000  # characters that all calls of a document may add
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)(?!\s*\{?math)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"\\(?:[a-zA-Z]+|.)", re.DOTALL)
-_DEFINES = frozenset(["newcommand", "renewcommand", "providecommand", "DeclareMathOperator", "def"])
+_DOCUMENT = frozenset(f"{which}DocumentCommand" for which in ("New", "Renew", "Provide", "Declare"))
+_DEFINES = frozenset(
+    [
+        "newcommand",
+        "renewcommand",
+        "providecommand",
+        "DeclareMathOperator",
+        "DeclareRobustCommand",
+        "def",
+        "gdef",
+        "edef",
+    ]
+) | {"xdef", "let", "DeclarePairedDelimiter", *_DOCUMENT}
+_DEFS = frozenset(["def", "gdef", "edef", "xdef"])
+_REDEFINED = STYLES | ACCENTS | GREEK | ALPHABETS | frozenset(FUNCTIONS)
+_STYLED_WORD = re.compile(r"\\(?:text\w*|math\w+|operatorname)\s*\{([^{}]*)\}")
+_ARGUMENTS = re.compile(r"\{((?:\s*[mrO](?:\{[^{}]*\})?)*)\s*\}\s*")
+_TARGET = re.compile(r"\s*=?\s*(\\(?:[a-zA-Z]+|.)|[^\s\\{}$])")
 _ENDS_IN_COMMAND = re.compile(r"\\[a-zA-Z]+$")
 _NAME = re.compile(r"\*?\s*(?:\{\s*\\([a-zA-Z]+)\s*\}|\\([a-zA-Z]+))\s*")
 _COUNT = re.compile(r"\[(\d)\]\s*")
@@ -77,11 +97,13 @@ class Macro:
     count: int
     first: str | None
     body: str
+    final: bool = False  # whether the body is what it is: `\let` takes over what a command means at its place
 
 
 @dataclass
 class _Expander:
     macros: dict[str, Macro] = field(default_factory=dict)
+    sized: set[str] = field(default_factory=set)  # those of `\DeclarePairedDelimiter`, called with `*` or `[\big]` too
     grown: int = 0
 
     def document(self, text: str) -> str:
@@ -103,7 +125,7 @@ class _Expander:
             if name in _DEFINES and depth == 0 and (end := self.define(name, text, at)):
                 out.append(re.sub(r"[^\n]", "", text[found.start() : end]))
                 at = end
-            elif name in self.macros and depth < MAX_DEPTH and (call := self.call(self.macros[name], text, at, depth)):
+            elif name in self.macros and depth < MAX_DEPTH and (call := self.call(name, text, at, depth)):
                 body, end = call
                 apart = body[:1].isalpha() and _ENDS_IN_COMMAND.search("".join(out[-2:])[-60:])
                 out.append((" " if apart else "") + body + "\n" * text.count("\n", at, end))
@@ -118,31 +140,52 @@ class _Expander:
         if named is None:
             return 0
         name = named[1] or named[2]
-        at, count, first = named.end(), 0, None
-        if kind == "def":
-            parameters = _PARAMETERS.match(text, at)
-            assert parameters is not None
-            count, at = parameters[1].count("#"), parameters.end()
-        elif kind != "DeclareMathOperator" and (counted := _COUNT.match(text, at)):
-            count, at = int(counted[1]), counted.end()
-            if optional := _OPTIONAL.match(text, at):
-                first, at = optional[1], optional.end()
-        inner = _group(text, at)
+        if kind == "let":
+            return self.let(name, text, named.end())
+        if kind == "DeclarePairedDelimiter":
+            return self.pair(name, text, named.end())
+        at, count, first = _signature(kind, text, named.end())
+        inner = None if at < 0 else _group(text, at)
         if inner is None:
             return 0
         body, end = inner
         if is_known_command(name):
-            same = kind == "DeclareMathOperator" and FUNCTIONS.get(body.strip()) == FUNCTIONS.get(name, "")
-            return end if same else 0
+            said = FUNCTIONS.get(_STYLED_WORD.sub(r"\1", body).strip())
+            if kind.startswith("provide") or (kind == "DeclareMathOperator" and said == FUNCTIONS.get(name, "")):
+                return end
+            if name not in _REDEFINED or rf"\{name}" in _COMMAND.findall(body):
+                return 0
         body = " ".join(body.split("\n"))
         if kind == "DeclareMathOperator":
             body = rf"\operatorname{{{body}}}"
         self.macros[name] = Macro(count, first, body)
         return end
 
-    def call(self, macro: Macro, text: str, at: int, depth: int) -> tuple[str, int] | None:
+    def let(self, name: str, text: str, at: int) -> int:
+        r"""Read `\let\name=\other`; where it ends."""
+        target = _TARGET.match(text, at)
+        if target is None or (is_known_command(name) and name not in _REDEFINED):
+            return 0
+        other = self.macros.get(target[1][1:]) if target[1].startswith("\\") else None
+        self.macros[name] = other or Macro(0, None, target[1], final=True)
+        return target.end()
+
+    def pair(self, name: str, text: str, at: int) -> int:
+        r"""Read `\DeclarePairedDelimiter{\norm}{\lVert}{\rVert}`; where it ends."""
+        left = _group(text, at)
+        right = None if left is None else _group(text, left[1])
+        if left is None or right is None or is_known_command(name):
+            return 0
+        self.macros[name] = Macro(1, None, rf"\left{left[0]} #1 \right{right[0]}")
+        self.sized.add(name)
+        return right[1]
+
+    def call(self, name: str, text: str, at: int, depth: int) -> tuple[str, int] | None:
         """What a call stands for and where it ends, None if its arguments are not there or it grows too far."""
+        macro = self.macros[name]
         given: list[str] = []
+        if name in self.sized and (size := _SIZE.match(text, at)):
+            at = size.end()
         if macro.first is not None:
             optional = _OPTIONAL.match(text, at)
             given.append(optional[1] if optional else macro.first)
@@ -161,9 +204,61 @@ class _Expander:
         self.grown += len(body)
         if self.grown > MAX_GROWTH:
             return None
-        expanded = self.run(body, depth + 1)
+        expanded = body if macro.final else self.run(body, depth + 1)
         joint = " " if _ENDS_IN_COMMAND.search(expanded[-60:]) and text[at : at + 1].isalpha() else ""
         return expanded + joint, at
+
+
+def _signature(kind: str, text: str, at: int) -> tuple[int, int, str | None]:
+    """Where the body of a definition starts, -1 if it cannot be told, how many arguments it has, and the first one."""
+    if kind in _DEFS:
+        parameters = _PARAMETERS.match(text, at)
+        assert parameters is not None
+        return parameters.end(), parameters[1].count("#"), None
+    if kind in _DOCUMENT:
+        named = _ARGUMENTS.match(text, at)
+        return (-1, 0, None) if named is None or "O" in named[1] else (named.end(), len(named[1].split()), None)
+    counted = None if kind == "DeclareMathOperator" else _COUNT.match(text, at)
+    if counted is None:
+        return at, 0, None
+    optional = _OPTIONAL.match(text, counted.end())
+    if optional is None:
+        return counted.end(), int(counted[1]), None
+    return optional.end(), int(counted[1]), optional[1]
+
+
+_SIZE = re.compile(r"\*|\s*\[\s*\\[bB]igg?\s*\]")
+_TABLE = re.compile(r"(?i)[\"']?\bmacros[\"']?\s*:\s*(?:\{|\n(?=(?P<deep>[ \t]+)))")
+_QUOTED = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
+_ENTRY = re.compile(
+    rf"[\"']?\\*(?P<name>[a-zA-Z]+)[\"']?\s*:\s*(?:(?P<body>{_QUOTED})|\[\s*(?P<many>{_QUOTED})\s*,\s*(?P<count>\d)[^\]]*\])"
+)
+MAX_TABLE = 20_000  # characters of the macros of a page
+
+
+def macros_of_page(text: str) -> dict[str, Macro]:
+    r"""The macros that a page hands to MathJax or KaTeX.
+
+    Args:
+        text: The document, with `macros: {RR: "\\mathbb{R}", bold: ["\\mathbf{#1}", 1]}` in a script or a header.
+
+    Example:
+        >>> macros_of_page('macros: {RR: "\\\\mathbb{R}"}')["RR"].body
+        '\\mathbb{R}'
+    """
+    found: dict[str, Macro] = {}
+    for table in _TABLE.finditer(text):
+        inside = text[table.end() : table.end() + MAX_TABLE]
+        if deep := table["deep"]:
+            lines = inside.split("\n")
+            inside = "\n".join(takewhile(lambda line: line.startswith(deep), lines))
+        at = 0
+        while entry := _ENTRY.match(inside, at + len(inside[at:]) - len(inside[at:].lstrip(" \t\r\n,"))):
+            written = (entry["body"] or entry["many"])[1:-1].replace("\\\\", "\\")
+            if not is_known_command(entry["name"]) or entry["name"] in _REDEFINED:
+                found[entry["name"]] = Macro(int(entry["count"] or 0), None, written)
+            at = entry.end()
+    return found
 
 
 def _group(text: str, at: int) -> tuple[str, int] | None:
@@ -200,6 +295,7 @@ def expand_macros(text: str) -> str:
         >>> expand_macros(r"\newcommand{\R}{\mathbb{R}} $x \in \R^d$")
         ' $x \\in \\mathbb{R}^d$'
     """
-    if not any(f"\\{name}" in text for name in _DEFINES):
+    of_page = macros_of_page(text) if "acros" in text else {}
+    if not of_page and not any(f"\\{name}" in text for name in _DEFINES):
         return text
-    return _Expander().document(text)
+    return _Expander(of_page).document(text)

@@ -47,7 +47,9 @@ EQUALITY = re.compile(
     r"(?:and |with |where )*equality (?:holds |occurs |is attained )?(?:if and only if|only if|iff|if|when|for|at|"
     r"(?:exactly|precisely) (?:when|if))\b"
 )
-CHANGES = re.compile(r"\b(not|unless|except|never|otherwise|else|nowhere|fails?|false|wrong|some)\b")
+CHANGES = re.compile(
+    r"\b(not|unless|except|never|otherwise|else|nowhere|fails?|false|wrong|some|violat\w+|contradict\w+|cannot|dont|doesnt|isnt|arent)\b"
+)
 WRITTEN_RELATION = re.compile(r"[=<>≤≥≠≈]|\\(?:leq?|geq?|neq?|approx|to|implies|iff|in|sim|gg|ll)\b")
 ARROWS = {
     "implies": "=>", "which implies": "=>", "implies that": "=>", "if and only if": "<=>", "iff": "<=>",
@@ -199,6 +201,7 @@ class Piece:
     beside: list[list[Tok]] = field(default_factory=list)
     quoted: list[tuple[str, list[Tok]]] = field(default_factory=list)
     tags: list[tuple[int, str, int]] = field(default_factory=list)
+    unread_words: list[str] = field(default_factory=list)
     defines: bool = False
     moves: list[Tok] = field(default_factory=list)
     arrow: str = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from attention_core.derivation.document.blocks import (
     FRAMES,
@@ -110,7 +111,7 @@ class _Reader:
         line, gathered, closed = self.at + 1, [keep], False
         while True:
             text = self.lines[self.at]
-            end = _find_close(text, close, self.column)
+            end = _find_close(text, close, self.column, self.tex)
             if end is not None:
                 gathered.append(text[self.column : end] + (close if keep else ""))
                 self.column, closed = end + len(close), True
@@ -243,8 +244,17 @@ class _Reader:
             while spans and spans[-1][1] <= opening.start():
                 spans.pop()
             covered = bool(spans) and spans[-1][0] <= opening.start()
-            if not covered and not (self.tex and opening.group() == "<!--"):
+            bracket = opening.group() == r"\[" and not self.tex and not self.is_closed(opening.end())
+            if not covered and not bracket and not (self.tex and opening.group() == "<!--"):
                 yield opening
+
+    def is_closed(self, start: int) -> bool:
+        r"""Whether `\]` follows in the paragraph, or nothing stands around `\[`: else it is a bracket of Markdown."""
+        text = self.lines[self.at]
+        if not text[: start - 2].strip(" \t>*-+") or r"\]" in text[start:]:
+            return True
+        following = takewhile(str.strip, self.lines[self.at + 1 : self.at + 200])
+        return any(r"\]" in one for one in following)
 
     def comment(self, text: str) -> None:
         """Skip a comment, of one line or more; the paragraph goes on behind it."""
@@ -280,10 +290,11 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
         place += 1
 
 
-def _find_close(text: str, close: str, start: int) -> int | None:
-    """Where `close` stands from `start` on, outside a comment."""
+def _find_close(text: str, close: str, start: int, tex: bool) -> int | None:
+    r"""Where `close` stands from `start` on, outside a comment; `50%$$` of Markdown holds none."""
     end = text.find(close, start)
-    return None if end < 0 or _COMMENT.search(text, start, end) else end
+    comment = None if end < 0 else _COMMENT.search(text, start, end)
+    return None if end < 0 or (comment and (tex or not text[: comment.start()].strip())) else end
 
 
 def blocks_of(text: str) -> list[Block]:

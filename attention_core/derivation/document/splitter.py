@@ -90,6 +90,12 @@ def _labels_as_words(tokens: list[Tok]) -> list[Tok]:
     opens = True
     for i, token in depth_zero(tokens):
         named = token.kind == "TEXT" or (token.kind == "NAME" and token.value.startswith(r"\text{"))
+        if opens and not named and (label := _numbered_label(tokens, i)):
+            out[i] = replace(token, kind="TEXT", value=f"{label}:")
+            end = next(k for k, t in enumerate(tokens) if k > i and t.kind == "COLON")
+            colons |= set(range(i + 1, end + 1))
+            opens = False
+            continue
         behind = [(k, t) for k, t in enumerate(tokens[i + 1 : i + 5], i + 1) if t.kind not in ("GAP", "AMP")]
         if opens and named and behind and behind[0][1].kind == "COLON":
             place = behind[0][0]
@@ -103,13 +109,27 @@ def _labels_as_words(tokens: list[Tok]) -> list[Tok]:
     return [t for i, t in enumerate(out) if i not in colons]
 
 
+def _numbered_label(tokens: list[Tok], place: int) -> str:
+    r"""The label of `h_1: \quad x = y`, a letter with an index at a place and room behind its colon; '' of others."""
+    if tokens[place].kind != "NAME":
+        return ""
+    behind = list(takewhile(lambda t: t.kind in ("UNDER", "LBRACE", "NUM", "NAME", "RBRACE"), tokens[place + 1 :]))
+    end = place + 1 + len(behind)
+    kinds = [t.kind for t in tokens[end : end + 2]]
+    wide = kinds == ["COLON", "GAP"] and tokens[end + 1].value in (r"\quad", r"\qquad")
+    row = list(takewhile(lambda t: t.kind != "NEWROW", tokens[end:]))
+    if not wide or not has_relation(row) or any(t.kind == "REL" and t.value == "->" for t in row):
+        return ""
+    return "".join(t.value for t in tokens[place:end] if t.kind in ("NAME", "NUM"))
+
+
 def _maps_as_relations(tokens: list[Tok]) -> list[Tok]:
     r"""The tokens with the colon of `f : A \to B` as a relation."""
     out = list(tokens)
     outside = list(depth_zero(tokens))
     for k, (i, token) in enumerate(outside):
         row = takewhile(lambda one: one[1].kind != "NEWROW", outside[k + 1 :])
-        if token.kind == "COLON" and i and any((t.kind, t.value) == ("REL", "->") for _, t in row):
+        if token.kind == "COLON" and i and any(t.kind == "REL" and t.value in ("->", "mapsto") for _, t in row):
             out[i] = replace(token, kind="REL", value=":")
             out = [replace(t, kind="NAME", value=f"\\text{{{t.value}}}") if t.kind == "FUNC" and j < i else t
                    for j, t in enumerate(out)]  # fmt: skip
@@ -125,6 +145,19 @@ def _without_brackets_of_last_side(tokens: list[Tok]) -> list[Tok]:
     if opened < 1 or kinds[opened - 1] != "GAP" or kinds[opened + 1] != "REL":
         return tokens
     return [*tokens[:opened], *tokens[opened + 1 : -1]]
+
+
+def _range_first(tokens: list[Tok]) -> list[Tok]:
+    r"""The tokens with the colon of `\forall x \in S: f(x) = 0` as room between the condition and the statement."""
+    out, binds = list(tokens), False
+    for i, token in depth_zero(tokens):
+        if token.kind == "FORALL" or (token.kind == "TEXT" and bare(token.value) in BINDS):
+            binds = not any(t.kind in ("REL", "ARROW") for t in takewhile(lambda t: t.kind != "NEWROW", out[:i][::-1]))
+        elif token.kind == "NEWROW":
+            binds = False
+        elif token.kind == "COLON" and binds:
+            out[i], binds = replace(token, kind="GAP", value=r"\quad"), False
+    return out
 
 
 def _without_colons(tokens: list[Tok]) -> list[Tok]:
@@ -181,11 +214,16 @@ def _is_whole_statement(row: list[Tok]) -> bool:
     return opened == sum(t.kind in CLOSING for t in kept) and has_relation(kept)
 
 
-def split_statements(tokens: list[Tok]) -> list[Piece]:
-    """The statements of a display; every token of a formula is in one of them, in a condition or in a reason."""
-    splitter = _Splitter()
+def split_statements(tokens: list[Tok], lenient: bool = False) -> list[Piece]:
+    """The statements of a display; every token of a formula is in one of them, in a condition or in a reason.
+
+    Args:
+        tokens: The tokens of the display.
+        lenient: Whether words before a formula that are not understood are kept with their statement, and not refused.
+    """
+    splitter = _Splitter(lenient)
     tokens = _mark_rows(_name_left_side(_without_last_times(without_empty_braces(tokens))))
-    tokens = _maps_as_relations(_numbers_as_tags(_without_brackets_of_last_side(tokens)))
+    tokens = _maps_as_relations(_numbers_as_tags(_without_brackets_of_last_side(_range_first(tokens))))
     tokens = _without_colons(_labels_as_words(tokens))
     for row in rows_of(tokens):
         try:
@@ -232,7 +270,8 @@ def refuse_claims(word: str) -> None:
 class _Splitter:
     """Gathers the statements of one display row by row."""
 
-    def __init__(self) -> None:
+    def __init__(self, lenient: bool) -> None:
+        self.lenient = lenient
         self.pieces: list[Piece] = [Piece()]
         self.binding = ""  # what the segments are: '' a statement, 'conditions', 'moves' or 'reason'
         self.words = ""  # of the reason
@@ -410,6 +449,14 @@ class _Splitter:
             return True
         return kind in ("WIDE", "GAP") and (is_range(segment) or is_condition(segment) or is_case(segment))
 
+    def keep_unread(self, segment: list[Tok]) -> bool:
+        """Keep words that are not understood; whether the formula behind them is no statement of its own."""
+        self.pieces[-1].unread_words.append(self.words)
+        if not is_relation(segment):
+            return True
+        self.pieces.append(Piece(unread_words=[self.words]))
+        return False
+
     def is_reason(self, kind: str, segment: list[Tok]) -> bool:
         """Whether a formula behind a reason belongs to it."""
         first = first_kind(segment)
@@ -424,6 +471,8 @@ class _Splitter:
                 complete = self.pieces[-1].relations() and last is not None and last.kind not in GOES_ON
                 if complete and self.apart and not has_relation(segment):
                     return True  # `a = b \quad \text{take $\log$ of both sides}`: a remark
+                if self.lenient and self.pieces[-1].tokens:
+                    return self.keep_unread(segment)
                 raise Unreadable(
                     f"the words '{self.words}' stand before a formula and are not understood: a reason starts with "
                     "'since' or 'by', another statement has a row of its own"

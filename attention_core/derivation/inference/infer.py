@@ -26,7 +26,7 @@ from attention_core.derivation.inference.constraints import (
 )
 from attention_core.derivation.inference.described import Described, nearest
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
-from attention_core.derivation.inference.opaque import Opaque, is_average
+from attention_core.derivation.inference.opaque import TERMS, Opaque, is_average
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.usage import (
     ONES_NAME,
@@ -113,7 +113,7 @@ class Inference:
         block = self.blocks[place]
         if place not in self.parsed:
             try:
-                self.parsed[place] = statements_of(block) if isinstance(block, Display) else []
+                self.parsed[place] = statements_of(block, lenient=True) if isinstance(block, Display) else []
             except (Unreadable, RecursionError):
                 self.parsed[place] = []
         return self.parsed[place]
@@ -364,7 +364,7 @@ def definable(context: Context, chain: Chain) -> str:
         context: What is declared.
         chain: The relations of a display.
     """
-    if chain.ops[:1] not in (("=",), (":=",)):
+    if chain.ops[:1] not in (("=",), (":=",)) or TERMS in context.loose:
         return ""
     left, right = chain.exprs[0], chain.exprs[1]
     form = function_form(left)

@@ -60,6 +60,9 @@ from attention_core.derivation.latex.tokens import UNREAD_BIG, UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, Term
 
+TERMS = "terms"
+"""What a statement is read by where nothing else fits: each of its terms is a number, and a symbol of its own."""
+
 
 def is_opaque(name: str) -> bool:
     """Whether a name is that of a function at its argument."""
@@ -122,6 +125,9 @@ class Opaque:
         """The chains with symbols in the place of what unknown functions give."""
         out = []
         for chain in chains:
+            if TERMS in self.context.loose:
+                out.append(replace(chain, exprs=tuple(map(_name_terms, chain.exprs))))
+                continue
             self.place = (to_latex(chain), 0)
             bound = frozenset(name for one in walk(chain) if isinstance(one, Big) for name in bound_letters(one))
             written = substitute(chain, partial(self.read_as_field_does, bound))
@@ -172,6 +178,14 @@ class Opaque:
                 return "arrays with dots" in self.context.loose and dotted
             case Frac(_, Name() | Sub()) if "quotients of arrays" in self.context.loose:
                 return True
+            case Times(parts) | Plus(parts) if Dots() in parts or Minus(Dots()) in parts:
+                return "arrays with dots" in self.context.loose
+            case Big(op) if op in ("sum", "prod", "max", "min"):
+                return "sums without a range" in self.context.loose
+            case Sub(Name(base)) if base not in (ONES, "I", r"\mathbf{0}", "e"):
+                return "letters with an index" in self.context.loose
+            case Group("(", (Chain((Plus(),)),)) if ONES in names_in(node):
+                return "values by cases" in self.context.loose
             case Sup(base, exponent) if not isinstance(exponent, Num | Minus) or not is_capital(base):
                 return "powers of matrices" in self.context.loose and base != Name("e") and exponent != Name("*")
             case Call(function) if function in ("softmax", "argmax", "lse", "diag", "attention", "vec", "rank", "pinv"):
@@ -193,6 +207,8 @@ class Opaque:
             return True
         match node:
             case Big(op) if op in UNREAD_BIG:
+                return True
+            case Sup(Group(), Name("'")):
                 return True
             case Call("E" | "Var" | "Cov" | "Normal", args) if any("mid" in one.ops for one in args):
                 return True  # under a condition
@@ -441,6 +457,18 @@ class Opaque:
                 inner = self.value(head, base, bound)
                 return None if inner is None else Sub(inner, items)
         return None
+
+
+def _name_terms(expr: Expr) -> Expr:
+    """A side with each of its terms as a symbol of its own."""
+    match expr:
+        case Plus(terms):
+            return Plus(tuple(map(_name_terms, terms)))
+        case Minus(body):
+            return Minus(_name_terms(body))
+        case Num():
+            return expr
+    return Name(f"({to_latex(expr)})")
 
 
 def _multiply_products(factors: Sequence[Expr], ops: Sequence[str]) -> Times:

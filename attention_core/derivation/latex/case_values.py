@@ -60,6 +60,42 @@ def with_indicators(inner: str) -> str:
     return f"{{{total}}}" if rest else f"\\frac{{{total}}}{{1 - {before.strip()}}}"
 
 
+_BARS = re.compile(
+    r"\s*(?:\||\\(?:[lr]?vert|mid|big\||Big\||uparrow|downarrow|rule(?:\[[^\]]*\])?\{[^}]*\}\{[^}]*\}))?\s*"
+)
+_DASH = r"(?:[-\u2013\u2014]+|\\(?:text|mbox)\s*\{\s*[-\u2013\u2014]+\s*\}|\\(?:horzbar|rule\{[^}]*\}\{[^}]*\}))"
+_LINE = re.compile(rf"\s*{_DASH}\s*")
+_DASHED = re.compile(rf"\s*{_DASH}\s*(?P<row>\S.*?)\s*{_DASH}\s*", re.DOTALL)
+
+
+def without_rules(text: str, at: int) -> tuple[str, int] | None:
+    r"""The content of a matrix without the bars and dashes that show its columns and rows, and where it ends.
+
+    Args:
+        text: A formula.
+        at: Where the content of an environment starts in it.
+
+    Returns:
+        None where the matrix has no such bars.
+
+    Example:
+        >>> without_rules(r"| & | \\\\ a & b \\\\ | & | \end{pmatrix}", 0)
+        ('a & b', 31)
+    """
+    found = end_of_cases(text, at)
+    if found is None or not ("|" in found[0] or "-" in found[0] or "\\" in found[0]):
+        return None
+    rows = _split(found[0])
+    kept = [row for row in rows if not (all(map(_BARS.fullmatch, row)) and any(cell.strip() for cell in row))]
+    lines = [[cell for cell in row if not (len(row) > 1 and _LINE.fullmatch(cell))] for row in kept]
+    plain = [
+        [one["row"] if len(row) == 1 and (one := _DASHED.fullmatch(cell)) else cell for cell in row] for row in lines
+    ]
+    if plain == rows or not any(plain):
+        return None
+    return " \\\\ ".join(" & ".join(cell.strip() for cell in row) for row in plain), found[1]
+
+
 def _split(inner: str) -> list[list[str]]:
     """The cells of each row, cut outside braces and environments."""
     rows: list[list[str]] = [[""]]

@@ -10,11 +10,11 @@ a remark, so one with a relation is refused: nothing that may be a claim is pass
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeAlias
 
-from attention_core.derivation.latex.case_values import WORDY, end_of_cases, with_indicators
+from attention_core.derivation.latex.braces import read_braces as read_braces
+from attention_core.derivation.latex.case_values import WORDY, end_of_cases, with_indicators, without_rules
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import (
     ACCENTS,
@@ -33,10 +33,10 @@ from attention_core.derivation.latex.tokens import (
     TokenStream,
     depth_zero,
 )
+from attention_core.derivation.latex.usual_macros import USUAL_MACROS, Handler, make_token
 
 # -- commands --------------------------------------------------------------------------------------------------------
 
-Handler: TypeAlias = Callable[[TokenStream, str, int], int]
 _ENDS = re.compile(r"\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)")
 _PLAIN_SPACES = re.compile(r"\s+")
 _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
@@ -56,8 +56,49 @@ def read_command(lexer: TokenStream, name: str, end: int) -> int:
         lexer.emit("NAME", f"\\{name}{_PLAIN_SPACES.sub('', found[1])}")
         return found.end()
     if name not in HANDLERS:
-        raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
+        return _read_unknown(lexer, name, end)
     return HANDLERS[name](lexer, name, end)
+
+
+_GIVEN = re.compile(r"\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+_CHANGES = frozenset(
+    re.split(
+        r"\s+",
+        """
+    not def let newcommand renewcommand input include csname catcode expandafter if ifx else fi loop write read openin
+    DeclareMathOperator hbox vbox mathchoice verb url href includegraphics require""".strip(),
+    )
+)
+"""Commands that say how others are read, or that are read as no formula: none is a symbol."""
+
+
+def _read_unknown(lexer: TokenStream, name: str, end: int) -> int:
+    """A command that no table knows, as one symbol with its arguments; what holds a relation is refused."""
+    given, after = "", end
+    while found := _GIVEN.match(lexer.text, after):
+        given, after = f"{given}{{{_PLAIN_SPACES.sub('', found[1])}}}", found.end()
+    if not lexer.authors or not name.isalpha() or name in _CHANGES or _RELATION.search(_IN_BRACES.sub("", given)):
+        raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
+    lexer.emit("NAME", f"\\{name}{given}" if given else f"\\{name}{lexer.primes(after)}")
+    return after if given else lexer.after_primes(after)
+
+
+_COMMAND_NAME = re.compile(r"\\([a-zA-Z]+)(?:$|['_^(\[]|\{.*\}\{)")
+
+
+def unknown_command(symbol: str) -> str:
+    r"""The command that a symbol is, if none of the tables knows it: `\tp` of `\tp`, '' of `\mu` and `\mat{X}`.
+
+    Args:
+        symbol: The name of a symbol.
+    """
+    found = _COMMAND_NAME.match(symbol)
+    name = found[1] if found else ""
+    known = name in HANDLERS or name in USUAL_MACROS or f"\\{name}" in RELATIONS or name in _READ_AS_NAMES
+    return "" if known else name
+
+
+_READ_AS_NAMES = frozenset(["text", "partial", "operatorname", "begin", "centerdot"])
 
 
 def _greek(lexer: TokenStream, name: str, end: int) -> int:
@@ -137,16 +178,6 @@ def _nabla(lexer: TokenStream, name: str, end: int) -> int:
     return end
 
 
-def _token(kind: str, value: str = "") -> Handler:
-    """A command that is one token."""
-
-    def emit(lexer: TokenStream, name: str, end: int) -> int:
-        lexer.emit(kind, value)
-        return end
-
-    return emit
-
-
 def _read_style(lexer: TokenStream, name: str, end: int) -> int:
     """Bold is style, except for the vector of ones; that it is bold is kept, as both may be declared."""
     first = len(lexer.out)
@@ -205,6 +236,9 @@ def _words(lexer: TokenStream, name: str, end: int) -> int:
     """Text: the name of a function, a name, or prose."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     word = inner.strip()
+    if name.startswith("operatorname") and re.fullmatch(r"\\math\w+\s*\{\w\}", word):
+        lexer.lex_inner(word)  # \operatorname*{\mathbb{E}}
+        return after
     if _is_side(lexer, word, after):
         lexer.emit("NAME", f"\\text{{{' '.join(word.replace('$', '').split())}}}")
         return after
@@ -250,12 +284,21 @@ def _above(lexer: TokenStream, name: str, end: int) -> int:
     r"""`\stackrel{above}{=}`, `\overset{above}{=}`, `\underset{below}{=}`: a relation with its reason."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     base, after = read_braces(lexer.text, after, lexer.line)
+    if (written := _around_operator(name, inner, base)) or (
+        lexer.authors and (written := _annotated(name, inner, base))
+    ):
+        lexer.lex_inner(written)
+        return after
     label = inner.strip()
     word = re.sub(r"\\(?:text|mathrm|operatorname|textrm|rm)\s*|[{}$]", "", label).strip()
     if base.strip() not in RELATIONS and base.strip() not in ARROWS:
         raise Unreadable(f"\\{name} is understood above a relation only, not above '{base.strip()}'", lexer.line)
-    if word.lower() in ("def", "def.") and RELATIONS.get(base.strip()) == "=":
+    if (word.lower() in ("def", "def.") and RELATIONS.get(base.strip()) == "=") or (
+        RELATIONS.get(base.strip()) == "=" and word in (r"\triangle", r"\Delta", ":", r"\vartriangle")
+    ):
         lexer.emit("REL", ":=")
+    elif RELATIONS.get(base.strip()) == "sim" and re.fullmatch(r"[a-z.\\,~ ]{0,12}", word.lower()):
+        lexer.lex_inner(base)  # independent and identically distributed
     elif re.fullmatch(r"\(?\*?[a-zA-Z0-9]{0,3}\*{0,3}\)?", word) and word[:1] + word[-1:] in ("()", "**", "*"):
         lexer.lex_inner(base)  # a number to refer to
     elif re.match(r"\\text(rm)?\s*\{", label) and not re.fullmatch(r"[a-z.]{1,4}", word):
@@ -266,6 +309,30 @@ def _above(lexer: TokenStream, name: str, end: int) -> int:
             lexer.line,
         )
     return after
+
+
+_OPERATOR = re.compile(
+    r"\\(?:sum|prod|max|min|lim|sup|inf|argmin|argmax|mathbb|mathop|operatorname\*?|underset|overset)(?![a-zA-Z])"
+)
+_ONE_LETTER = re.compile(r"(?:\\math\w+|\\boldsymbol|\\bm)?\s*\{?\s*(?:\\[a-zA-Z]+|[A-Za-z])(?:_\w)?\s*\}?")
+_DIMENSIONS = re.compile(r"[\s\d\w,(){}.]*(?:\\times|\\text|\\mathrm|\\cdot|\\in|\\mathbb|[\s\d\w,(){}^_.-])*")
+
+
+def _around_operator(name: str, label: str, base: str) -> str:
+    r"""`\underset{x}{\max}` as `\max_{x}`; '' of what is no operator."""
+    if name == "stackrel" or not _OPERATOR.match(base.strip()):
+        return ""
+    return f"{base.strip()}{'_' if name == 'underset' else '^'}{{{label}}}"
+
+
+def _annotated(name: str, label: str, base: str) -> str:
+    r"""`\underset{n \times d}{X}` without its remark, `\overset{*}{x}` as a symbol of its own; '' of a relation."""
+    bare = base.strip()
+    if bare in RELATIONS or bare in ARROWS or _RELATION.search(_IN_BRACES.sub("", label)):
+        return ""
+    if name == "underset" and _DIMENSIONS.fullmatch(label):
+        return f"{{{bare}}}"
+    return rf"\bar{{{bare}^{{{label}}}}}" if "$" not in label and _ONE_LETTER.fullmatch(bare) else ""
 
 
 def _limit_arrow(lexer: TokenStream, name: str, end: int) -> int:
@@ -302,6 +369,11 @@ def _environment(lexer: TokenStream, which: str, end: int) -> int:
             advice = "write the display with $$ ... $$ and aligned"
             raise Unreadable(f"the environment {name} is not understood: {advice}", lexer.line)
         raise Unreadable(f"the environment {name} is not understood inside a formula", lexer.line)
+    if which == "begin" and (ruled := without_rules(lexer.text, after)):
+        lexer.open("BEGINMAT", name)
+        lexer.lex_inner(ruled[0])
+        lexer.close("ENDMAT", name, ("BEGINMAT",))
+        return ruled[1]
     if which == "begin":
         lexer.open("BEGINMAT", name)
         if name == "array":
@@ -309,30 +381,6 @@ def _environment(lexer: TokenStream, which: str, end: int) -> int:
     else:
         lexer.close("ENDMAT", name, ("BEGINMAT",))
     return after
-
-
-def read_braces(text: str, at: int, line: int) -> tuple[str, int]:
-    """The content of `{...}` at or after `at` and where it ends; without braces a single character or command."""
-    while at < len(text) and text[at] in " \t\n\r":
-        at += 1
-    if at >= len(text):
-        raise Unreadable("a command at the end misses its argument", line)
-    if text[at] == "\\":
-        found = re.compile(r"\\(?:[a-zA-Z]+|.)").match(text, at)
-        assert found is not None or at + 1 >= len(text)
-        return (found.group(), found.end()) if found else ("\\", at + 1)
-    if text[at] != "{":
-        return text[at], at + 1
-    depth, start = 0, at
-    while at < len(text):
-        if text[at] == "\\":
-            at += 2
-            continue
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        at += 1
-        if depth == 0:
-            return text[start + 1 : at - 1], at
-    raise Unreadable("a brace { is never closed", line)
 
 
 # -- layout ----------------------------------------------------------------------------------------------------------
@@ -350,11 +398,15 @@ def _rows_below(lexer: TokenStream, name: str, end: int) -> int:
     return after
 
 
-_SKIPPED = ("color", "phantom", "hphantom", "vphantom")
-_KEPT = ("cancel", "bcancel", "xcancel", "mathop", "mathrel", "mathbin", "mathord", "ensuremath")
+_SKIPPED = ("cite", "citep", "citet", "eqref", "ref", "color", "phantom", "hphantom", "vphantom")
+_KEPT = (
+    "cancel", "bcancel", "xcancel", "mathop", "mathrel", "mathbin", "mathord", "ensuremath", "mathclap", "mathrlap",
+    "mathllap", "clap",
+)  # fmt: skip
 _SWITCHES = (
     "scriptstyle", "scriptscriptstyle", "small", "large", "Large", "normalsize", "footnotesize", "tiny", "space",
-    "allowbreak", "nobreak", "bf", "it", "rm", "centering", "displaylimits", "pause",
+    "allowbreak", "nobreak", "enspace", "enskip", "thickspace",
+    "displaybreak", "bf", "it", "rm", "centering", "displaylimits", "pause",
 )  # fmt: skip
 
 
@@ -398,7 +450,7 @@ def _read_brace(lexer: TokenStream, name: str, end: int) -> int:
     if not found:
         return after
     label, after = read_braces(lexer.text, found.end(), lexer.line)
-    if _RELATION.search(_IN_BRACES.sub("", label)):
+    if _RELATION.search(_IN_BRACES.sub("", label)) and not lexer.authors:  # in a display it is a remark beside it
         raise Unreadable(
             f"the label of \\{name} holds a relation, '{label.strip()}': give it a row of its own", lexer.line
         )
@@ -452,9 +504,10 @@ def _binomial(lexer: TokenStream, name: str, end: int) -> int:
 
 def _label(lexer: TokenStream, name: str, end: int) -> int:
     r"""A mark that is read as a label alone: `x_\bullet`."""
-    if not _is_label(lexer, end):
+    label = _is_label(lexer, end)
+    if not label and not lexer.authors:
         raise Unreadable(f"\\{name} is understood as a subscript or an exponent only", lexer.line)
-    lexer.emit("NAME", f"\\{name}")
+    lexer.emit("NAME" if label else "TIMES", f"\\{name}" if label else name)
     return end
 
 
@@ -486,12 +539,12 @@ def _words_between(lexer: TokenStream, name: str, end: int) -> int:
 
 
 HANDLERS: Mapping[str, Handler] = {
-    **{name: _token("NAME", "\\" + name) for name in ("#", "&", "_", "$")},
+    **{name: make_token("NAME", "\\" + name) for name in ("#", "&", "_", "$")},
     "%": _percent,
-    "prime": _token("NAME", "'"),
-    "infty": _token("INF"),
+    "prime": make_token("NAME", "'"),
+    "infty": make_token("INF"),
     "sqrt": _root,
-    "int": _token("BIGOP", "int"),
+    "int": make_token("BIGOP", "int"),
     "nabla": _nabla,
     "xrightarrow": _limit_arrow,
     **dict.fromkeys(("tag", "label"), _tag),
@@ -506,7 +559,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(FUNCTIONS, _function),
     **dict.fromkeys(BIG, _big),
     **dict.fromkeys(GREEK, _greek),
-    **dict.fromkeys(DOTS, _token("DOTS")),
+    **dict.fromkeys(DOTS, make_token("DOTS")),
     **dict.fromkeys(_SKIPPED, _skip),
     **dict.fromkeys(_KEPT, _keep),
     **dict.fromkeys(("textcolor", "colorbox", "cancelto"), _keep_second),
@@ -525,38 +578,3 @@ HANDLERS: Mapping[str, Handler] = {
     "because": _word("since"),
 }
 """What each command becomes; where a name stands in two tables, the later one counts."""
-
-
-def _bars(kind: str) -> Handler:
-    r"""`\norm{x}` and `\abs{x}`."""
-
-    def emit(lexer: TokenStream, name: str, end: int) -> int:
-        inner, after = read_braces(lexer.text, end, lexer.line)
-        lexer.open(f"L{kind}", "|")
-        lexer.lex_inner(inner)
-        lexer.close(f"R{kind}", "|", (f"L{kind}",))
-        return after
-
-    return emit
-
-
-def _argument_of(which: str) -> Handler:
-    r"""`\argmin_x`, an operator; without something below it, a name."""
-
-    def emit(lexer: TokenStream, name: str, end: int) -> int:
-        below = lexer.text[end:].lstrip().startswith(("_", r"\limits"))
-        lexer.emit("BIGOP" if below else "NAME", which if below else f"\\text{{{which}}}")
-        return end
-
-    return emit
-
-
-USUAL_MACROS: Mapping[str, Handler] = {
-    "norm": _bars("NORM"),
-    "abs": _bars("BAR"),
-    "argmin": _argument_of("argmin"),
-    **{letter * count: _token("NAME", rf"\mathbb{{{letter}}}") for letter in "RNZ" for count in (1, 2)},
-    "EE": _token("FUNC", "E"),
-    **{name: _token("FUNC", "rank") for name in ("rank", "Rank", "rk")},
-}
-"""Commands that many authors define, and that LaTeX does not know: a definition in the document takes precedence."""

@@ -24,6 +24,7 @@ from attention_core.derivation.latex.tokens import (
     Tok,
     TokenStream,
 )
+from attention_core.derivation.latex.typed_words import read_typed_word
 
 MASTER = re.compile(
     r"(?P<space>[ \t\r\n]+)|(?P<comment>(?<!\\)%[^\n]*|(?<=\\\\)%[^\n]*)"
@@ -36,6 +37,9 @@ _STAR = re.compile(r"\s*(?:(?:\*|\\(?:ast|star)(?![a-zA-Z]))|\{\s*(?:\*|\\(?:ast
 _BEFORE = re.compile(
     r"\s*\{\s*(?P<sign>[<>]|\\(?:lt|gt|leq?|geq?|neq?|setminus)(?![a-zA-Z]))\s*(?P<of>(?:[^{}]|\{[^{}]*\})+)\}"
 )
+_GIVEN_LABEL = re.compile(
+    r"\s*\{(?P<of>(?:[^{}|]|\{[^{}|]*\})*?)(?:\\(?:mid|vert)(?![a-zA-Z])|\|)(?P<under>(?:[^{}|]|\{[^{}|]*\})*)\}"
+)
 _LABEL_TRANSPOSED = re.compile(
     r"\s*\{\s*(?P<label>(?:[^{}]|\{[^{}]*\})*?(?:[^{}\s+*/^_,=<>-]|\{[^{}]*\}))\s*"
     r"(?:\\top|\\intercal|\\mathsf\s*\{?T\}?)\s*\}"
@@ -44,12 +48,17 @@ _SUBSCRIPTED = re.compile(r"\s*(?:\\\||\\Vert(?![a-zA-Z]))\s*_")
 _EVALUATED = re.compile(r"(?:\\right\s*)?(?:\||\\[lr]?vert(?![a-zA-Z]))\s*_")
 _ENDS_SYMBOL = re.compile(r"(?:[})\]]|\\[a-zA-Z]+|(?<![A-Za-z\\])[A-Za-z]'*)\s*$")
 _SUBSCRIPT = re.compile(r"\s*(?:\{|\\[a-zA-Z]+|[A-Za-z0-9](?![A-Za-z]))")
+PLACEHOLDER = r"\centerdot"
+r"""The name of `\cdot` where an argument stands."""
+_ENDS_ARGUMENT = re.compile(
+    r"\s*(?:\\[,;:! ]\s*)*(?:\\right\s*)?(?:[)\],;|]|\\(?:mid|vert|rvert|Vert|rVert|parallel|\|))"
+)
 _DOUBLE = re.compile(r"\\(?:mid|lvert|vert)\s*\\(?:mid|lvert|vert)(?![a-zA-Z])")
 _STARRED_POWER = re.compile(r"\s*\{\s*(?:\*|\\ast(?![a-zA-Z]))\s*(\d)\s*\}")
 _TYPED = {"=>": r"\implies or \ge", "=<": r"\le", "!=": r"\ne", "==": "="}
 TRANSPOSE = re.compile(
-    r"\s*(?:\\top\b|\\intercal\b|T|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
-    r"|\{\s*(?P<minus>-?)\s*(?:\\top|\\intercal|T|\\mathsf\s*\{?\s*T\s*\}?|\\mathrm\s*\{?\s*T\s*\}?"
+    r"\s*(?:\\top\b|\\intercal\b|\\(?:T|tran|transp?|transpose)(?![a-zA-Z])|T|\\mathsf\s*\{?T\}?|\\mathrm\s*\{T\}|\\mathrm\s+T|\\text\s*\{T\}"
+    r"|\{\s*(?P<minus>-?)\s*(?:\\top|\\intercal|\\(?:T|tran|transp?|transpose)(?![a-zA-Z])|T|\\mathsf\s*\{?\s*T\s*\}?|\\mathrm\s*\{?\s*T\s*\}?"
     r"|\\text\s*\{T\})\s*\})"
 )
 
@@ -105,6 +114,8 @@ class Lexer(TokenStream):
 
     def word(self, value: str, end: int) -> int:
         """Letters in a row: a known function if a bracket follows, else one symbol each."""
+        if self.authors and len(value) > 1 and (typed := read_typed_word(self, value, end)):
+            return typed
         for name in BARE:
             if value.startswith(name) and (len(value) == len(name) or len(name) > 2):
                 rest = self.text[end:].lstrip() if len(value) == len(name) else ""
@@ -129,6 +140,9 @@ class Lexer(TokenStream):
         if (both := self.text[self.at : self.at + 2]) in ("<=", ">="):
             self.emit("REL", both)
             return end + 1
+        if both == "=:" and not self.text.startswith("=:=", self.at):
+            self.emit("REL", "=")  # what stands left of it says what the right side is
+            return end + 1
         if (typed := self.text[self.at : self.at + 2]) in _TYPED:
             raise Unreadable(f"'{typed}' is not LaTeX: write {_TYPED[typed]}", self.line)
         if value in _SIGNS:
@@ -152,6 +166,9 @@ class Lexer(TokenStream):
             pass
         elif value == "!" and self.out and self.out[-1].kind in OPERAND_ENDS:
             self.emit("BANG")
+        elif value == "'" and self.out and self.out[-1].kind in ("RPAR", "RBRACK", "RBRACE"):
+            self.emit("CARET")
+            self.emit("NAME", "'")  # (f g)'
         elif value != "~":
             raise self.refusal(value)
         return end
@@ -199,6 +216,11 @@ class Lexer(TokenStream):
             self.lex_inner(ordered["of"])
             self.close("RBRACE", "}", ("LBRACE",))
             return ordered.end()
+        given = _GIVEN_LABEL.match(self.text, end)
+        if given and self.out and self.out[-1].kind == "NAME":  # \Sigma_{1 \mid 2}, x_{t | t - 1}
+            of, under = ("".join(given[part].split()) for part in ("of", "under"))
+            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}^{{{of}|{under}}}")
+            return given.end()
         self.emit("UNDER")
         self.tight = 1
         return end
@@ -244,6 +266,8 @@ class Lexer(TokenStream):
             return self.new_row(end)
         elif value == r"\_" and self.is_escaped_subscript(end):
             return self.subscript(end)
+        elif value == r"\cdot" and self.is_placeholder(end):
+            self.emit("NAME", PLACEHOLDER)
         elif value in RELATIONS:
             self.emit("REL", RELATIONS[value])
         elif value in ARROWS:
@@ -261,6 +285,11 @@ class Lexer(TokenStream):
         else:
             return read_command(self, name, end)
         return end
+
+    def is_placeholder(self, end: int) -> bool:
+        r"""Whether `\cdot` stands for an argument: `f(\cdot)`, `\pi(\cdot \mid x)`, `k(\cdot, x)`."""
+        opens = bool(self.out) and self.out[-1].kind in ("LPAR", "LBRACK", "LBAR", "LNORM", "COMMA")
+        return opens and bool(_ENDS_ARGUMENT.match(self.text, end))
 
     def is_escaped_subscript(self, end: int) -> bool:
         r"""Whether `x\_i` stands here, as Markdown asks for it: one letter, and one sign or braces behind it."""
@@ -281,9 +310,10 @@ def is_known_command(name: str) -> bool:
     return known or name in HANDLERS or name in _BRACKETS or name in ("left", "right", "top", "intercal")
 
 
-def tokenize(text: str, line: int = 1) -> list[Tok]:
-    """All tokens of one formula that starts on `line`."""
-    return list(_tokens(text, line) if len(text) <= KEPT_LENGTH else _tokens.__wrapped__(text, line))
+def tokenize(text: str, line: int = 1, authors: bool = False) -> list[Tok]:
+    """All tokens of one formula that starts on `line`; `authors`: a command that is not known is a symbol."""
+    read = _tokens if len(text) <= KEPT_LENGTH else _tokens.__wrapped__
+    return list(read(text, line, authors))
 
 
 _DRAWN = re.compile(r"_\s*\{(?:[^{}]|\{[^{}]*\})*\\sim(?![a-zA-Z])")
@@ -310,9 +340,11 @@ def _spell_half(found: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=KEPT_FORMULAS)
-def _tokens(text: str, line: int) -> tuple[Tok, ...]:
+def _tokens(text: str, line: int, authors: bool = False) -> tuple[Tok, ...]:
     text = _DOUBLE.sub(lambda found: r"\|".ljust(len(found[0])), text)  # D(q \mid\mid p)
-    tokens = Lexer(_LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half, text)), line).run()
+    lexer = Lexer(_LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half, text)), line)
+    lexer.authors = authors
+    tokens = lexer.run()
     return tuple(enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens)
 
 
@@ -394,7 +426,7 @@ def sided_bar(lexer: Lexer, side: str, kind: str) -> None:
 
 def read_mid(lexer: Lexer, name: str) -> None:
     r"""`\mid` and `\parallel` between the arguments of a function."""
-    if not divides_arguments(lexer):
+    if not divides_arguments(lexer) and (lexer.stack or not lexer.authors):
         raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
     lexer.emit("REL", name)
 

@@ -43,7 +43,8 @@ GREEK = dict(re.findall(r"(\w+) (\S)", _LETTERS))
 SIGNS = {
     "!=": "≠", "<=": "≤", ">=": "≥", "~": "≈", ">>": "≫", "<<": "≪", "->": "→", "in": "∈", "sim": "∼", "perp": "⊥",
     "=>": "⟹", "<=>": "⟺", "succ": "≻", "prec": "≺", "succeq": "⪰", "preceq": "⪯", "subset": "⊂", "subseteq": "⊆",
-    "ni": "∋", "notin": "∉", "lesssim": "≲", "gtrsim": "≳",
+    "ni": "∋", "notin": "∉", "supset": "⊃", "supseteq": "⊇", "mapsto": "↦",
+    "leadsto": "⇝", "lesssim": "≲", "gtrsim": "≳",
 }  # fmt: skip
 PRODUCTS = {
     "": "\u2062",
@@ -57,6 +58,15 @@ PRODUCTS = {
     "cup": "∪",
     "cap": "∩",
     "setminus": "∖",
+    "oplus": "⊕",
+    "ominus": "⊖",
+    "boxtimes": "⊠",
+    "wedge": "∧",
+    "vee": "∨",
+    "land": "∧",
+    "lor": "∨",
+    "bmod": "mod",
+    "bullet": "∙",
 }
 BIGS = {"sum": "∑", "prod": "∏"}
 FUNCTIONS = {

@@ -254,6 +254,9 @@ class Build(Transformer[Token, Any]):
     def open_call(self, head: Call, body: Expr) -> Expr:
         return Call(head.function, (Chain((body,)),), head.sub, head.power)
 
+    def open_negative(self, head: Call, _: Token, body: Expr) -> Expr:
+        return self.open_call(head, Minus(body))
+
     def bigop(self, token: Token) -> Big:
         return Big(str(token), (), None, Dots())
 
@@ -369,6 +372,7 @@ head: FUNC -> function | head UNDER script -> head_sub | head CARET power -> hea
 call: head LPAR items RPAR | head LBRACK items RBRACK | head LBRACE items RBRACE
 
 prefixed: head open -> open_call
+        | head MINUS open -> open_negative
         | bighead body -> big
         | NABLA UNDER script bracketed -> nabla
         | NABLA UNDER script body_open -> nabla

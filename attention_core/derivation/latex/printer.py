@@ -31,16 +31,18 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
+from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 
 SIGNS = {
     "!=": "\\ne", "<=": "\\le", ">=": "\\ge", "~": "\\approx", ">>": "\\gg", "<<": "\\ll", "->": "\\to", "in": "\\in",
     "sim": "\\sim", "perp": "\\perp", "mid": "\\mid", "parallel": "\\parallel",
     **{name: f"\\{name}" for name in (
-        "propto", "succ", "prec", "succeq", "preceq", "subset", "subseteq", "ni", "notin", "lesssim", "gtrsim",
+        "propto", "succ", "prec", "succeq", "preceq", "subset", "subseteq", "supset", "supseteq", "ni", "notin",
+        "lesssim", "gtrsim", "mapsto", "leadsto",
     )},
 }  # fmt: skip
 OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "x": " \\otimes ", "/": " / ", "": " ",
-             **{name: f" \\{name} " for name in ("star", "oslash", "cup", "cap", "setminus")}}  # fmt: skip
+             **{name: f" \\{name} " for name in UNREAD_OPERATIONS - {"x"}}}  # fmt: skip
 
 
 TOP = r"\top"

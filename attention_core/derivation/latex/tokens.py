@@ -54,7 +54,9 @@ BARE = (
 )
 
 
-UNREAD_OPERATIONS = frozenset(["x", "star", "oslash", "cup", "cap", "setminus"])
+UNREAD_OPERATIONS = frozenset(
+    ["x", "star", "oslash", "cup", "cap", "setminus", "oplus", "ominus", "boxtimes", "wedge", "vee", "land", "lor"]
+) | {"bmod", "bullet"}
 """Signs between factors that are read, and not computed: tensor products, convolutions, sets."""
 
 
@@ -71,12 +73,16 @@ BIG = {name: name for name in ("sum", "prod", "max", "min", "lim", *_NAMED_BIG)}
 RELATIONS = {
     "=": "=", "<": "<", ">": ">", r"\ne": "!=", r"\neq": "!=", r"\le": "<=", r"\leq": "<=", r"\ge": ">=",
     r"\geq": ">=", r"\lt": "<", r"\gt": ">", r"\approx": "~", r"\gg": ">>", r"\ll": "<<", r"\to": "->",
-    r"\rightarrow": "->", r"\longrightarrow": "->", r"\mapsto": "->", r"\longmapsto": "->",
+    r"\rightarrow": "->", r"\longrightarrow": "->", r"\mapsto": "mapsto", r"\longmapsto": "mapsto",
     r"\in": "in", r"\sim": "sim", r"\equiv": "=", ":=": ":=", r"\coloneqq": ":=",
     r"\leqslant": "<=", r"\geqslant": ">=", r"\perp": "perp", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~",
-    r"\triangleq": ":=", r"\leftarrow": ":=", r"\gets": ":=", r"\propto": "propto",
+    r"\triangleq": ":=", r"\leftarrow": ":=", r"\gets": ":=", r"\longleftarrow": ":=", r"\doteq": ":=",
+    r"\defeq": ":=", r"\eqdef": ":=", r"\coloneq": ":=", r"\eqqcolon": "=", r"\iidsim": "sim", r"\simiid": "sim",
+    r"\simeq": "~", r"\cong": "~", r"\asymp": "~", r"\rightsquigarrow": "leadsto", r"\leadsto": "leadsto",
+    r"\hookrightarrow": "leadsto", r"\leftrightarrow": "leadsto", r"\propto": "propto",
     r"\succ": "succ", r"\prec": "prec", r"\succeq": "succeq", r"\preceq": "preceq", r"\subset": "subset",
-    r"\subseteq": "subseteq", r"\ni": "ni", r"\notin": "notin", r"\lesssim": "lesssim", r"\gtrsim": "gtrsim",
+    r"\subseteq": "subseteq", r"\supset": "supset", r"\supseteq": "supseteq",
+    r"\ni": "ni", r"\notin": "notin", r"\lesssim": "lesssim", r"\gtrsim": "gtrsim",
 }  # fmt: skip
 
 
@@ -93,7 +99,8 @@ OPERATORS = {
     ",": ("COMMA", ","), ";": ("SEMI", ";"), ":": ("COLON", ":"), r"\colon": ("COLON", ":"),
     r"\partial": ("PARTIAL", ""),
     r"\ast": ("TIMES", "*"), r"\forall": ("FORALL", ""), r"\star": ("TIMES", "star"), r"\oslash": ("TIMES", "oslash"),
-    r"\cup": ("TIMES", "cup"), r"\cap": ("TIMES", "cap"), r"\setminus": ("TIMES", "setminus"),
+    **{rf"\{name}": ("TIMES", name) for name in ("oplus", "ominus", "boxtimes", "wedge", "vee", "land", "lor", "bmod")},
+    r"\div": ("TIMES", "/"), r"\cup": ("TIMES", "cup"), r"\cap": ("TIMES", "cap"), r"\setminus": ("TIMES", "setminus"),
 }  # fmt: skip
 
 
@@ -107,7 +114,9 @@ GREEK = frozenset(
 )
 
 
-DOTS = frozenset(["dots", "ldots", "cdots", "vdots", "ddots", "dotsc", "dotsb", "dotsm"])
+DOTS = frozenset(
+    ["dots", "ldots", "cdots", "vdots", "ddots", "dotsc", "dotsb", "dotsm", "dotso", "dotsi", "hdots", "iddots"]
+)
 
 
 STYLES = frozenset(
@@ -120,7 +129,9 @@ WORDS = frozenset(
 )
 
 
-ACCENTS = frozenset(["bar", "hat", "tilde", "overline", "widehat", "widetilde", "dot", "ddot"])
+ACCENTS = frozenset(
+    ["bar", "hat", "tilde", "overline", "widehat", "widetilde", "dot", "ddot", "dddot", "check", "breve", "acute"]
+) | {"grave", "mathring", "underline", "overrightarrow", "widebar"}
 
 
 ALPHABETS = frozenset(["mathbb", "mathbbm", "mathds", "mathcal", "mathscr", "mathfrak"])
@@ -174,6 +185,7 @@ class TokenStream(ABC):
         self.line = line
         self.tight = 0  # how many arguments may follow without braces, one character each
         self.held: list[tuple[int, int]] = []  # braces opened as such arguments: (depth, how many follow them)
+        self.authors = False  # whether a command that is not known is a symbol, which its author defined elsewhere
 
     def emit(self, kind: str, value: str = "") -> None:
         """Append one token."""
@@ -208,7 +220,9 @@ class TokenStream(ABC):
 
     def inside(self, inner: str) -> Self:
         """The same for a text inside a command; its tokens start where the command does."""
-        return type(self)(inner, self.line, self.at if self.start is None else self.start)
+        found = type(self)(inner, self.line, self.at if self.start is None else self.start)
+        found.authors = self.authors
+        return found
 
     def lex_inner(self, inner: str) -> None:
         """The tokens of a text inside a command, as if it stood here."""

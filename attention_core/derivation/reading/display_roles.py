@@ -52,10 +52,11 @@ def complete_displays(blocks: Sequence[Block]) -> list[Block]:
             last = ""
         elif isinstance(block, Display):
             found = GOES_ON.match(block.text) or FRAMED_GOES_ON.match(block.text)
-            if last and not block.error and found:
+            if not block.error and found:
                 frame = found.groupdict().get("frame", "")
                 gap = "\n" * found.group().count("\n", len(frame))
-                block = replace(block, text=f"{frame}{last} {gap}{block.text[found.end() :]}")
+                before = last or rf"\operatorname{{side above line {block.line}}}"  # which stands in the words
+                block = replace(block, text=f"{frame}{before} {gap}{block.text[found.end() :]}")
             last = _last_side(block)
         out.append(block)
     return out
@@ -64,7 +65,7 @@ def complete_displays(blocks: Sequence[Block]) -> list[Block]:
 def _last_side(block: Display) -> str:
     """What stands behind the last relation of a display, '' if it cannot be read or has several statements."""
     try:
-        statements = statements_of(block)
+        statements = statements_of(block, lenient=True)
     except (Unreadable, RecursionError):
         return ""
     claims = [one for one in statements if any(not chain.alone for chain in one.statement.chains)]  # and no remarks

@@ -17,17 +17,19 @@ from attention_core.derivation.document.segments import WRITTEN_RELATION
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.infer import definable
-from attention_core.derivation.inference.opaque import is_opaque
+from attention_core.derivation.inference.opaque import TERMS, is_opaque
 from attention_core.derivation.inference.usage import whole_names
+from attention_core.derivation.latex.braces import read_braces
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Group, Minus, Name, Num, Statement, Sup, Unreadable
 from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
+from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.recursions import write_members
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
-from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import shorten_quote
 
@@ -55,7 +57,7 @@ def steps_of_display(
         judge: Says why a step cannot be read.
     """
     try:
-        statements = statements_of(block)
+        statements = statements_of(block, lenient=supply is not None)
     except Unreadable as error:
         return [
             Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
@@ -66,7 +68,7 @@ def steps_of_display(
         if supply is not None:
             if _states_nothing(context, written_one, asides):
                 continue
-            written_one = _without_last_law(context, written_one)
+            written_one = _without_map(context, _without_last_law(context, written_one))
         before = None if supply is None or judge is None else context.copy()
         found = _read_statement(context, written_one, around, supply)
         if before is not None and judge is not None and (why := _unreadable(found, judge)):
@@ -78,12 +80,16 @@ def steps_of_display(
                     if isinstance(one, Step):
                         one.strange = why
         out += found
+    for start, label in _labels_of_braces(block.text) if supply is not None else ():
+        told = f"not checked: the label {label} of a brace"
+        context.understood.append((block.line + block.text.count("\n", 0, start), told))
     _look_around(block, [one for one in out if isinstance(one, Step)], statements)
     unread = [one for one in out if isinstance(one, Unread)]
     for step in out:
         if isinstance(step, Step):
             step.later = later
             near = [one for one in unread if one.remark or one.line == step.line]
+            step.unread_words = tuple(w for one in statements for w in one.unread_words)
             step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
     return out
 
@@ -134,6 +140,8 @@ def _look_around(block: Display, steps: list[Step], statements: list[DisplayStat
         for found in _TAG.finditer(block.text):
             if WRITTEN_RELATION.search(found[1]) and "$" not in found[1]:
                 relations[FarRelation(block.line + block.text.count("\n", 0, found.start()), found[0], found[1])] = None
+        for start, label in _labels_of_braces(block.text):
+            relations[FarRelation(block.line + block.text.count("\n", 0, start), label, label)] = None
         for item in _relations_in_brackets(written):
             relations[FarRelation(written.line, written.source, to_latex(item))] = None
     tags = tuple(tag for tag in _TAG.findall(block.text) if WRITTEN_RELATION.search(tag))
@@ -143,18 +151,77 @@ def _look_around(block: Display, steps: list[Step], statements: list[DisplayStat
         step.companions = [one for one in steps if one.of is not step.of and not one.assumed]
 
 
+_BRACE = re.compile(r"\\(?:under|over)brace(?=\s*\{)")
+_BELOW = re.compile(r"\s*[_^](?=\s*\{)")
+_WORDS_ALONE = re.compile(
+    r"(?:\\(?:text\w*|mathrm|mbox)\s*\{[^{}]*\}|\\(?:to|rightarrow|longrightarrow)(?![a-z])|[\s.,;()])*"
+)
+
+
+def _labels_of_braces(text: str) -> Iterator[tuple[int, str]]:
+    r"""The labels of `\underbrace{x}_{= 1}` that hold a relation, each with its place."""
+    for found in _BRACE.finditer(text):
+        try:
+            _, end = read_braces(text, found.end(), 0)
+            below = _BELOW.match(text, end)
+            label = read_braces(text, below.end(), 0)[0].strip() if below else ""
+        except Unreadable:
+            continue
+        if WRITTEN_RELATION.search(label) and not _WORDS_ALONE.fullmatch(label):
+            yield found.start(), label
+
+
 def _read_statement(
     context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, alone: bool = False
 ) -> list[Step | Unread]:
     """The steps of one statement; what it defines enters the context. `alone`: no other display is looked at."""
+    if supply is not None:
+        written = _declare_bound(context, written)
     one: DisplayStatement | None = written if supply is None else supply(context, written, False, alone)
-    if around is not None and one is not None:
+    if around is not None and one is not None and not one.unread_words:
         one = _without_definition(context, one, around, supply is not None)
     if one is None:
         return []
     if supply is not None and not _is_definition(one):
         one = supply(context, one, True, alone)
+    elif supply is not None and not one.defines:
+        trial = context.copy()
+        found = list(_statement_steps(context.copy(), one, trial))
+        if TERMS in context.loose or any(isinstance(step, Unread) for step in found):  # no definition that is known: an equation
+            return _read_statement(context, _as_equation(one), around, supply, alone)
+        context.take(trial)
+        return found
     return list(_statement_steps(context.copy(), one, context))
+
+
+def _declare_bound(context: Context, one: DisplayStatement) -> DisplayStatement:
+    r"""A statement without its conditions `x \in \mathbb{R}^d`, which say how x is read."""
+    kept = []
+    for chain in one.conditions:
+        name = symbol_name(chain.exprs[0])
+        base = chain.exprs[-1].base if isinstance(chain.exprs[-1], Sup) else chain.exprs[-1]
+        free = name not in context.symbols or name in context.inferred
+        if chain.ops != ("in",) or base != Name(r"\mathbb{R}") or not free or name is None:
+            kept.append(chain)
+            continue
+        trial = context.copy()
+        trial.opens_sizes, trial.understood = True, []
+        try:
+            kind = domain_of(Elaborator(trial, line=one.line), chain.exprs[-1]).type
+        except (Unreadable, ShapeMismatch):
+            context.caveats.append(_beside(context, one.line, to_latex(chain)))
+            continue
+        context.symbols |= {n: s for n, s in trial.symbols.items() if n not in context.symbols}
+        context.declare(Symbol(name, "array", one.line, context.level, kind))
+        context.inferred[name] = f"{to_latex(chain)} (line {one.line} says so)"
+    return one if len(kept) == len(one.conditions) else replace(one, conditions=tuple(kept))
+
+
+def _as_equation(one: DisplayStatement) -> DisplayStatement:
+    """A statement with `=` in the place of `:=`."""
+    chain = one.statement.chains[0]
+    chain = replace(chain, ops=tuple("=" if op == ":=" else op for op in chain.ops))
+    return replace(one, statement=Statement((chain,)))
 
 
 def _read_alone(
@@ -182,16 +249,29 @@ def _read_alone(
         trial.understood = []
         found = _read_statement(trial, written, around, supply, alone=True)
         why = _unreadable(found, judge)
-        form = next((form for form, words in _LOOSENS.items() if any(one in why for one in words)), "")
+        fitting = (form for form, words in _LOOSENS.items() if any(one in why for one in words))
+        form = next((form for form in fitting if form not in context.loose), TERMS if why else "")
         if "stand in one sum" in why and context.broadcast is None:
             context.broadcast = context.level
             notes.append((written.line, f"read with sums that are broadcast: {written.source}"))
-        elif form and form not in context.loose:
-            context.loose |= {form}
+        elif form and TERMS not in context.loose:
+            context.loose = context.loose | {form} if form != TERMS else frozenset([TERMS])
+            if form == TERMS and (shorter := _without_domain(written)) is not written:
+                written = shorter
+                notes.append((written.line, f"its domain is not checked: {written.source}"))
             notes.append((written.line, f"read with {form} as symbols of their own: {written.source}"))
         else:
             context.understood = [*trial.understood, *notes]
             return None if why else found
+
+
+def _without_domain(one: DisplayStatement) -> DisplayStatement:
+    r"""A statement without the domain at the end of its chain, `A = B \in \mathbb{R}^{n \times n}`."""
+    chains = one.statement.chains
+    if one.statement.arrows or len(chains) != 1 or len(chains[0].ops) < 2 or chains[0].ops[-1] != "in":
+        return one
+    kept = Chain(chains[0].exprs[:-1], chains[0].ops[:-1], chains[0].lines[:-1])
+    return replace(one, statement=Statement((kept,)), parts=one.parts[:-1])
 
 
 _LOOSENS = {
@@ -204,9 +284,12 @@ _LOOSENS = {
     ),
     "powers of matrices": ("the exponent of a matrix", "has no power"),
     "quotients of arrays": ("cannot divide",),
-    "arrays of blocks": ("cannot be compared", "blocks with different"),
+    "arrays of blocks": ("cannot be compared", "blocks with different", " is not a "),
     "functions of arrays": ("softmax takes", "not understood of these arguments", "a square matrix is needed"),
     "derivatives": ("more than two indices", "nothing is differentiated by it"),
+    "values by cases": ("an indicator compares",),
+    "sums without a range": ("the range of the index", "as a set of indices", r"\infty is only understood"),
+    "letters with an index": ("is a family: write", "was defined with an index", "has no entries", "is not declared"),
 }
 """Forms that are read as symbols of their own where nothing else can be made of them, and the messages that say so."""
 
@@ -249,13 +332,17 @@ def _is_declaration(context: Context, one: DisplayStatement) -> bool:
 
 def _is_map(one: DisplayStatement) -> bool:
     r"""Whether a statement says between which sets a function goes: `f : \mathbb{R}^n \to \mathbb{R}`."""
-    return len(one.statement.chains) == 1 and one.statement.chains[0].ops[:2] == (":", "->")
+    ops = one.statement.chains[0].ops
+    return len(one.statement.chains) == 1 and (ops[:1] == ("mapsto",) if len(ops) == 1 else ops[:1] == (":",))
 
 
 def _is_law(one: DisplayStatement) -> bool:
     """Whether a statement says which law a symbol has."""
     statement = one.statement
-    return not statement.arrows and len(statement.chains) == 1 and statement.chains[0].ops == ("sim",)
+    if statement.arrows or len(statement.chains) != 1:
+        return False
+    ops = statement.chains[0].ops  # and that under a condition: `X \mid Y = y \sim \mathcal{N}(0, 1)`
+    return ops == ("sim",) or (ops[:1] == ("mid",) and ops[-1] == "sim" and set(ops[1:-1]) <= {"=", "in"})
 
 
 def _without_last_law(context: Context, one: DisplayStatement) -> DisplayStatement:
@@ -267,6 +354,24 @@ def _without_last_law(context: Context, one: DisplayStatement) -> DisplayStateme
     context.caveats.append(_unused_law(context, one))
     kept = Chain(chains[0].exprs[:-1], chains[0].ops[:-1], chains[0].lines[:-1])
     return replace(one, statement=Statement((kept,)), parts=one.parts[:-1])
+
+
+def _without_map(context: Context, one: DisplayStatement) -> DisplayStatement:
+    r"""A statement without the sets at its end, `F = g \circ f : A \to B`, or its argument, `x \mapsto y`."""
+    chains = one.statement.chains
+    if one.statement.arrows or len(chains) != 1 or len(chains[0].ops) < 2:
+        return one
+    chain, parts, note = chains[0], one.parts, ""
+    if chain.ops[-2:] == (":", "->"):
+        chain = Chain(chain.exprs[:-2], chain.ops[:-2], chain.lines[:-2])
+        parts, note = parts[:-2], "its sets unused"
+    elif chain.ops[0] == "mapsto":
+        chain = Chain(chain.exprs[1:], chain.ops[1:], chain.lines[1:])
+        parts, note = parts[1:], "its argument unused"
+    if not note:
+        return one
+    context.understood.append((one.line, f"declared by the display: {one.source}, {note}"))
+    return replace(one, statement=Statement((chain,)), parts=parts)
 
 
 def _unused_law(context: Context, one: DisplayStatement) -> Caveat:

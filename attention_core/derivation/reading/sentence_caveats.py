@@ -6,20 +6,16 @@ import re
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Sentence
-from attention_core.derivation.latex.lexer import tokenize
-from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.printer import all_names
-from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import (
     SIGNS,
     declared_names,
+    names_of_formula,
     shorten_quote,
 )
 from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.leftovers import conditional_words, left_over
-from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.phrase_patterns import (
     is_pattern,
     is_read_declaration,
@@ -74,17 +70,8 @@ def names_of(sentence: Sentence) -> frozenset[str]:
     """The symbols that the formulas of a sentence mention, declared or not."""
     found: set[str] = set()
     for formula in sentence.formulas:
-        try:
-            tokens = tokenize(formula, sentence.line)
-        except Unreadable:
-            found |= set(re.findall(r"(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z])", formula))
-            continue
-        found |= {t.value for t in tokens if t.kind == "NAME"}
-        for piece in cut_at_commas(tokens):
-            try:
-                found |= set().union(*(all_names(chain) for chain in parse_tokens(piece).chains))
-            except (Unreadable, RecursionError):
-                continue
+        known = names_of_formula(formula)
+        found |= set(re.findall(r"(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z])", formula)) if known is None else known
     return frozenset(found)
 
 

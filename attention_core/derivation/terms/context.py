@@ -142,6 +142,11 @@ class Context:
         found.loose, found.stated = self.loose, self.stated
         return found
 
+    def take(self, other: Context) -> None:
+        """Take over what a copy of this context has become."""
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(other, name))
+
     def heading(self, level: int) -> None:
         """A heading ends what was declared under one of its own or a lower level."""
         for name in [n for n, d in self.symbols.items() if d.level >= level]:

@@ -7,6 +7,7 @@ until the heading that ends its section, like a declaration, and concerns the st
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from attention_core.derivation.document.blocks import Sentence
 from attention_core.derivation.latex.lexer import tokenize
@@ -65,21 +66,38 @@ def real_complexes(context: Context, sentence: Sentence) -> list[Caveat]:
     return [Caveat(sentence.line, quote, context.level, names, plain=True)] if names else []
 
 
+KEPT_NAMES = 2048
+"""How many formulas of sentences have their names kept: each sentence is looked at by several readers."""
+
+
 def declared_names(context: Context, formula: str, line: int) -> frozenset[str]:
     """The declared symbols that a formula mentions, read as far as it can be."""
-    try:
-        tokens = tokenize(formula, line)
-    except Unreadable:
+    found = names_of_formula(formula)
+    if found is None:
         return frozenset(
             n for n in context.symbols if re.search(rf"(?<![a-zA-Z\\]){re.escape(n)}(?![a-zA-Z])", formula)
         )
+    return found & set(context.symbols)
+
+
+@lru_cache(maxsize=KEPT_NAMES)
+def names_of_formula(formula: str) -> frozenset[str] | None:
+    """The names in a formula, read as far as it can be; None where not even its signs are known.
+
+    Args:
+        formula: An inline formula.
+    """
+    try:
+        tokens = tokenize(formula)
+    except Unreadable:
+        return None
     found = {t.value for t in tokens if t.kind == "NAME"}
     for piece in cut_at_commas(tokens):
         try:
             found |= set().union(*(all_names(chain) for chain in parse_tokens(piece).chains))
         except (Unreadable, RecursionError):
             continue
-    return frozenset(found & set(context.symbols))
+    return frozenset(found)
 
 
 def relation_in(formula: str, line: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from attention_core.derivation.words.inert import (
@@ -69,6 +70,10 @@ class _Token:
         return self.text.lower()
 
 
+KEPT_SENTENCES = 1024
+"""How many sentences have their words kept: each is looked at by several readers."""
+
+
 def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: bool = False) -> tuple[str, ...]:
     r"""List the words of a sentence that may restrict a symbol: those that are neither read nor inert.
 
@@ -86,6 +91,11 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
         >>> left_over(["Computing the gradient of ", "f", " gives"])
         ()
     """
+    return _left_over(tuple(parts), claims, read)
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _left_over(parts: tuple[str, ...], claims: bool, read: bool) -> tuple[str, ...]:
     if CLAIMED_SUM.match(" ".join("$".join(parts).split())):
         return ()
     prose = _prose(parts)
