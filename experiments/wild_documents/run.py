@@ -76,7 +76,7 @@ def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool
     for block in blocks_of(text):
         if isinstance(block, Display) and RELATION.search(block.text):
             lines = range(block.line - 1, block.line + block.text.count("\n") + 1)
-            own = [one for one in judged if one[0] in lines]
+            own = [one for one in judged if one[0] in lines and ("$" in block.text or "$" not in one[1])]  # no sentence
             says = [told for line, told in understood if line in lines]
             defined = any(one.startswith(("defined by", "declared by")) or " is defined as " in one for one in says)
             relates = bool(RELATION.search(BELOW.sub("", block.text)))

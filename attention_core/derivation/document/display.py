@@ -14,6 +14,7 @@ from itertools import pairwise
 from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
 from attention_core.derivation.document.segments import Piece, in_brackets
 from attention_core.derivation.document.splitter import split_statements
+from attention_core.derivation.document.typed import as_formula
 from attention_core.derivation.latex.commands import read_braces
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
@@ -135,7 +136,7 @@ def statements_of(display: Display, lenient: bool = False) -> list[DisplayStatem
     if display.error:
         raise Unreadable(display.error, display.line)
     _require_environments(display.text, display.line)
-    text = without_frames(display.text)
+    text = without_frames(as_formula(display.text) if lenient else display.text)
     options = [
         Option(
             m.group(1),

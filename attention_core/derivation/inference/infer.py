@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from attention_core.derivation.document.blocks import Block, Display, Heading
 from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.elaborate.functions import function_form
+from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in
 from attention_core.derivation.inference.constraints import (
     MEMBER,
@@ -190,7 +191,7 @@ class Inference:
         elif chains and not left and (name := definable(context, chains[0])):  # H(X), a symbol of its own
             own = {name}
         statement = replace(statement, statement=replace(statement.statement, chains=tuple(chains)))
-        conditions = (*statement.conditions, *statement.offered, *statement.beside)
+        conditions = tuple(spread((*statement.conditions, *statement.offered, *statement.beside)))
         values = _used_as_values(chains)
         own |= {n for c in conditions for n in _bound_by(c) if c.ops == ("in",) or n not in values}
         needed = [Chain(c.exprs[1:], c.ops[1:], c.lines[1:]) if name and k == 0 else c for k, c in enumerate(chains)]

@@ -248,6 +248,8 @@ class Opaque:
     def is_open_range(self, chain: Chain) -> bool:
         """Whether the range of a big operator is a set, or a condition, that is not about whole numbers."""
         first = chain.exprs[0]
+        if chain.ops[:1] == (":",):
+            return True  # of those of which something holds
         if chain.ops == ("!=",) and isinstance(chain.exprs[1], Sub):  # all classes but the label of i
             return symbol_name(chain.exprs[1]) not in self.context.symbols
         if chain.ops == ("in",):

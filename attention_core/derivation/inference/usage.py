@@ -333,6 +333,9 @@ def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = 
 
 def _sizes_of_domain(domain: Expr) -> list[str]:
     r"""The names of the sizes in `\mathbb{R}^{B_q \times d}`."""
+    if isinstance(domain, Group) and any(item.exprs[0] == Dots() for item in domain.items):
+        last = domain.items[-1].exprs[0]  # \{1, \dots, n\}
+        return [last.text] if isinstance(last, Name) and not is_constant(last.text) else []
     if not isinstance(domain, Sup) or domain.base not in (Name(r"\mathbb{R}"), Name("R")):
         return []
     exponent = domain.exponent

@@ -318,8 +318,14 @@ _ONE_LETTER = re.compile(r"(?:\\math\w+|\\boldsymbol|\\bm)?\s*\{?\s*(?:\\[a-zA-Z
 _DIMENSIONS = re.compile(r"[\s\d\w,(){}.]*(?:\\times|\\text|\\mathrm|\\cdot|\\in|\\mathbb|[\s\d\w,(){}^_.-])*")
 
 
+_TYPED_OPERATOR = re.compile(r"(?:\\(?:mathrm|text|rm|mathop)\s*)?\{?\s*((?:arg\s*)?(?:max|min)|sup|inf|lim)\s*\}?")
+
+
 def _around_operator(name: str, label: str, base: str) -> str:
     r"""`\underset{x}{\max}` as `\max_{x}`; '' of what is no operator."""
+    if name != "stackrel" and (typed := _TYPED_OPERATOR.fullmatch(base.strip())):
+        word = "".join(typed[1].split())
+        base = rf"\operatorname{{{word}}}" if word.startswith("arg") else rf"\{word}"
     if name == "stackrel" or not _OPERATOR.match(base.strip()):
         return ""
     return f"{base.strip()}{'_' if name == 'underset' else '^'}{{{label}}}"
@@ -345,6 +351,20 @@ def _limit_arrow(lexer: TokenStream, name: str, end: int) -> int:
     lexer.emit("REL", "->")
     lexer.emit("MOVES", labels[0])
     return after
+
+
+def _labelled_arrow(kind: str, value: str) -> Handler:
+    r"""`\xRightarrow{\text{by symmetry}}`, an arrow with a remark; what holds a relation is no remark."""
+
+    def emit(lexer: TokenStream, name: str, end: int) -> int:
+        below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
+        inner, after = read_braces(lexer.text, below.end() if below else end, lexer.line)
+        if _RELATION.search(_IN_BRACES.sub("", inner + (below[1] if below else ""))):
+            raise Unreadable(f"the label of \\{name} holds a relation, '{inner.strip()}'", lexer.line)
+        lexer.emit(kind, value)
+        return after
+
+    return emit
 
 
 def _environment(lexer: TokenStream, which: str, end: int) -> int:
@@ -547,6 +567,9 @@ HANDLERS: Mapping[str, Handler] = {
     "int": make_token("BIGOP", "int"),
     "nabla": _nabla,
     "xrightarrow": _limit_arrow,
+    **dict.fromkeys(("xRightarrow", "xLongrightarrow"), _labelled_arrow("ARROW", "=>")),
+    **dict.fromkeys(("xLeftrightarrow", "xLongleftrightarrow"), _labelled_arrow("ARROW", "<=>")),
+    **dict.fromkeys(("xlongequal", "xequal"), _labelled_arrow("REL", "=")),
     **dict.fromkeys(("tag", "label"), _tag),
     **dict.fromkeys(("boxed", "fbox"), _read_box),
     **dict.fromkeys(("stackrel", "overset", "underset"), _above),

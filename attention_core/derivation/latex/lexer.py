@@ -166,6 +166,8 @@ class Lexer(TokenStream):
             pass
         elif value == "!" and self.out and self.out[-1].kind in OPERAND_ENDS:
             self.emit("BANG")
+        elif value == "'" and self.out and self.out[-1].kind == "NAME":
+            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}'")
         elif value == "'" and self.out and self.out[-1].kind in ("RPAR", "RBRACK", "RBRACE"):
             self.emit("CARET")
             self.emit("NAME", "'")  # (f g)'
@@ -268,6 +270,8 @@ class Lexer(TokenStream):
             return self.subscript(end)
         elif value == r"\cdot" and self.is_placeholder(end):
             self.emit("NAME", PLACEHOLDER)
+        elif value in (r"\perp", r"\parallel") and self.is_mark(end):
+            self.emit("NAME", value)
         elif value in RELATIONS:
             self.emit("REL", RELATIONS[value])
         elif value in ARROWS:
@@ -285,6 +289,12 @@ class Lexer(TokenStream):
         else:
             return read_command(self, name, end)
         return end
+
+    def is_mark(self, end: int) -> bool:
+        r"""Whether a relation is all that a subscript or an exponent holds: `S^\perp`."""
+        kinds = [token.kind for token in self.out[-2:]]
+        alone = kinds[-1:] in (["UNDER"], ["CARET"])
+        return alone or (kinds in (["UNDER", "LBRACE"], ["CARET", "LBRACE"]) and self.text[end:].lstrip()[:1] == "}")
 
     def is_placeholder(self, end: int) -> bool:
         r"""Whether `\cdot` stands for an argument: `f(\cdot)`, `\pi(\cdot \mid x)`, `k(\cdot, x)`."""

@@ -254,6 +254,10 @@ class Build(Transformer[Token, Any]):
     def open_call(self, head: Call, body: Expr) -> Expr:
         return Call(head.function, (Chain((body,)),), head.sub, head.power)
 
+    def given(self, index: Expr, _: Token, *parts: Any) -> Chain:
+        ops = (":", *(str(op) for op in parts[1::2]))
+        return Chain((index, *parts[::2]), ops, (0, *(int(op.line or 0) for op in parts[1::2])))
+
     def open_negative(self, head: Call, _: Token, body: Expr) -> Expr:
         return self.open_call(head, Minus(body))
 
@@ -364,12 +368,12 @@ argument: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name
 script: LBRACE subitem (COMMA subitem)* RBRACE -> subscripts | TIMES -> sub_star | LBRACE TIMES RBRACE -> sub_star
       | NUM -> sub_number | NAME -> sub_name
       | INF -> sub_infinity
-?subitem: chain | [expr] COLON [expr] -> slice
+?subitem: chain | [expr] COLON [expr] -> slice | expr COLON expr (REL expr)+ -> given
 power: LBRACE expr RBRACE -> inside | NUM -> number | NAME -> name | INF -> infinity
      | TIMES -> star | LBRACE TIMES RBRACE -> inside_star | PLUS -> sign_mark | MINUS -> sign_mark
 
 head: FUNC -> function | head UNDER script -> head_sub | head CARET power -> head_sup | head TRANS -> head_sup
-call: head LPAR items RPAR | head LBRACK items RBRACK | head LBRACE items RBRACE
+call: head LPAR items RPAR | head LBRACK items RBRACK | head LBRACE items RBRACE | head LSET items RSET
 
 prefixed: head open -> open_call
         | head MINUS open -> open_negative

@@ -11,6 +11,7 @@ import re
 from attention_core.derivation.latex.tokens import FUNCTIONS, TokenStream
 
 _PLAIN = frozenset(["log", "ln", "exp", "sin", "cos", "tanh", "softmax", "sigmoid", "ReLU", "relu", "diag"])
+_OPERATORS = frozenset(["max", "min", "sup", "inf", "argmax", "argmin"])
 _OPERAND = re.compile(r"\s*(?:\\(?!\\|left|big|Big|end|text|q?quad|[,;:! ])|[A-Za-z0-9])")
 _CALLED = re.compile(r"\s*(?:\\(?:left|[bB]igg?l?)\s*)?[(\[]")
 _DIVIDED = re.compile(r"\\\||\|\||\\(?:parallel|mid|Vert)(?![a-zA-Z])")
@@ -29,6 +30,9 @@ def read_typed_word(lexer: TokenStream, value: str, end: int) -> int:
     """
     if value in _PLAIN and _OPERAND.match(lexer.text, end):
         lexer.emit("FUNC", FUNCTIONS[value])
+        return end
+    if value in _OPERATORS and lexer.text[end : end + 1] == "_":
+        lexer.emit("BIGOP", value)
         return end
     if value == "sqrt" and _ROOT.match(lexer.text, end) and (closed := _closing(lexer.text, end)):
         inner = lexer.text[lexer.text.index("(", end) + 1 : closed - 1]

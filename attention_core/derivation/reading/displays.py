@@ -176,6 +176,7 @@ def _read_statement(
 ) -> list[Step | Unread]:
     """The steps of one statement; what it defines enters the context. `alone`: no other display is looked at."""
     if supply is not None:
+        _free_indices(context, written)
         written = _declare_bound(context, written)
     one: DisplayStatement | None = written if supply is None else supply(context, written, False, alone)
     if around is not None and one is not None and not one.unread_words:
@@ -187,7 +188,7 @@ def _read_statement(
     elif supply is not None and not one.defines:
         trial = context.copy()
         found = list(_statement_steps(context.copy(), one, trial))
-        if TERMS in context.loose or any(isinstance(step, Unread) for step in found):  # no definition that is known: an equation
+        if TERMS in context.loose or any(isinstance(step, Unread) for step in found):  # an equation
             return _read_statement(context, _as_equation(one), around, supply, alone)
         context.take(trial)
         return found
@@ -520,6 +521,15 @@ def _binds(context: Context, condition: Chain) -> bool:
     names = [(e, symbol_name(e)) for e in condition.exprs]
     free = [n for e, n in names if isinstance(e, Name) and n is not None and elab.lookup(n) is None]
     return bool(free) or all(elab.is_integer(e) for e in condition.exprs)
+
+
+def _free_indices(context: Context, one: DisplayStatement) -> None:
+    r"""Forget what the letters of `i = 1, \dots, n` behind a statement were read as."""
+    for chain in spread((*one.conditions, *one.offered, *one.beside)):
+        name = symbol_name(chain.exprs[0]) or ""
+        if chain.ops == ("in",) and isinstance(chain.exprs[1], Group) and name in context.inferred:
+            context.forget(name, one.line)
+            context.dropped.pop(name, None)
 
 
 def _chain_steps(
