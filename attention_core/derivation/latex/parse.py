@@ -438,6 +438,9 @@ def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
         if token.kind == "COMMA" and stack and stack[-1][0] == "BEGINMAT" and not _has_marks(tokens, i):
             out.append(Tok("AMP", "&", token.line, token.start))
             continue
+        listed = bool(stack) and stack[-1][0] == "LSET" and [one.kind for one in out[-2:]] == ["COMMA", "DOTS"]
+        if listed and token.kind in ("NAME", "NUM"):
+            out.append(Tok("COMMA", ",", token.line, token.start))  # \{1, \dots n\}
         if token.kind in ("LPAR", "LBRACK", "LBRACE", "LSET", "BEGINMAT"):
             stack.append((token.kind, not (out and out[-1].kind == "FUNC")))
         elif token.kind in ("RPAR", "RBRACK", "RBRACE", "RSET", "ENDMAT") and stack:
