@@ -450,7 +450,7 @@ class _Splitter:
         return kind in ("WIDE", "GAP") and (is_range(segment) or is_condition(segment) or is_case(segment))
 
     def keep_unread(self, segment: list[Tok]) -> bool:
-        """Keep words that are not understood; whether the formula behind them is no statement of its own."""
+        """Keep words that are not understood; whether the formula behind them belongs to them."""
         self.pieces[-1].unread_words.append(self.words)
         if not is_relation(segment):
             return True

@@ -322,7 +322,7 @@ _TYPED_OPERATOR = re.compile(r"(?:\\(?:mathrm|text|rm|mathop)\s*)?\{?\s*((?:arg\
 
 
 def _around_operator(name: str, label: str, base: str) -> str:
-    r"""`\underset{x}{\max}` as `\max_{x}`; '' of what is no operator."""
+    r"""`\underset{x}{\max}` as `\max_{x}`; '' of anything but an operator."""
     if name != "stackrel" and (typed := _TYPED_OPERATOR.fullmatch(base.strip())):
         word = "".join(typed[1].split())
         base = rf"\operatorname{{{word}}}" if word.startswith("arg") else rf"\{word}"
@@ -354,7 +354,7 @@ def _limit_arrow(lexer: TokenStream, name: str, end: int) -> int:
 
 
 def _labelled_arrow(kind: str, value: str) -> Handler:
-    r"""`\xRightarrow{\text{by symmetry}}`, an arrow with a remark; what holds a relation is no remark."""
+    r"""`\xRightarrow{\text{by symmetry}}`, an arrow with a remark; what holds a relation is refused."""
 
     def emit(lexer: TokenStream, name: str, end: int) -> int:
         below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)

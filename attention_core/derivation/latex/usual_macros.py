@@ -59,15 +59,16 @@ _BRACED = re.compile(r"\s*\{")
 _DEGREE = re.compile(r"\s*\[([^\[\]]*)\]")
 
 
-def _written_as(count: int, form: str) -> Handler:
-    r"""A command whose arguments, in braces, stand in a longer form."""
+def _written_as(count: int, form: str, braced: bool = True) -> Handler:
+    r"""A command whose arguments, in braces or without them, stand in a longer form."""
+    mark = "{{{}}}" if braced else "{}"
 
     def emit(lexer: TokenStream, name: str, end: int) -> int:
         given = []
         while len(given) < count:
             inner, end = read_braces(lexer.text, end, lexer.line)
             given.append(inner)
-        lexer.lex_inner(re.sub(r"#(\d)", lambda found: f"{{{given[int(found[1]) - 1]}}}", form))
+        lexer.lex_inner(re.sub(r"#(\d)", lambda found: mark.format(given[int(found[1]) - 1]), form))
         return end
 
     return emit
@@ -114,7 +115,7 @@ USUAL_MACROS: Mapping[str, Handler] = {
     "pdv": _slope(r"\partial"),
     **dict.fromkeys(("vb", "vu", "va"), _written_as(1, r"\mathbf#1")),
     **dict.fromkeys(("inner", "innerprod", "ip", "braket"), _written_as(2, r"\langle #1, #2 \rangle")),
-    "set": _written_as(1, r"\{#1\}"),
+    "set": _written_as(1, r"\{#1\}", braced=False),
     "half": _written_as(0, r"\frac{1}{2}"),
     "inv": _written_as(0, "^{-1}"),
     "given": _written_as(0, r"\mid "),

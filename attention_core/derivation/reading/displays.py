@@ -69,20 +69,9 @@ def steps_of_display(
             if _states_nothing(context, written_one, asides):
                 continue
             written_one = _without_map(context, _without_last_law(context, written_one))
-        before = None if supply is None or judge is None else context.copy()
-        found = _read_statement(context, written_one, around, supply)
-        if before is not None and judge is not None and (why := _unreadable(found, judge)):
-            again = _read_alone(before, written_one, around, supply, judge)
-            if again is not None:
-                found = again
-                context.understood += before.understood
-                for one in again:
-                    if isinstance(one, Step):
-                        one.strange = why
-        out += found
-    for start, label in _labels_of_braces(block.text) if supply is not None else ():
-        told = f"not checked: the label {label} of a brace"
-        context.understood.append((block.line + block.text.count("\n", 0, start), told))
+        out += _read_somehow(context, written_one, around, supply, judge)
+    if supply is not None:
+        _tell_labels(context, block)
     _look_around(block, [one for one in out if isinstance(one, Step)], statements)
     unread = [one for one in out if isinstance(one, Unread)]
     for step in out:
@@ -149,6 +138,31 @@ def _look_around(block: Display, steps: list[Step], statements: list[DisplayStat
         step.beside = list(relations)
         step.quoted = (*step.quoted, *(f"tag {tag}" for tag in tags))
         step.companions = [one for one in steps if one.of is not step.of and not one.assumed]
+
+
+def _read_somehow(
+    context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, judge: Judge | None
+) -> list[Step | Unread]:
+    """The steps of one statement, read as its section uses the symbols, or by itself where that cannot be."""
+    before = None if supply is None or judge is None else context.copy()
+    found = _read_statement(context, written, around, supply)
+    if before is None or judge is None or not (why := _unreadable(found, judge)):
+        return found
+    again = _read_alone(before, written, around, supply, judge)
+    if again is None:
+        return found
+    context.understood += before.understood
+    for one in again:
+        if isinstance(one, Step):
+            one.strange = why
+    return again
+
+
+def _tell_labels(context: Context, block: Display) -> None:
+    """List the relations in labels of braces, which are not checked."""
+    for start, label in _labels_of_braces(block.text):
+        told = f"not checked: the label {label} of a brace"
+        context.understood.append((block.line + block.text.count("\n", 0, start), told))
 
 
 _BRACE = re.compile(r"\\(?:under|over)brace(?=\s*\{)")
@@ -251,7 +265,10 @@ def _read_alone(
         found = _read_statement(trial, written, around, supply, alone=True)
         why = _unreadable(found, judge)
         fitting = (form for form, words in _LOOSENS.items() if any(one in why for one in words))
-        form = next((form for form in fitting if form not in context.loose), TERMS if why else "")
+        form = next(
+            (form for form in fitting if form not in context.loose),
+            TERMS if why and "not understood" not in why else "",
+        )
         if "stand in one sum" in why and context.broadcast is None:
             context.broadcast = context.level
             notes.append((written.line, f"read with sums that are broadcast: {written.source}"))

@@ -49,27 +49,3 @@ def test_the_message_names_the_command() -> None:
 )
 def test_known_commands_are_none(name: str, command: str) -> None:
     assert unknown_command(name) == command
-
-
-@pytest.mark.parametrize(
-    ("formula", "same"),
-    [
-        (r"\underset{i=1}{\overset{n}{\sum}} a_i", r"\sum_{i=1}^{n} a_i"),
-        (r"\underset{n \times d}{x} + 1", "x + 1"),
-        (r"\pdv{u}{x}", r"\frac{\partial u}{\partial x}"),
-        (r"\exp -\frac{(x - m)^2}{2}", r"\exp(-\frac{(x - m)^2}{2})"),
-        (r"log p + ln q", r"\log p + \log q"),
-        (r"exp(a) / sqrt(d)", r"\exp(a) / \sqrt{d}"),
-        (r"x\T x", r"x^\top x"),
-        (r"\half a\inv", r"\frac{1}{2} a^{-1}"),
-        (r"\begin{pmatrix} | & | \\ u & v \\ | & | \end{pmatrix}", r"\begin{pmatrix} u & v \end{pmatrix}"),
-        (r"\begin{pmatrix} - u - \\ - v - \end{pmatrix}", r"\begin{pmatrix} u \\ v \end{pmatrix}"),
-        (r"\begin{pmatrix} - & u & - \\ - & v & - \end{pmatrix}", r"\begin{pmatrix} u \\ v \end{pmatrix}"),
-        (r"\begin{pmatrix} -u \\ -v \end{pmatrix}", r"\begin{pmatrix} -u \\ - v \end{pmatrix}"),
-    ],
-)
-def test_other_spellings_are_the_same_formula(formula: str, same: str) -> None:
-    from attention_core.derivation.latex.lexer import tokenize
-    from attention_core.derivation.latex.parse import parse_tokens
-
-    assert parse_tokens(tokenize(formula, authors=True)) == parse_tokens(tokenize(same, authors=True))
