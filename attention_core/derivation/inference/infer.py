@@ -57,6 +57,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
+from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, transpose
 
@@ -64,6 +65,7 @@ WINDOW = 20  # blocks before and behind that are looked at
 SURE = 3.0  # the weight of a transpose, a norm, bold letters
 FRESH = ("n", "d", "m", "p", "q", "r", "h", "l")
 _ONES_WRITTEN = re.compile(re.escape(ONES_NAME) + r"_\{\d+\}")
+_OPERATION = re.compile(rf" \\(?:otimes|{'|'.join(sorted(UNREAD_OPERATIONS - {'x'}))}) ")  # of `a \oplus b`: no name
 _NEVER = frozenset(["'", "*"])
 
 
@@ -371,7 +373,7 @@ def definable(context: Context, chain: Chain) -> str:
     form = function_form(left)
     if form is not None:
         return form[0] if form[0] not in context.symbols and form[0] not in whole_names(right) else ""
-    if not isinstance(left, Name | Sub | Sup):
+    if not isinstance(left, Name | Sub | Sup) or (isinstance(left, Name) and _OPERATION.search(left.text)):
         return ""
     name = symbol_name(left)
     base = symbol_name(left.base) if isinstance(left, Sub) else name

@@ -210,6 +210,8 @@ class Opaque:
                 return True
             case Sup(Group(), Name("'")):
                 return True
+            case Sub(_, items) if any("mid" in one.ops for one in items):
+                return True
             case Call("E" | "Var" | "Cov" | "Normal", args) if any("mid" in one.ops for one in args):
                 return True  # under a condition
             case Call("Pr", args):

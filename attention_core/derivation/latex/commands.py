@@ -336,7 +336,7 @@ def _annotated(name: str, label: str, base: str) -> str:
     bare = base.strip()
     if bare in RELATIONS or bare in ARROWS or _RELATION.search(_IN_BRACES.sub("", label)):
         return ""
-    if name == "underset" and _DIMENSIONS.fullmatch(label):
+    if name == "underset" and r"\times" in label and _DIMENSIONS.fullmatch(label):
         return f"{{{bare}}}"
     return rf"\bar{{{bare}^{{{label}}}}}" if "$" not in label and _ONE_LETTER.fullmatch(bare) else ""
 

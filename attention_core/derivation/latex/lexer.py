@@ -218,10 +218,14 @@ class Lexer(TokenStream):
             self.lex_inner(ordered["of"])
             self.close("RBRACE", "}", ("LBRACE",))
             return ordered.end()
-        given = _GIVEN_LABEL.match(self.text, end)
+        given = _GIVEN_LABEL.match(self.text, end) if self.authors else None
         if given and self.out and self.out[-1].kind == "NAME":  # \Sigma_{1 \mid 2}, x_{t | t - 1}
-            of, under = ("".join(given[part].split()) for part in ("of", "under"))
-            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}^{{{of}|{under}}}")
+            self.emit("UNDER")
+            self.open("LBRACE", "{")
+            self.lex_inner(given["of"])
+            self.emit("REL", "mid")
+            self.lex_inner(given["under"])
+            self.close("RBRACE", "}", ("LBRACE",))
             return given.end()
         self.emit("UNDER")
         self.tight = 1

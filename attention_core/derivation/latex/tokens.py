@@ -76,7 +76,7 @@ RELATIONS = {
     r"\rightarrow": "->", r"\longrightarrow": "->", r"\mapsto": "mapsto", r"\longmapsto": "mapsto",
     r"\in": "in", r"\sim": "sim", r"\equiv": "=", ":=": ":=", r"\coloneqq": ":=",
     r"\leqslant": "<=", r"\geqslant": ">=", r"\perp": "perp", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~",
-    r"\triangleq": ":=", r"\leftarrow": ":=", r"\gets": ":=", r"\longleftarrow": ":=", r"\doteq": ":=",
+    r"\triangleq": ":=", r"\leftarrow": ":=", r"\gets": ":=", r"\longleftarrow": ":=", r"\doteq": "~",
     r"\defeq": ":=", r"\eqdef": ":=", r"\coloneq": ":=", r"\eqqcolon": "=", r"\iidsim": "sim", r"\simiid": "sim",
     r"\simeq": "~", r"\cong": "~", r"\asymp": "~", r"\rightsquigarrow": "leadsto", r"\leadsto": "leadsto",
     r"\hookrightarrow": "leadsto", r"\leftrightarrow": "leadsto", r"\propto": "propto",

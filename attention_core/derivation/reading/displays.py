@@ -79,6 +79,8 @@ def steps_of_display(
             step.later = later
             near = [one for one in unread if one.remark or one.line == step.line]
             step.unread_words = tuple(w for one in statements for w in one.unread_words)
+            if step.of is not None and "mid" in step.of.ops:
+                step.unread_words += (r"\mid",)  # `a = b \mid c` may say b under a condition
             step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
     return out
 

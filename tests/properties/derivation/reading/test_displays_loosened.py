@@ -50,6 +50,21 @@ def test_what_is_not_decided_is_undecided(display: str) -> None:
     assert verdicts and set(verdicts) == {"UNDECIDED"}, verdicts
 
 
+@pytest.mark.parametrize(
+    "display",
+    [
+        r"\sum_{t=1}^n x_{t|t-1} = n x_{t|t-1}",
+        r"x + \underset{1}{x} = \underset{2}{x} + x",
+        r"x = x \mid z",
+        r"a \oplus b = b \oplus a",
+        r"\sum_{i=1}^n x_i \foo = \foo \sum_{i=1}^n x_i",
+    ],
+)
+def test_nothing_is_accepted_by_what_was_passed_over(display: str) -> None:
+    verdicts, _ = told(display)
+    assert verdicts and set(verdicts) == {"UNDECIDED"}, verdicts
+
+
 def test_parts_that_are_known_are_decided() -> None:
     assert told(r"= a + b = b + a")[0] == ["PROVED"]
     assert told(r"\forall x \in \mathbb{R}: (x + 1)^2 = x^2 + 2 x + 1")[0] == ["PROVED"]
