@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 OPTIONS = ("within", "as", "expect", "check", "assume", "margin")
 _OPTION = re.compile(rf"^\s*(?:<!--\s*)?%\s*({'|'.join(OPTIONS)})\s*:\s*(.*?)\s*(?:-->)?\s*$")
@@ -151,6 +152,15 @@ def sentences_of(paragraph: Paragraph) -> list[Sentence]:
         >>> [one.text for one in sentences_of(Paragraph(1, "Let $x > 0$. For $x = 1$:"))]
         ['Let $x > 0$.', 'For $x = 1$:']
     """
+    return list(_sentences(paragraph))
+
+
+KEPT_PARAGRAPHS = 512
+"""How many paragraphs are kept as sentences: each is looked at by several readers."""
+
+
+@lru_cache(maxsize=KEPT_PARAGRAPHS)
+def _sentences(paragraph: Paragraph) -> tuple[Sentence, ...]:
     text = _QUOTED.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), paragraph.text)
     out: list[Sentence] = []
     parts: list[str] = []
@@ -168,7 +178,7 @@ def sentences_of(paragraph: Paragraph) -> list[Sentence]:
             parts.append(part[at:])
         where += len(part) + 1
     _add(out, paragraph, begin, parts, "")
-    return out
+    return tuple(out)
 
 
 def _add(out: list[Sentence], paragraph: Paragraph, begin: int, parts: list[str], end: str) -> None:

@@ -29,7 +29,6 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Transpose,
     children,
-    names_in,
 )
 from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 
@@ -158,12 +157,14 @@ def _form(expr: object) -> str:
 
 def all_names(node: object) -> set[str]:
     """Names as written, and the compound names that subscripts and labels such as `W^{(2)}` spell."""
-    found = names_in(node)
+    found: set[str] = set()
     stack = [node]
     while stack:
         one = stack.pop()
         stack.extend(children(one))
-        if isinstance(one, Sub | Sup):
+        if isinstance(one, Name):
+            found.add(one.text)
+        elif isinstance(one, Sub | Sup):
             compound = symbol_name(one)
             if compound:
                 found.add(compound)

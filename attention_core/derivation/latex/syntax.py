@@ -208,14 +208,26 @@ def children(node: object) -> list[object]:
     if isinstance(node, tuple):
         return list(node)
     for name in getattr(node, "__slots__", ()):
-        stack = [getattr(node, name)]
-        while stack:
-            value = stack.pop()
-            if isinstance(value, tuple):
-                stack.extend(value)
-            elif hasattr(value, "__dataclass_fields__"):
-                found.append(value)
+        value = getattr(node, name)
+        if value.__class__ is tuple:
+            stack = list(value)
+            while stack:
+                one = stack.pop()
+                if one.__class__ is tuple:
+                    stack.extend(one)
+                elif one.__class__ in _NODES:
+                    found.append(one)
+        elif value.__class__ in _NODES:
+            found.append(value)
     return found
+
+
+_NODES = frozenset(
+    (
+        Num, Name, Sub, Sup, Transpose, Group, Minus, Plus, Times, Frac, Root, Call, Big, Fence, Array, Dots, Slice,
+        Derivative, Chain, Statement,
+    )
+)  # fmt: skip
 
 
 def names_in(node: object) -> set[str]:
