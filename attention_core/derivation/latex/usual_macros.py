@@ -64,7 +64,7 @@ def _written_as(count: int, form: str, braced: bool = True) -> Handler:
     mark = "{{{}}}" if braced else "{}"
 
     def emit(lexer: TokenStream, name: str, end: int) -> int:
-        given = []
+        given: list[str] = []
         while len(given) < count:
             inner, end = read_braces(lexer.text, end, lexer.line)
             given.append(inner)
