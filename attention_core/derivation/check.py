@@ -241,7 +241,7 @@ def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Fi
     found = decide_step(step, effort, advise=advise)
     if step.unread_words and found.verdict is not Verdict.UNREADABLE:
         words = ", ".join(f"'{one}'" for one in dict.fromkeys(step.unread_words))
-        return Finding(Verdict.UNDECIDED, Evidence(f"the words {words} in its display are not understood"))
+        return Finding(Verdict.UNDECIDED, Evidence(f"not understood in its display: {words}"))
     if step.quoted:
         from attention_core.derivation.decision.reasons import judge_reasons
 

@@ -53,6 +53,7 @@ class DisplayStatement:
     quoted: tuple[str, ...] = ()  # reasons that hold a formula, which is not checked
     reasons: tuple[str, ...] = ()  # these formulas without their words
     unread_words: tuple[str, ...] = ()  # that stand between formulas and are not understood
+    lenient: bool = False  # whether what is not understood beside it leaves it open, and does not make it unreadable
     defines: bool = False
     source: str = ""
     parts: tuple[str, ...] = ()
@@ -160,6 +161,8 @@ def statements_of(display: Display, lenient: bool = False) -> list[DisplayStatem
     out = [one for piece in split_statements(tokens, lenient) for one in _build_statements(piece, text, starts)]
     if not out:
         raise Unreadable("the display has no formula", display.line)
+    for one in out:
+        one.lenient = lenient
     _give_options(out, list(display.options), options)
     return out
 

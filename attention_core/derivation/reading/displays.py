@@ -78,7 +78,7 @@ def steps_of_display(
         if isinstance(step, Step):
             step.later = later
             near = [one for one in unread if one.remark or one.line == step.line]
-            step.unread_words = tuple(w for one in statements for w in one.unread_words)
+            step.unread_words += tuple(w for one in statements for w in one.unread_words)
             if step.of is not None and "mid" in step.of.ops:
                 step.unread_words += (r"\mid",)  # `a = b \mid c` may say b under a condition
             step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
@@ -483,16 +483,17 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
         one, claims = replace(one, offered=(*one.beside, *one.offered)), []
     one = replace(one, offered=(*one.offered, *(c for c in one.beside if c not in claims and c not in one.offered)))
     _doubt_claims(context, one, claims)
-    for condition in spread(one.offered):
-        if not _binds(context, condition):
-            yield Unread(
-                one.tag,
-                one.line,
-                one.source,
-                f"beside the statement, '{to_latex(condition)}' could be a condition or a claim: write \\text{{for}} "
-                "before a condition, and give a claim a row of its own",
-            )
-            return
+    open_ones = [condition for condition in spread(one.offered) if not _binds(context, condition)]
+    if open_ones and one.lenient:
+        kept = tuple(each for each in spread(one.offered) if each not in open_ones)
+        one = replace(one, offered=kept, unread_words=(*one.unread_words, *map(to_latex, open_ones)))
+    elif open_ones:
+        message = (
+            f"beside the statement, '{to_latex(open_ones[0])}' could be a condition or a claim: write \\text{{for}} "
+            "before a condition, and give a claim a row of its own"
+        )
+        yield Unread(one.tag, one.line, one.source, message)
+        return
     one = replace(one, conditions=(*one.conditions, *one.offered))
     chain = statement.chains[0]
     if _is_definition(one):
@@ -566,7 +567,7 @@ def _chain_steps(
         step = Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
         if context.repeated is not None:
             step = with_repeated_indices(step)
-        step.of = chain
+        step.of, step.unread_words = chain, one.unread_words
         step.beside = [
             FarRelation(line, words, formula) for words, formula in zip(one.quoted, one.reasons, strict=True)
         ]
