@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from attention_core.derivation.latex.braces import read_braces as read_braces
 from attention_core.derivation.latex.case_values import WORDY, end_of_cases, with_indicators, without_rules
+from attention_core.derivation.latex.labels import around_operator, holds_relation, without_remark
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import (
     ACCENTS,
@@ -77,7 +78,7 @@ def _read_unknown(lexer: TokenStream, name: str, end: int) -> int:
     given, after = "", end
     while found := _GIVEN.match(lexer.text, after):
         given, after = f"{given}{{{_PLAIN_SPACES.sub('', found[1])}}}", found.end()
-    if not lexer.authors or not name.isalpha() or name in _CHANGES or _RELATION.search(_IN_BRACES.sub("", given)):
+    if not lexer.authors or not name.isalpha() or name in _CHANGES or holds_relation(given):
         raise Unreadable(f"the command \\{name} is not understood; write the formula without it", lexer.line)
     lexer.emit("NAME", f"\\{name}{given}" if given else f"\\{name}{lexer.primes(after)}")
     return after if given else lexer.after_primes(after)
@@ -284,8 +285,8 @@ def _above(lexer: TokenStream, name: str, end: int) -> int:
     r"""`\stackrel{above}{=}`, `\overset{above}{=}`, `\underset{below}{=}`: a relation with its reason."""
     inner, after = read_braces(lexer.text, end, lexer.line)
     base, after = read_braces(lexer.text, after, lexer.line)
-    if (written := _around_operator(name, inner, base)) or (
-        lexer.authors and (written := _annotated(name, inner, base))
+    if (written := around_operator(name, inner, base)) or (
+        lexer.authors and (written := without_remark(name, inner, base))
     ):
         lexer.lex_inner(written)
         return after
@@ -311,36 +312,6 @@ def _above(lexer: TokenStream, name: str, end: int) -> int:
     return after
 
 
-_OPERATOR = re.compile(
-    r"\\(?:sum|prod|max|min|lim|sup|inf|argmin|argmax|mathbb|mathop|operatorname\*?|underset|overset)(?![a-zA-Z])"
-)
-_ONE_LETTER = re.compile(r"(?:\\math\w+|\\boldsymbol|\\bm)?\s*\{?\s*(?:\\[a-zA-Z]+|[A-Za-z])(?:_\w)?\s*\}?")
-_DIMENSIONS = re.compile(r"[\s\d\w,(){}.]*(?:\\times|\\text|\\mathrm|\\cdot|\\in|\\mathbb|[\s\d\w,(){}^_.-])*")
-
-
-_TYPED_OPERATOR = re.compile(r"(?:\\(?:mathrm|text|rm|mathop)\s*)?\{?\s*((?:arg\s*)?(?:max|min)|sup|inf|lim)\s*\}?")
-
-
-def _around_operator(name: str, label: str, base: str) -> str:
-    r"""`\underset{x}{\max}` as `\max_{x}`; '' of anything but an operator."""
-    if name != "stackrel" and (typed := _TYPED_OPERATOR.fullmatch(base.strip())):
-        word = "".join(typed[1].split())
-        base = rf"\operatorname{{{word}}}" if word.startswith("arg") else rf"\{word}"
-    if name == "stackrel" or not _OPERATOR.match(base.strip()):
-        return ""
-    return f"{base.strip()}{'_' if name == 'underset' else '^'}{{{label}}}"
-
-
-def _annotated(name: str, label: str, base: str) -> str:
-    r"""`\underset{n \times d}{X}` without its remark, `\overset{*}{x}` as a symbol of its own; '' of a relation."""
-    bare = base.strip()
-    if bare in RELATIONS or bare in ARROWS or _RELATION.search(_IN_BRACES.sub("", label)):
-        return ""
-    if name == "underset" and r"\times" in label and _DIMENSIONS.fullmatch(label):
-        return f"{{{bare}}}"
-    return rf"\bar{{{bare}^{{{label}}}}}" if "$" not in label and _ONE_LETTER.fullmatch(bare) else ""
-
-
 def _limit_arrow(lexer: TokenStream, name: str, end: int) -> int:
     r"""`\xrightarrow{S \to \infty}` or `\xrightarrow[S \to \infty]{}`: a limit, with what moves."""
     below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
@@ -359,7 +330,7 @@ def _labelled_arrow(kind: str, value: str) -> Handler:
     def emit(lexer: TokenStream, name: str, end: int) -> int:
         below = re.compile(r"\s*\[([^\]]*)\]").match(lexer.text, end)
         inner, after = read_braces(lexer.text, below.end() if below else end, lexer.line)
-        if _RELATION.search(_IN_BRACES.sub("", inner + (below[1] if below else ""))):
+        if holds_relation(inner + (below[1] if below else "")):
             raise Unreadable(f"the label of \\{name} holds a relation, '{inner.strip()}'", lexer.line)
         lexer.emit(kind, value)
         return after
@@ -406,9 +377,7 @@ def _environment(lexer: TokenStream, which: str, end: int) -> int:
 # -- layout ----------------------------------------------------------------------------------------------------------
 
 _END = re.compile(r"\s*[.,;]?\s*(?:$|\\\\|\\end|\\tag|\})")
-_IN_BRACES = re.compile(r"[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}")
 _LABEL = re.compile(r"\s*[_^]\s*")
-_RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|leq|geq|neq|approx|equiv|to|in|sim|propto)(?![a-zA-Z])")
 
 
 def _rows_below(lexer: TokenStream, name: str, end: int) -> int:
@@ -470,7 +439,7 @@ def _read_brace(lexer: TokenStream, name: str, end: int) -> int:
     if not found:
         return after
     label, after = read_braces(lexer.text, found.end(), lexer.line)
-    if _RELATION.search(_IN_BRACES.sub("", label)) and not lexer.authors:  # in a display it is a remark beside it
+    if holds_relation(label) and not lexer.authors:  # in a display it is a remark beside it
         raise Unreadable(
             f"the label of \\{name} holds a relation, '{label.strip()}': give it a row of its own", lexer.line
         )

@@ -162,18 +162,25 @@ class Lexer(TokenStream):
             self.emit("STOP")
         elif value.isalpha():
             self.emit("NAME", value)
-        elif value == "'" and self.mark_subscripted():
+        elif value == "'" and self.mark_prime():
             pass
         elif value == "!" and self.out and self.out[-1].kind in OPERAND_ENDS:
             self.emit("BANG")
-        elif value == "'" and self.out and self.out[-1].kind == "NAME":
-            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}'")
-        elif value == "'" and self.out and self.out[-1].kind in ("RPAR", "RBRACK", "RBRACE"):
-            self.emit("CARET")
-            self.emit("NAME", "'")  # (f g)'
         elif value != "~":
             raise self.refusal(value)
         return end
+
+    def mark_prime(self) -> bool:
+        """Put a prime on the name, or the bracket, in front of it; False if neither stands there."""
+        last = self.out[-1].kind if self.out else ""
+        if self.mark_subscripted():
+            return True
+        if last == "NAME":
+            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}'")
+        elif last in ("RPAR", "RBRACK", "RBRACE"):
+            self.emit("CARET")
+            self.emit("NAME", "'")  # (f g)'
+        return last in ("NAME", "RPAR", "RBRACK", "RBRACE")
 
     def mark_subscripted(self) -> bool:
         """Put a prime behind `q_{2 i}` on q; False if no name with a subscript stands before it."""
