@@ -226,8 +226,8 @@ def _finish(console: Console, reports: list[Report], options: dict[str, Any], sh
 def merge(paths: tuple[Path, ...], **options: Any) -> None:
     """Join what `verify --json` or `audit --json` wrote in several runs, such as the shards of one.
 
-    All shards of a run have to be there; reports come out in the order of its targets. Of audits, --html, --json and
-    --badge are written; of trials of experiments/power, --json.
+    All shards of a run have to be there; reports come out in the order of its targets. Audits can be
+    written with --html, --json and --badge; trials of experiments/power with --json.
     """
     from attention_core.audit.merge import is_audit
     from attention_core.conformance.engine.verify import exit_status
@@ -503,7 +503,7 @@ def replay(path: str, target: str | None, timeout: float, json_path: str | None)
 
 
 @main.command(
-    epilog="Exit status: 0 if the part of --part (without it, any part) is answered, else 1; 2 for wrong usage."
+    epilog="Exit status: 0 if the answer to --part (without it, to any part) is right, else 1; 2 for wrong usage."
 )
 @click.argument("name", type=click.Choice(["selection"]))
 @click.option("--q", metavar="VECTOR", help="A query: three numbers, or a sum such as '10*k_0 + 10*k_1'.")

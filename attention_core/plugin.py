@@ -151,7 +151,7 @@ class SuiteFile(pytest.File):
 
 
 class TargetNode(pytest.Collector):
-    """One target; opens its session when the first of its laws runs, and closes it behind the last."""
+    """One target; opens its session when the first of its laws runs, and closes it after the last."""
 
     opened: Session | None = None
     error: Exception | None = None

@@ -25,3 +25,12 @@ def prefix_errors(what: str | Path) -> Iterator[None]:
         yield
     except BadInput as error:
         raise type(error)(f"{what}: {error}") from None
+
+
+def count_columns(count: int) -> str:
+    """The number of columns of a row, in words.
+
+    >>> count_columns(1), count_columns(3)
+    ('1 column', '3 columns')
+    """
+    return "1 column" if count == 1 else f"{count} columns"

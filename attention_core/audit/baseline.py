@@ -99,7 +99,7 @@ def too_strict(request: Request, watched: SuiteRun, right: SuiteRun) -> dict[str
         raise TargetError(str(right.end["problem"]))
     if right.hung or right.died:
         how = f"hangs in {right.hung}" if right.hung else right.died
-        raise TargetError(f"with a right implementation in the place of {request.target} the suite {how}")
+        raise TargetError(f"with a right implementation in place of {request.target} the suite {how}")
     strict = {name: right.words.get(name, "") for name in right.bad}
     left = [name for name in watched.called_by if name not in strict]
     if not left:

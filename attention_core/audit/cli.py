@@ -30,7 +30,7 @@ With --shard: 0 if its faults were judged."""
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the choice of faults."
 )
 @click.option("--floor", type=click.FloatRange(0, 1), default=1.0, show_default=True,
-              help="The least share of faults that the suite must see.")  # fmt: skip
+              help="The smallest share of faults that the suite must see.")  # fmt: skip
 @click.option("-n", "--processes", type=click.IntRange(1, 64), default=None,
               help="Suites run at once.  [default: the number of cores]")  # fmt: skip
 @click.option("--timeout", type=Seconds(0.1), default=None,
@@ -54,8 +54,8 @@ def audit(tests: tuple[str, ...], **options: Any) -> None:
     suite TESTS runs on each, in a process of its own. For each fault that passes, the smallest case that would have
     caught it is written as a test to paste.
 
-    It takes minutes: the suite runs once for each fault, and the laws judge each for some seconds first. How many
-    faults there are, and about how long they take, stands on standard error.
+    It takes minutes: the suite runs once for each fault, and the laws judge each for some seconds first. The
+    number of faults, and about how long they will take, go to standard error.
     """
     from attention_core.audit.progress import Progress
     from attention_core.audit.results import Audit
@@ -90,7 +90,7 @@ def request_of(tests: tuple[str, ...], options: dict[str, Any]) -> Request:
     from attention_core.worker.target import split_target
 
     if split_target(options["target"])[0].endswith(SUFFIXES):
-        raise TargetError(f"audit puts faults in the place of a function of Python, which {options['target']} is not")
+        raise TargetError(f"audit puts faults in place of a Python function, which {options['target']} is not")
     own = tuple(test for test in tests if not test.startswith("-"))
     paths = [Path(test.partition("::")[0]) for test in own]
     more: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ class Plan:
         form: the fields of the `Form` in which the target answers.
         arguments: of pytest.
         leave_out: node ids of tests that are not run.
-        path: folders that modules are looked for in, behind those that are known.
+        path: folders that modules are looked for in, after those that are known.
         environment: variables of the run.
         bytecode: the folder for compiled files of all runs, outside the tree; "" for none.
     """

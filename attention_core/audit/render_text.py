@@ -37,7 +37,7 @@ def headline(audit: Audit) -> str:
     low, high = (100 * end for end in audit.interval)
     killed, counted = len(audit.kills), len(audit.faults)
     return (
-        f"{part}{' '.join(audit.tests)} sees {killed} of {counted} faults in the place of {audit.target} "
+        f"{part}{' '.join(audit.tests)} sees {killed} of {counted} faults in place of {audit.target} "
         f"({100 * audit.score:.0f} %, 95 % interval {low:.0f} to {high:.0f} %)"
     )
 

@@ -117,7 +117,7 @@ def prove(target: str, found: Mapping[str, Any]) -> None:
     """Refuse a target in whose place a right implementation would be refuted. Raises: TargetError."""
     if found["law"]:
         raise TargetError(
-            f"a right implementation in the place of {target} does not follow its conventions "
+            f"a right implementation in place of {target} does not follow its conventions "
             f"({found['law']}: {found['message']}): declare them as for verify, or report this"
         )
 

@@ -87,7 +87,7 @@ measured as asked, such as a named kernel that cannot be timed, or if a known fa
 else 0.
 
 With --base: 1 if a kernel is slower than at that revision by more than --gate; else 2 if one could not be
-judged, as it is wrong or cannot be timed in one of them or its interval crosses the gate; else 0."""
+judged: it is wrong or cannot be timed at one revision, or its interval crosses the gate; else 0."""
 DEFAULT_SHAPE = "B=1,H=8,n=1024,d=64"
 
 

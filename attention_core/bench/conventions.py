@@ -1,4 +1,4 @@
-"""A kernel's conventions in words: as `bench` takes them, behind an @, and as `verify` does, in options.
+"""A kernel's conventions in words: as `bench` takes them, after an @, and as `verify` does, in options.
 
 What the suite says of a target names the options of `verify`; here they become what can be written to `bench`.
 """
@@ -22,7 +22,7 @@ PYTHON = re.compile(r" \(in Python [^()]*\)")
 
 
 def conventions(name: str) -> list[tuple[str, str]]:
-    """What stands behind the @ of a kernel's name: fields and their texts.
+    """What stands after the @ of a kernel's name: fields and their texts.
 
     Raises: TargetError for a word that says nothing.
 

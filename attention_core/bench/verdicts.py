@@ -25,7 +25,7 @@ Known = Mapping[str, KnownFailure]
 
 
 def known_of(name: str, listed: Mapping[str, Known]) -> dict[str, KnownFailure]:
-    """What is listed of a kernel: of its TARGET, whatever conventions stand behind it, and of the whole name.
+    """What is listed of a kernel: of its TARGET, whatever conventions stand after it, and of the whole name.
 
     Example:
         >>> known_of("f.py:f@dead_rows=nan", {"f.py:f": {"a_law": "a reason"}})

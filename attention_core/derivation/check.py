@@ -49,7 +49,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     try:
         with ceiling(CEILING * seconds):
             found, problem, extra = _decide_step(step, effort)
-        found = _of_any_function(step, found, effort)
+        found = _weaken_for_any_function(step, found, effort)
         readings = _readings_of(step)
         if readings:
             return _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
@@ -80,7 +80,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
 
 
-def _of_any_function(step: Step, found: Finding, effort: Effort) -> Finding:
+def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Finding:
     """What holds of all functions that were tried in the place of one that is not known AGREES, and is not proved."""
     if found.verdict not in GOOD or not (words := describe_functions(step.context, collect_symbols(step))):
         return found
@@ -226,7 +226,7 @@ def _declared_elsewhere(step: Step, message: str) -> str:
     line = declared_later(step.later, missing.group(1)) if missing and not above else 0
     if not line:
         return above
-    return f"; line {line} declares it, below its use: move that above the display, or say it right behind with 'where'"
+    return f"; line {line} declares it, below its use: move that above the display, or say it right after with 'where'"
 
 
 def internal(error: Exception) -> str:

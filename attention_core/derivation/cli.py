@@ -37,7 +37,7 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
               help="Processor seconds for one step; after that it is UNDECIDED.")  # fmt: skip
 @click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
-@click.option("-q", "--quiet", is_flag=True, help="Only steps that are not as the document says.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only steps that are not as the document says.")
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
 @click.option("--witness", is_flag=True, help="Ask SymPy about equations between numbers; its answer is shown.")
 @click.option("--watch", is_flag=True, help="Check again whenever a FILE is saved, what changed first, until Ctrl-C.")
@@ -129,7 +129,7 @@ def _serve(files: Sequence[str], settings: dict[str, Any]) -> int:
 
 
 def _read_files(files: tuple[str, ...], json_path: str | None) -> tuple[tuple[str, ...], str | None]:
-    """The documents and where JSON goes: what stands behind `--json` is a document where its name ends as one.
+    """The documents and where JSON goes: what stands after `--json` is a document where its name ends as one.
 
     Raises: click.UsageError: no document is named.
     """

@@ -2,8 +2,8 @@
 
 `attention-core derive --html`: the documents as one self-contained page. A step is rows of a table: the relation with
 its verdict, what the verdict rests on, and what is wrong with it. Its colour says whether it is as the document says
-and as well known as is required. Conditions stand where the document has them: in front of a statement, behind a
-premise or behind the conclusion.
+and as well known as is required. Conditions stand where the document has them: in front of a statement, after a
+premise or after the conclusion.
 
 Formulas between dollar signs become MathML, and one that cannot be read stays as it is written. Whatever comes from a
 document is escaped; the page loads nothing and runs no script.
@@ -125,7 +125,7 @@ def _parse_conditions(
 
 
 def place_conditions(step: Step, known: Sequence[Conditions]) -> tuple[list[str], list[str], list[str]]:
-    """A step's conditions in front of it, behind its premises and behind its conclusion, as the document has them."""
+    """A step's conditions in front of it, after its premises and after its conclusion, as the document has them."""
     front: list[str] = []
     premise: list[str] = []
     behind: list[str] = []

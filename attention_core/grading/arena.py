@@ -23,7 +23,7 @@ from attention_core.declaration.implementation import TargetError
 
 Stored = npt.NDArray[Any]
 GAP = 4096
-"""Bytes of poison before and behind every array."""
+"""Bytes of poison before and after every array."""
 POISON = 0xFF
 """In every byte: NaN in every float, -1 in every signed integer."""
 SHARED = Path("/dev/shm")

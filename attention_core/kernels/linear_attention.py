@@ -148,14 +148,14 @@ def _ends_of(texts: Tensor) -> Tensor:
 
 
 Part = tuple[Tensor, Tensor]
-"""Outputs and the state behind them."""
+"""Outputs and the state after them."""
 
 
 def _for_each_text(
     attend: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None, Tensor], Part], q: Tensor, k: Tensor, v: Tensor,
     fade: Tensor, beta: Tensor | None, state: Tensor, cu_seqlens: Tensor | None,
 ) -> Part:  # fmt: skip
-    """Outputs and last states; those of packed texts one behind the other."""
+    """Outputs and last states; those of packed texts one after the other."""
     if cu_seqlens is None:
         return attend(q, k, v, fade, beta, state)
     outs, states, ends = [v[:, :, :0]], [], cu_seqlens.tolist()
@@ -184,7 +184,7 @@ def _recur(q: Tensor, k: Tensor, v: Tensor, fade: Tensor, beta: Tensor | None, s
 def _attend_block(
     q: Tensor, k: Tensor, v: Tensor, fade: Tensor, beta: Tensor | None, state: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The outputs of one block, unscaled, and the state behind it."""
+    """The outputs of one block, unscaled, and the state after it."""
     total = fade.cumsum(2)
     later = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool, device=q.device).triu(1)
     between = (total[:, :, :, None] - total[:, :, None]).masked_fill(later[:, :, None], -torch.inf).exp()

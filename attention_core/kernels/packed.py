@@ -1,4 +1,4 @@
-"""Attention over texts that lie one behind the other, and over keys that lie in pages: the two forms of serving.
+"""Attention over texts that lie one after the other, and over keys that lie in pages: the two forms of serving.
 
 Both gather what a text has and attend to it, text by text: the plainest thing that is right.
 """
@@ -49,7 +49,7 @@ def packed_attention(
         most so many keys to either side of j = i + n_kv - n_q, -1 for any number; softcap, c: scaled scores s become
         c tanh(s / c), 0 or None for none; sinks: a score for each head in the normaliser, without a value;
         alibi_slopes: what a score falls by for each key between it and the query. H_kv may divide H.
-    Returns: (T_q, H, d_v) in the query's dtype; rows without a key, and rows behind the last text, are 0.
+    Returns: (T_q, H, d_v) in the query's dtype; rows without a key, and rows past the last text, are 0.
     Raises: ValueError where ends do not fit the arrays, or shapes contradict each other.
     Example:
         >>> x, ends = torch.ones(3, 1, 1), torch.tensor([0, 1, 3])
@@ -90,7 +90,7 @@ def paged_attention(
     """Attention of the last n tokens of every text to the keys that a block table names.
 
     Key j of text b is row j % page of page block_table[b, j // page], for j < cache_seqlens[b]. Nothing else is read:
-    what lies behind the last key, in other pages, or in the table behind the last page does not matter.
+    what lies past the last key, in other pages, or in the table past the last page does not matter.
 
     Args: as `packed_attention`.
     Returns: (B, n, H, d_v) in the query's dtype; rows without a key are 0.

@@ -44,7 +44,7 @@ def tree_attention(
     context_lens: Int[Tensor, " B"] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "B H n d_v"]:
-    """Attend to a context and, behind it, to the ancestors of every draft token and to itself.
+    """Attend to a context and, after it, to the ancestors of every draft token and to itself.
 
     Args: parents, as of `tree_mask`; context_lens: keys of each sequence's context, before its n draft tokens, None =
         n_kv - n; scale, None = 1/sqrt(d). H_kv may divide H.
@@ -62,7 +62,7 @@ def tree_attention(
     fits = parents.shape == (len(query), n) and ends.shape == (len(query),)
     if not fits or (ends < 0).any() or (ends + n > n_kv).any():
         shape = tuple(parents.shape)
-        raise ValueError(f"{n} draft tokens behind {ends.tolist()} keys, with {shape} parents, of {n_kv}")
+        raise ValueError(f"{n} draft tokens after {ends.tolist()} keys, with {shape} parents, of {n_kv}")
     if not n:
         return query.new_zeros(*query.shape[:3], value.shape[3])
     place = torch.arange(n_kv, device=key.device) - ends[:, None]

@@ -46,7 +46,7 @@ class KeyValueCache:
         self.value: Tensor | None = None
 
     def crop(self, length: int) -> None:
-        """Keep the first tokens and take back those behind them, as rejected drafts are.
+        """Keep the first tokens and take back those after them, as rejected drafts are.
 
         Args: length, how many tokens stay.
         Raises: ValueError where there are not so many, or the window has dropped what the next token would see.
@@ -107,7 +107,7 @@ class KeyValueCache:
 def append(
     kept: Float[Tensor, "*batch_kv m c"], new: Float[Tensor, "*batch_kv n c"]
 ) -> Float[Tensor, "*batch_kv m+n c"]:
-    """The kept tokens and the new ones behind them; ValueError where other sizes differ."""
+    """The kept tokens and the new ones after them; ValueError where other sizes differ."""
     if kept.shape[:-2] != new.shape[:-2] or kept.shape[-1] != new.shape[-1] or kept.dtype != new.dtype:
         raise ValueError(
             f"the cache holds {tuple(kept.shape)} of {kept.dtype}, the new tokens are {tuple(new.shape)} of {new.dtype}"

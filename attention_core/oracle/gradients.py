@@ -36,7 +36,7 @@ class Gradients:
 
 
 def _keep(x: Array, allow: BoolArray | None) -> Array:
-    """x with exact zeros where forbidden: a NaN behind the mask makes 0 * NaN there."""
+    """x with exact zeros where forbidden: a NaN after the mask makes 0 * NaN there."""
     if allow is not None and not np.isfinite(x).all():
         np.copyto(x, 0.0, where=~allow)
     return x

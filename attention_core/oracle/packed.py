@@ -1,4 +1,4 @@
-"""Texts that lie one behind the other: their parts, and which keys a query attends; each text is by itself.
+"""Texts that lie one after the other: their parts, and which keys a query attends; each text is by itself.
 
 A text has n_q queries and n_kv keys, and sees no other text. Where texts have fewer queries than keys, the queries are
 the last tokens (bottom right), as in decoding.

@@ -33,7 +33,7 @@ def linear_attention(
         query, key (B, H, n, d), value (B, H, n, d_v).
         log_decay: g, broadcast to (B, H, n, d); None is 0. beta: (B, H, n), with it the delta rule.
         initial_state: (B, H, d, d_v); None is 0. scale: None is 1/sqrt(d).
-    Returns: outputs (B, H, n, d_v) and the state behind the last token (B, H, d, d_v).
+    Returns: outputs (B, H, n, d_v) and the state after the last token (B, H, d, d_v).
     Example:
         >>> linear_attention([[[[2.0]]]], [[[[3.0]]]], [[[[1.0]]]], initial_state=[[[[5.0]]]])[0].item()
         16.0
@@ -141,7 +141,7 @@ def _in_float64(
 def _forward(
     k: Array, v: Array, g: Array, beta: Array | None, empty: Array, initial_state: npt.ArrayLike | None
 ) -> tuple[list[Array], list[Array], list[Array]]:
-    """Of every token: the faded state, the value less what the key holds (delta rule), and the state behind it."""
+    """Of every token: the faded state, the value less what the key holds (delta rule), and the state after it."""
     state = empty if initial_state is None else np.array(initial_state, dtype=np.float64)
     faded, rest, states = [], [], []
     for t in range(k.shape[2]):

@@ -21,7 +21,7 @@ def parallel(query: Tensor, key: Tensor, value: Tensor, scale: float | None = No
 
 
 def decoding(query: Tensor, key: Tensor, value: Tensor, scale: float | None = None) -> Tensor:
-    """flash-linear-attention's decoding of one token: texts one behind the other, (B, 1, H, d)."""
+    """flash-linear-attention's decoding of one token: texts one after the other, (B, 1, H, d)."""
     from fla.ops.attn.decoding import attn_decoding_one_step
 
     (B, n, H, d), n_kv = query.shape, key.shape[1]

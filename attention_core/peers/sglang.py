@@ -54,7 +54,7 @@ def decode_latent(q_nope: Tensor, q_rope: Tensor, c_kv: Tensor, k_rope: Tensor, 
 
 
 def _all_of(B: int, n: int, query: Tensor) -> tuple[Tensor, Tensor]:
-    """The lengths of texts of n tokens each, one behind the other, and where each of their tokens lies."""
+    """The lengths of texts of n tokens each, one after the other, and where each of their tokens lies."""
     return torch.full((B,), n, dtype=torch.int32, device=query.device), torch.arange(B * n, device=query.device)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 
 def ends_of(query: Tensor) -> Tensor:
-    """Where every text of (B, n, H, d) queries begins, one behind the other, and the end of the last."""
+    """Where every text of (B, n, H, d) queries begins, one after the other, and the end of the last."""
     B, n = query.shape[:2]
     return torch.arange(B + 1, dtype=torch.int32, device=query.device) * n
 

@@ -221,7 +221,7 @@ OTHER_CONTRACTS = (
         "batch-invariant",
     ),
     other("merge", "kernels.split_merge:merge", "two parts of the keys, joined by their log-sum-exps", "merge"),
-    other("packed", "kernels.packed:packed_attention", "texts one behind the other, each by itself", "varlen"),
+    other("packed", "kernels.packed:packed_attention", "texts one after the other, each by itself", "varlen"),
     other("paged", "kernels.packed:paged_attention", "the keys of each text in pages, by a block table", "paged"),
     Kernel(
         "core:triton_paged",

@@ -79,7 +79,7 @@ for (const table of document.querySelectorAll("section table")) {
 LEGEND = {
     "verify": (
         ("conforms", "Every law that applies held, and outputs were compared with a float64 truth."),
-        ("refuted", "At least one law is broken; the smallest case that shows it stands beside it."),
+        ("refuted", "At least one law is broken; the smallest case that shows it is beside it."),
         ("incomplete", "Something was not judged, as the section says."),
         ("error", "The target could not be loaded or run: it has no verdict."),
         ("right weights", "What a right attention gives in the case: dark is 1, light is 0; the framed row is wrong."),

@@ -109,7 +109,7 @@ def say_unwritten(name: str) -> Answer:
     >>> say_unwritten("scores").right
     False
     """
-    return Answer(name, False, (f"{name} is not written yet: put your answer in the place of the three dots.",))
+    return Answer(name, False, (f"{name} is not written yet: put your answer in place of the three dots.",))
 
 
 def check_function(

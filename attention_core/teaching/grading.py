@@ -133,7 +133,7 @@ def _grade(submission: Submission, options: Options, folder: Path, stop: Event) 
 
 
 def file_name(person: str) -> str:
-    """A name for files about a person: their own where it is plain, else with a hash behind it."""
+    """A name for files about a person: their own where it is plain, else with a hash after it."""
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in person)
     if plain == person:
         return plain

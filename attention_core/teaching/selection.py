@@ -113,7 +113,7 @@ def mark(q: str | None = None, matrix: str | None = None, k_2: str | None = None
 
     Args: q, a query; matrix, four queries; k_2, in the place of the third key, for the query q.
     Raises: TargetError where nothing is handed in, or k_2 without q.
-    Source: seed 001, section 1: attention without scaling, one head.
+    Source: source 001, section 1: attention without scaling, one head.
 
     >>> [round(each.error, 4) for each in mark(q="10*k_0 + 10*k_1") if each.met]
     [0.0058]

@@ -132,7 +132,7 @@ def _reason(name: str, defining: list[str], broken: list[str], has_sources: bool
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:
-    """The functions, classes and assigned names of a module, those behind an `if` or a `try` included."""
+    """The functions, classes and assigned names of a module, those after an `if` or a `try` included."""
     names: set[str] = set()
     waiting: list[ast.stmt] = list(tree.body)
     while waiting:

@@ -53,7 +53,7 @@ INPUTS = 3
 SCALE = "1/sqrt(d)"
 """A default that is computed: one over the root of the size d."""
 GUARD = 4096
-"""Bytes before and behind every array, of NaN."""
+"""Bytes before and after every array, of NaN."""
 PATTERN = 0xFF
 """Of every byte of a guard, and of a result before the call: NaN in each float."""
 
@@ -151,7 +151,7 @@ class Memory:
         if after[:GUARD] != self.before[:GUARD]:
             raise FaultyAccess(f"it writes before {name}")
         if after[GUARD + self.bytes :] != self.before[GUARD + self.bytes :]:
-            raise FaultyAccess(f"it writes behind {name}")
+            raise FaultyAccess(f"it writes past the end of {name}")
         if self.given and after != self.before:
             raise FaultyAccess(f"it writes into its input {name}")
 
@@ -190,7 +190,7 @@ def read_sizes(argument: Argument, shape: tuple[int, ...], sizes: dict[str, int]
     for name, size in zip(names, shape, strict=True):
         wanted = name if isinstance(name, int) else sizes.setdefault(name, size)
         if wanted != size:
-            raise ValueError(f"{argument.name} has {size} in the place of {name}, which is {wanted}")
+            raise ValueError(f"{argument.name} has {size} in place of {name}, which is {wanted}")
     return leading
 
 

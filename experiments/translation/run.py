@@ -178,7 +178,7 @@ def page(found: Mapping[str, Any]) -> str:
         "How well classifiers of entailment judge machine translation: the mean of two probabilities, that the",
         "translation follows from the reference, and the reference from it, beside human scores of WMT17 (3,795",
         "segments of seven language pairs into English), sentence BLEU and chrF. Measured by",
-        "`python experiments/translation/run.py --write`; the figures lie in `docs/data/translation_figures.json`,",
+        "`python experiments/translation/run.py --write`; the figures are in `docs/data/translation_figures.json`,",
         "`translation_correlations.csv` and `translation_altered.csv`.", "",
         *summary(found), *classifier_section(found), *correlation_tables(found), *difference_tables(found),
         *altered_table(found),

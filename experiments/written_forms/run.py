@@ -148,7 +148,7 @@ advises, and no others. Made by
 
     python experiments/written_forms/run.py --log rows.jsonl --page docs/written_forms.md
 
-The functions, with their faults, stand in `experiments/written_forms/forms.py`, the modules in
+The functions, with their faults, are in `experiments/written_forms/forms.py`, the modules in
 `attention_core/faults/module_forms.py` and `model_forms.py`.
 """
 

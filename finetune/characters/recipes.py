@@ -102,7 +102,7 @@ def _sizes(path: str | Path, config: dict[str, Any], weights: dict[str, Tensor])
     places = weights["pos_emb"].shape[1] if "pos_emb" in weights else own.block_size
     if (blocks, table, places) != (own.n_layer, (own.vocab_size, own.n_embd), own.block_size):
         raise BadInput(
-            f"{path} tells of {own.n_layer} blocks, {own.vocab_size} characters, {own.n_embd} features and "
+            f"{path} describes {own.n_layer} blocks, {own.vocab_size} characters, {own.n_embd} features and "
             f"{own.block_size} places, but its tensors have {blocks} blocks, a table of {table} and {places} places"
         )
     return own

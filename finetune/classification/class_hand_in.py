@@ -1,4 +1,4 @@
-"""Mark an assignment's classes as they stand: `BertForSequenceClassification` and `BertForCLSMLM` (seed 002, part 2).
+"""Mark an assignment's classes as they stand: `BertForSequenceClassification` and `BertForCLSMLM` (source 002, part 2).
 
 Both are built from the folder of a small BERT that is drawn here, in float64. What they return is compared with cross
 entropies in NumPy, and with what they return for other padding, other labels and other texts.
@@ -52,7 +52,7 @@ def build_model(build: Build) -> nn.Module:
 
 
 def draw_texts(seed: int, more: int = 0) -> dict[str, Tensor]:
-    """Draw texts of 4 to LENGTH tokens and their mask; `more` places of padding behind."""
+    """Draw texts of 4 to LENGTH tokens and their mask; `more` places of padding after."""
     rng = np.random.default_rng(seed)
     ids = np.zeros((TEXTS, LENGTH + more), dtype=np.int64)
     for row, size in enumerate((LENGTH, 4, 6, 7)):
@@ -130,7 +130,7 @@ def mark_joint(build: Build) -> list[Check]:
 
 
 def check_padding(what: str, padded: Tensor, plain: Tensor) -> Check:
-    """Judge whether padding behind the texts changes nothing."""
+    """Judge whether padding after the texts changes nothing."""
     off = float((padded - plain).abs().max())
     return Check(f"padding leaves the {what} alone", off <= ALLOWED, f"they move by {off:.3g}: is the mask passed on?")
 

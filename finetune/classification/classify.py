@@ -228,7 +228,7 @@ class Run:
 
         A run in a folder goes on from its last whole epoch, to the bits of one that was not interrupted.
 
-        Args: on_record, called with every evaluation; what it raises ends training; on_step, called behind each step
+        Args: on_record, called with every evaluation; what it raises ends training; on_step, called after each step
             with its number and that of all steps.
         Returns: what was seen.
         Raises: BadInput where the training examples have one class, or the folder holds another run.

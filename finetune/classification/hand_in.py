@@ -2,7 +2,7 @@
 
 They train a model whose gradients are known in closed form: every step is compared with the mean cross entropy of its
 own batch, and the evaluation with the share of right answers. The truth is computed in NumPy, and shares nothing with
-autograd. Sources: seed 000, 3.1.1 and 3.2.1 (`base_classification.py`, `classification.py`); seed 001, step 3.
+autograd. Sources: source 000, 3.1.1 and 3.2.1 (`base_classification.py`, `classification.py`); source 001, step 3.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def softmax_slope(weights: Array, data: Data, examples: Sequence[int]) -> Array:
 
 
 ALLOWED = 64 * UNIT_ROUNDOFF["float64"]
-"""A gradient is a mean of at most four products of numbers below 1, behind a softmax of two logits that are sums of at
+"""A gradient is a mean of at most four products of numbers below 1, after a softmax of two logits that are sums of at
 most five tokens' features and three products: fewer than 32 roundings of numbers below 1, doubled."""
 
 
@@ -260,7 +260,7 @@ def mark_training(train: Callable[..., Any], *, labels: str = "labels", **extra:
         check_order(record.steps, data),
         Check(
             "train: dropout is on", all(all(p.training) for s in record.steps for p in s.passes),
-            "the model was not in training mode: call model.train() in every epoch, behind the evaluation",
+            "the model was not in training mode: call model.train() in every epoch, after the evaluation",
         ),
         Check(
             "train: the mask is passed on", all(p.masked for s in record.steps for p in s.passes),
@@ -326,7 +326,7 @@ def check_rates(steps: Sequence[Step]) -> Check:
         return Check("train: the largest rate is the given one", True)
     why = f"the largest rate is {largest:.4g}, but {RATE:.4g} was given"
     if largest < RATE:
-        why += ": lr_scheduler.step() belongs behind every step, not behind every epoch"
+        why += ": lr_scheduler.step() belongs after every step, not after every epoch"
     return Check("train: the largest rate is the given one", False, why)
 
 

@@ -28,7 +28,7 @@ class Joint(nn.Module):
     def __init__(self, classifier: Classifier, masked_lm: MaskedLM) -> None:
         super().__init__()
         if classifier.encoder is not masked_lm.encoder:
-            raise BadInput("joint training is of one encoder: the two heads stand on different ones")
+            raise BadInput("joint training is of one encoder: the two heads have different ones")
         self.classifier, self.masked_lm = classifier, masked_lm
 
 

@@ -108,7 +108,7 @@ def _auto_model(folder: Path) -> tuple[nn.Module, int, int | None, bool, int]:
     config: Any = model.config
     rows = model.get_input_embeddings().num_embeddings
     block = getattr(config, "max_position_embeddings", None) or 2**31
-    # RoBERTa's table of positions begins behind the row of padding.
+    # RoBERTa's table of positions begins after the row of padding.
     block -= config.pad_token_id + 1 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0
     return model, rows, config.pad_token_id, (getattr(config, "type_vocab_size", 0) or 0) > 1, block
 

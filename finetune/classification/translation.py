@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from finetune.data.corpus import read_text
 from finetune.data.tables import Table
-from finetune.errors import BadInput
+from finetune.errors import BadInput, count_columns
 
 Array = npt.NDArray[np.float64]
 COLUMNS = ("LP", "translation", "reference", "HUMAN_score", "sentBLEU")
@@ -71,7 +71,7 @@ def read_judgements(path: str | Path) -> Judgements:
     cells: dict[str, list[str]] = {name: [] for name in names}
     for number, fields in lines[1:]:
         if len(fields) != len(head):
-            raise BadInput(f"{path}, line {number}: {len(fields)} columns, but should be {len(head)}")
+            raise BadInput(f"{path}, line {number}: {count_columns(len(fields))}, but should be {len(head)}")
         for name in names:
             cells[name].append(fields[place[name]])
     if len(set(cells["LP"])) > 1:
@@ -206,7 +206,7 @@ def change_number(text: str) -> str | None:
 def change_name(text: str, source: str, names: Sequence[str]) -> str | None:
     """Return a text in which a name is another one; None where no name is seen, or there is no other.
 
-    A name is a word of the reference that stands in the source with a capital letter, behind its first word.
+    A name is a word of the reference that stands in the source with a capital letter, after its first word.
 
     Args:
         text: the reference, in small letters.

@@ -54,9 +54,9 @@ from finetune.errors import BadInput, prefix_errors
 @train_options(CHARACTERS, epochs="until --minutes are over", final_tokens="none, the rate stays")
 @device_options
 def characters(text_path: str, **options: Any) -> None:
-    """Train a model on TEXT; bits and perplexity of the held-out end against time, then a sample.
+    """Train a model on TEXT; show bits and perplexity of its held-out end over time, then a sample.
 
-    With --checkpoint_path the same command goes on where it stopped.
+    With --checkpoint_path the same command continues where it stopped.
     """
     check_options(text_path, options)
     import torch
@@ -198,7 +198,7 @@ def draw(records: list[Any], figures: list[tuple[int, float]], options: dict[str
 
 
 def _continue_prompt(model: Any, vocabulary: Any, prompt: Any, options: dict[str, Any]) -> str:
-    """The prompt, and what the model writes behind it."""
+    """The prompt, and what the model writes after it."""
     import torch
 
     from finetune.models.sampling import generate

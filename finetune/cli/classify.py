@@ -109,13 +109,13 @@ RENAMED = {
 """Options whose field of `ClassifyConfig` has another name."""
 IGNORED = ("model_type", "do_train", "do_eval", "evaluate_during_training", "threads", "type")
 TYPES = {"full": "full", "head": "head", "prefix": "prompt"}
-"""The method of each `type` of the assignment's script (seed 000, section 3.2), whose prefix is prompt tuning."""
+"""The method of each `type` of the assignment's script (source 000, section 3.2), whose prefix is prompt tuning."""
 
 
 def add_options(
     command: Callable[..., Any], options: Mapping[str, Option], flags: Mapping[str, str]
 ) -> Callable[..., Any]:  # fmt: skip
-    """Options in the order of a table, flags behind them."""
+    """Options in the order of a table, flags after them."""
     for name, description in reversed(list(flags.items())):
         command = click.option(f"--{name}", is_flag=True, help=description)(command)
     for name, (others, kind, default, description) in reversed(list(options.items())):
@@ -175,7 +175,7 @@ def method_of(options: Mapping[str, Any]) -> str:
 def classify(**options: Any) -> None:
     """Fine-tune a classifier, whole or in part; keep the best by dev, and read test once.
 
-    Exit status 1 where training diverged, or a --small_subset was not learnt by heart.
+    Exit status: 1 if training diverges or a --small_subset is not learnt by heart.
     """
     config = config_of(options | {"method": method_of(options)})
     if is_first_process():
@@ -205,7 +205,7 @@ def interrupted_is_plain(folder: str | None) -> Iterator[None]:
         if folder is None or not (Path(folder) / "checkpoint").exists():
             raise
         click.echo(
-            f"finetune: interrupted; {folder} keeps the last whole epoch, and the same command goes on from there",
+            f"finetune: interrupted; {folder} keeps the last whole epoch, and the same command continues from there",
             err=True,
         )
         raise SystemExit(130) from None

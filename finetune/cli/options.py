@@ -91,19 +91,19 @@ class Group(ListedCommands):
 
 
 class AnyDash(click.Command):
-    """A command that takes its long options as printed pages have them: behind one dash, a long one, or broken up."""
+    """A command that takes its long options as printed pages have them: after one dash, a long one, or broken up."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, with `-name`, `\N{EM DASH}name` and `-- a name` read as `--name` and `--a_name`.
 
-        That is where there are such options. Source: the printed commands of seed 002, problem 3, and seed 003, 2(f).
+        That is where there are such options. Source: the printed commands of 002, problem 3, and 003, 2(f).
         """
         known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
-        return super().parse_args(ctx, [self._with_two_dashes(arg, known) for arg in self._joined(args, known)])
+        return super().parse_args(ctx, [self._with_two_dashes(arg, known) for arg in self._join_words(args, known)])
 
     @staticmethod
-    def _joined(args: list[str], known: set[str]) -> list[str]:
-        """The arguments, where `--` and the words of an option behind it are that option again."""
+    def _join_words(args: list[str], known: set[str]) -> list[str]:
+        """The arguments, where `--` and the words of an option after it are that option again."""
         found, rest = [], list(args)
         while rest:
             word = rest.pop(0)
@@ -139,7 +139,7 @@ def read_config(context: click.Context, _: click.Parameter, path: str | None) ->
     names = group.commands if isinstance(group, click.Group) else {command: None}
     for name in names:
         if not isinstance(data.get(name, {}), dict):
-            raise BadInput(f"{path}: {name} is a command: its options stand in a table, [{name}]")
+            raise BadInput(f"{path}: {name} is a command: its options belong in the table [{name}]")
     shared = {k: v for k, v in data.items() if not isinstance(v, dict)}
     table = data.get(command, {})
     unknown = [k for k in shared if k not in of_any] + [k for k in table if k not in own]

@@ -29,9 +29,9 @@ def predict(
     folder: str, data: str, output: str, text_column: str | None, pair_column: str | None, label_column: str | None,
     task: str | None, model: str | None, batch_size: int, threads: int | None,
 ) -> None:  # fmt: skip
-    """Let the classifier of RUN, an --output_dir of `finetune classify`, answer the texts of FILE.
+    """Classify the texts of FILE with the classifier of RUN, an --output_dir of `finetune classify`.
 
-    FILE is a table like the one that it was trained on, labels not needed, or a .txt with one text a line. With
+    FILE is a table like the one that it was trained on (labels are optional), or a .txt with one text a line. With
     labels, accuracy and the figures of each class are printed, and written beside the predictions as .json.
 
     Example: finetune predict runs/reviews new.csv --output answers.csv

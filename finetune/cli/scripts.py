@@ -82,9 +82,9 @@ def script_texts(source: str, config: str | None) -> dict[str, str]:
 @click.argument("folder", default=".", metavar="[FOLDER]")
 @click.option("--config", metavar="FILE", help="A file of settings that every training and evaluation reads.")
 def scripts(source: str, folder: str, config: str | None) -> None:
-    """Write the scripts that the printed lines of assignment SOURCE (000, 002, 003) call into FOLDER.
+    """Write into FOLDER the scripts that the command lines of assignment SOURCE (000, 002, 003) call.
 
-    They run finetune. A file of that name that is there already is not replaced.
+    They run finetune. A file that exists already is not replaced.
     """
     texts = script_texts(source, config)
     there = [name for name in texts if Path(folder, name).exists()]

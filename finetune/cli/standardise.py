@@ -13,7 +13,7 @@ import click
 
 from finetune.cli.options import Finite
 from finetune.cli.prompt import MODES, bar, check_output, model_of, store_of, write_text
-from finetune.errors import BadInput
+from finetune.errors import BadInput, count_columns
 
 
 @click.command()
@@ -40,7 +40,7 @@ from finetune.errors import BadInput
 @click.option("--output", metavar="FILE", help="Write the results as JSON.")
 @click.option("--picture", metavar="FILE", help="Draw the counts by sector: png, svg or pdf.")
 def standardise(labels: str, models: tuple[str, ...], check: bool, **options: Any) -> None:
-    """Put each line of LABELS into one of the sectors of a file, with a language model, and count.
+    """Assign each line of LABELS to one of the sectors of a file, with a language model, and count.
 
     Example: finetune standardise industries.txt --into sectors.txt --mapping known.csv --model smollm2
     """
@@ -48,7 +48,7 @@ def standardise(labels: str, models: tuple[str, ...], check: bool, **options: An
         check_result(labels)
         return
     if not options["into"]:
-        raise BadInput("say into which sectors: --into FILE, one sector per line")
+        raise BadInput("name the sectors: --into FILE, with one sector per line")
     check_output(options["output"])
     check_output(options["picture"])
     from finetune.standardise.run import standardise as run
@@ -121,7 +121,7 @@ def read_pairs(path: str, head: tuple[str, str]) -> dict[str, str]:
         if not row or (number == 1 and tuple(cell.strip() for cell in row) == head):
             continue
         if len(row) != 2:
-            raise BadInput(f"{path}, row {number}: {len(row)} columns, but should be 2 ({','.join(head)})")
+            raise BadInput(f"{path}, row {number}: {count_columns(len(row))}, but should be 2 ({','.join(head)})")
         if row[0].strip() in pairs:
             raise BadInput(f"{path}, row {number}: {row[0].strip()!r} stands twice")
         pairs[row[0].strip()] = row[1].strip()

@@ -36,8 +36,8 @@ def translation(
     folder: str, files: tuple[str, ...], entails: str, model: str | None, batch_size: int, threads: int | None,
     altered: int, output: str | None,
 ) -> None:  # fmt: skip
-    """Score translations by the entailment classifier of RUN, and correlate with human scores, beside BLEU
-    and chrF.
+    """Score translations with the entailment classifier of RUN, and correlate the scores with human ones, beside
+    BLEU and chrF.
 
     RUN is an --output_dir of `finetune classify` on pairs (SICK, SNLI, MNLI). A FILE has one language pair: tabs
     between the columns LP, translation, reference, HUMAN_score and sentBLEU, as WMT17's segments are published.
@@ -45,7 +45,8 @@ def translation(
     Example: finetune translation runs/sick testset_de-en.tsv testset_cs-en.tsv
     """
     check_writable(output, read=files)
-    click.echo(f"finetune translation: {len(files)} language pairs by the classifier in {folder}")
+    pairs = "1 language pair" if len(files) == 1 else f"{len(files)} language pairs"
+    click.echo(f"finetune translation: {pairs} by the classifier in {folder}")
     if threads:
         import torch
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.vocabulary import MASK, PAD
-from finetune.errors import BadInput
+from finetune.errors import BadInput, count_columns
 
 
 def read_text(path: str | Path) -> str:
@@ -90,7 +90,7 @@ def read_questions(path: str | Path, *, with_places: bool = False) -> Questions:
     wanted = {1: f"one, a question, as in line {rows[0][0]}"}.get(columns, "question<TAB>place")
     for n, row in rows:
         if len(row) != columns or columns > 2:
-            raise BadInput(f"{path}, line {n}: {len(row)} columns, but should be {wanted}")
+            raise BadInput(f"{path}, line {n}: {count_columns(len(row))}, but should be {wanted}")
         if not all(row):
             raise BadInput(f"{path}, line {n}: an empty question or place")
         for reserved in (PAD, MASK):

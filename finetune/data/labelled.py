@@ -14,7 +14,7 @@ from pathlib import Path
 from finetune.data.corpus import read_json_line, read_text
 from finetune.data.examples import Examples, together
 from finetune.data.splits import Splits, held_out, split
-from finetune.errors import BadInput
+from finetune.errors import BadInput, count_columns
 
 SHARES = (0.8, 0.1, 0.1)
 """Of train, dev and test where a data set comes as one file."""
@@ -107,7 +107,7 @@ def read_yelp(path: str | Path) -> Examples:
             if header:
                 continue
         if len(fields) != (len(header) or 2):
-            raise BadInput(f"{row}: {len(fields)} columns, but should be {len(header) or 2}")
+            raise BadInput(f"{row}: {count_columns(len(fields))}, but should be {len(header) or 2}")
         named = dict(zip(header, fields, strict=True)) if header else {"label2": fields[0], "text": fields[1]}
         stars = named["label2"].removeprefix("Review Stars: ").removesuffix(".0").strip()
         if stars not in ("1", "2", "3", "4", "5"):

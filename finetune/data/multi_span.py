@@ -19,7 +19,7 @@ def noise_counts(length: int, noise_density: float = 0.15, mean_span_length: flo
     """How many tokens are noise, and in how many spans.
 
     noise = round(length density), at least 1 and at most length - 1; spans = round(noise / mean span), at least 1, and
-    never more than there are tokens of either kind: each span stands behind at least one token that is kept.
+    never more than there are tokens of either kind: each span stands after at least one token that is kept.
 
     Raises: BadInput for length < 2, a density outside (0, 1) or a mean span below 1.
     Example:

@@ -20,7 +20,7 @@ def examples(vocabulary: Vocabulary, questions: Sequence[str], places: Sequence[
     """Questions and places as padded (x, y).
 
     s = question M place M + PAD, as long as the form's string; x = s[:-1]; y = PAD (len(question) - 1) times, then
-    s[len(question):], so that the first target is the M behind the question and the loss, which ignores PAD, sees
+    s[len(question):], so that the first target is the M after the question and the loss, which ignores PAD, sees
     M place M alone.
 
     Returns: x, y (n, total - 1). Raises: BadInput naming the first example that does not fit.

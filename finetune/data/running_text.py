@@ -1,4 +1,4 @@
-"""Stretches of running text as a source of batches: each place's target is the character behind it.
+"""Stretches of running text as a source of batches: each place's target is the character after it.
 
 What a character model is trained on, and the part of a text that is held out to judge it by.
 """

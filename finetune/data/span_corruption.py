@@ -28,7 +28,7 @@ class Form:
         block: the model's block size, in characters.
         variant: "block + 1": the string is block + 1 long, so x and y have the model's whole block; "block": it is
             block long, and x and y are one shorter than the model could take.
-        trailing_mask: a third M behind the masked stretch, so that the model learns where an answer ends.
+        trailing_mask: a third M after the masked stretch, so that the model learns where an answer ends.
 
     Raises: BadInput where the longest string does not fit.
     """
@@ -90,7 +90,7 @@ def arrange(ids: Ids, cut: Cuts, form: Form) -> Ids:
     rows, place = np.arange(len(ids)), np.arange(form.total, dtype=np.int32)[None]
     length, start, masked = (a[:, None].astype(np.int32) for a in (cut.length, cut.start, cut.masked))
     second = length - masked + 1  # place of the second M
-    # Which character stands at each place: the masked stretch left out from `start` on, and taken up behind `second`.
+    # Which character stands at each place: the masked stretch left out from `start` on, and taken up after `second`.
     source = place + (place > start) * (masked - 1)
     source += (place > second) * (start - second - masked)
     np.minimum(source, ids.shape[1] - 1, out=source)  # beyond the end, where PAD will be

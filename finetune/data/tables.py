@@ -17,7 +17,7 @@ from finetune.data.corpus import read_json_line, read_text
 from finetune.data.examples import Examples
 from finetune.data.labelled import SHARES, csv_rows
 from finetune.data.splits import Splits, held_out, split
-from finetune.errors import BadInput
+from finetune.errors import BadInput, count_columns
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
 SIDES: Mapping[str, tuple[str, ...]] = {
@@ -118,7 +118,7 @@ def _delimited_rows(path: str | Path, ending: str) -> Iterator[tuple[str, Mappin
                 raise BadInput(f"{path} has two columns called {twice!r}")
             continue
         if len(fields) != len(head):
-            raise BadInput(f"{row}: {len(fields)} columns, but should be {len(head)}")
+            raise BadInput(f"{row}: {count_columns(len(fields))}, but should be {len(head)}")
         yield row, dict(zip(head, fields, strict=True))
 
 

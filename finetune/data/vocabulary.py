@@ -89,7 +89,7 @@ class Vocabulary:
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
-        """Several texts as one padded matrix. Returns: ids (n, longest) with PAD behind each text, and lengths (n,)."""
+        """Several texts as one padded matrix. Returns: ids (n, longest) with PAD after each text, and lengths (n,)."""
         lengths = np.array([len(t) for t in texts], np.int64).reshape(-1)
         ids = np.full((len(texts), int(lengths.max(initial=0))), PAD_ID, np.int64)
         try:

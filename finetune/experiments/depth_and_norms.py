@@ -83,7 +83,7 @@ EXPERIMENT = Experiment(
     title="Depth, gradients and norms",
     question="What happens to gradients in a deep stack, and what do residuals and norms do about it?",
     background=(
-        "Seed 004 (question 3) fears vanishing gradients in deep stacks of attention, and names residual "
+        "Source 004 (question 3) fears vanishing gradients in deep stacks of attention, and names residual "
         "connections and layer normalisation as the remedy. The gradient of each block is measured at the start, "
         "before any step; first / last is that of the first block over that of the last: below 1 the gradient "
         "shrinks on its way back. Then the models are trained. Matrices start with the standard deviation 1 / "
@@ -99,10 +99,10 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("without residuals the gradient shrinks through a deep stack", "first_to_last", f"no residual, {DEEP}",
-              f"pre-norm, {DEEP}", source="seed 004, question 3"),
+              f"pre-norm, {DEEP}", source="source 004, question 3"),
         Claim("with pre-norms it does not shrink", "first_to_last", f"pre-norm, {DEEP}", None, "higher"),
         Claim("without residuals a deep model predicts worse than a shallow one", "perplexity", f"no residual, {DEEP}",
-              f"no residual, {SHALLOW}", "higher", 0.01, source="seed 004, question 3"),
+              f"no residual, {SHALLOW}", "higher", 0.01, source="source 004, question 3"),
         Claim("with pre-norms a deep model predicts better than a shallow one", "perplexity", f"pre-norm, {DEEP}",
               f"pre-norm, {SHALLOW}", "lower", 0.01),
         Claim("in a deep model pre-norms are better than post-norms", "perplexity", f"pre-norm, {DEEP}",

@@ -61,7 +61,7 @@ class Measure:
         ratio: it is positive, and differences are those of its logarithm: they are printed as percentages.
         timed: it depends on the machine and on how busy that is.
         compared: differences to the baseline are shown.
-        digits: places behind the point.
+        digits: places after the point.
     """
 
     key: str

@@ -84,16 +84,16 @@ def loss_on_random(variant: str, seed: int, setting: Setting) -> float:
     return mean_loss(model, [judged.batch(0, torch.arange(2048).numpy())])
 
 
-SEED = "seed 001, table 1: 894.52 against 949.59 in training"
+SOURCE = "source 001, table 1: 894.52 against 949.59 in training"
 EXPERIMENT = Experiment(
     name="late_mask",
     title="The mask after the softmax",
     question="Why does masking after the softmax seem to train better, and what leaks?",
     background=(
-        "Seed 001 sets weights of later tokens to 0 after the softmax, finds a lower training perplexity than "
+        "Source 001 sets weights of later tokens to 0 after the softmax, finds a lower training perplexity than "
         "with the usual mask, the same validation perplexity to the digit, and supposes a regularisation. The "
         "weights of a row are then divided by a sum over all keys, the later ones too, so the size of the output "
-        "of row i tells of tokens behind i. The engine refutes the kernel with the law `no_row_sees_a_later_one` "
+        "of row i tells of tokens after i. The engine refutes the kernel with the law `no_row_sees_a_later_one` "
         "(`attention-core verify core:naive_causal`). Here the models are trained, and four things are measured: "
         "the usual perplexity; the perplexity if each token is predicted from those before it alone, as when the "
         "model writes; what the true future is worth against another one; and the loss on uniform random tokens, "
@@ -104,7 +104,7 @@ EXPERIMENT = Experiment(
     ),
     variants={
         "before": "-inf before the softmax",
-        "after": "0 after the softmax, as in seed 001",
+        "after": "0 after the softmax, as in source 001",
         "after, renormalised": "0 after the softmax, each row divided by its sum",
         "before, rows shrunk": "-inf before the softmax, row i times (i + 1) / n",
     },
@@ -119,9 +119,9 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("masking after the softmax lowers the mean training perplexity", "train_perplexity", "after", "before",
-              margin=0.01, source=SEED),
+              margin=0.01, source=SOURCE),
         Claim("masking after the softmax does not change the held-out perplexity", "perplexity", "after", "before",
-              "same", 0.01, source="seed 001, table 1: 228.15 both times"),
+              "same", 0.01, source="source 001, table 1: 228.15 both times"),
         Claim("without a future it predicts worse than the usual mask", "perplexity_without_future", "after", "before",
               "higher", 0.01),
         Claim("the true future is worth something to it", "gain", "after", None, "higher"),

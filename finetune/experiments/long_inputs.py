@@ -85,7 +85,7 @@ EXPERIMENT = Experiment(
     title="Long inputs",
     question="How do time and memory grow with the length of the input, and what helps?",
     background=(
-        "Seed 004 (question 7) names the quadratic cost of attention. Forward and backward are timed for one "
+        "Source 004 (question 7) names the quadratic cost of attention. Forward and backward are timed for one "
         f"call of {HEADS} heads of {WIDTH} features at {', '.join(map(str, LENGTHS))} tokens; seeds are "
         "repetitions. Growth is the exponent e of n^e between the last two lengths: 1 is linear, 2 quadratic. "
         "Memory is what the call keeps for its gradient. The fused kernel computes the same function as the "
@@ -106,7 +106,7 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("the memory of a matrix of scores grows faster than n^1.5", "memory_growth", "matrix of scores", None,
-              "higher", value=1.5, source="seed 004, question 7"),
+              "higher", value=1.5, source="source 004, question 7"),
         Claim("the memory of the fused kernel grows no faster than n^1.1", "memory_growth", "fused", None, "lower",
               value=1.1),
         Claim("the time of the fused kernel grows faster than n^1.3 all the same", "time_growth", "fused", None,

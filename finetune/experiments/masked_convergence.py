@@ -97,7 +97,7 @@ EXPERIMENT = Experiment(
     title="Masked or left to right: which needs more steps?",
     question="Does a masked language model need fewer steps to converge than one that reads left to right?",
     background=(
-        "Seed 004 (question 9) answers: fewer, because it sees both sides. But a step of it has targets at the "
+        "Source 004 (question 9) answers: fewer, because it sees both sides. But a step of it has targets at the "
         "masked places alone. All three models are the same but for the weights of later tokens; each is judged "
         "on its own objective, on held-out text. The gain halfway is how many nats a target the model is below "
         "the frequencies of single tokens after half of the steps; the last column is the step by which "
@@ -118,11 +118,11 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("a masked model (15 %) has gained more halfway", "gain_halfway", "masked, 15 %", LEFT, "higher", 0.02,
-              source="seed 004, question 9"),
+              source="source 004, question 9"),
         Claim("a masked model (40 %) has gained more halfway", "gain_halfway", "masked, 40 %", LEFT, "higher", 0.02,
-              source="seed 004, question 9"),
+              source="source 004, question 9"),
         Claim("a masked model (15 %) needs fewer steps for its own gain", "steps_to_gain", "masked, 15 %", LEFT,
-              "lower", 0.05, source="seed 004, question 9"),
+              "lower", 0.05, source="source 004, question 9"),
         Claim("masking more gains more by the same step", "gain_halfway", "masked, 40 %", "masked, 15 %", "higher",
               0.02),
     ),

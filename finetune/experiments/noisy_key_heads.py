@@ -67,8 +67,8 @@ EXPERIMENT = Experiment(
     title="One head or several, when keys are noisy",
     question="Why does averaging two values want two heads?",
     background=(
-        "Seed 003 (question 1) lets one head copy the mean of two values, and shows that noise in the length of "
-        "a key then moves the weight from one value to the other; two heads, one a value, do not mind. Seed 004 "
+        "Source 003 (question 1) lets one head copy the mean of two values, and shows that noise in the length of "
+        "a key then moves the weight from one value to the other; two heads, one a value, do not mind. Source 004 "
         "(question 2) praises several heads in words. Here the queries are not made by hand but learnt: the mean "
         f"of the heads' outputs is to be the mean of two of {KEYS} values. All heads have the whole width, so one "
         "head lacks nothing but another head. Errors are root mean squares on fresh noise, where 0.71 is the "
@@ -83,9 +83,9 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("two heads make a smaller error with noisy keys", "error", "2 heads, noisy keys", "1 head, noisy keys",
-              margin=0.01, source="seed 003, question 1"),
+              margin=0.01, source="source 003, question 1"),
         Claim("two heads are as good as one with exact keys", "error", "2 heads, exact keys", "1 head, exact keys",
-              "same", 0.01, source="seed 003, question 1"),
+              "same", 0.01, source="source 003, question 1"),
         Claim("four heads make a smaller error than two", "error", "4 heads, noisy keys", "2 heads, noisy keys",
               margin=0.01),
         Claim("the output of two heads varies less", "spread", "2 heads, noisy keys", "1 head, noisy keys",

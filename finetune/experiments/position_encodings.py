@@ -81,8 +81,8 @@ EXPERIMENT = Experiment(
     title="Positions beyond the training length",
     question="Which encodings of positions still serve on sequences longer than those of training?",
     background=(
-        "Seed 001 (section 2.2) expects minGPT's learned positions to do poorly beyond the length of training, "
-        "and asks whether sines do better; seed 004 (question 4) describes the learned table. All models are "
+        "Source 001 (section 2.2) expects minGPT's learned positions to do poorly beyond the length of training, "
+        "and asks whether sines do better; source 004 (question 4) describes the learned table. All models are "
         f"trained on short stretches and judged on stretches {LONGER} times as long. The table has rows for all "
         "of them, but those beyond the training length were never trained and are still 0, as minGPT starts "
         "them. Within is the second half of the training length; beyond is all that follows."
@@ -102,8 +102,9 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("learned positions do poorly beyond the training length", "growth", "learned", None, "higher", 0.02,
-              source="seed 001"),
-        Claim("sines serve beyond the training length", "growth", "sinusoidal", None, "same", 0.02, source="seed 001"),
+              source="source 001"),
+        Claim("sines serve beyond the training length", "growth", "sinusoidal", None, "same", 0.02,
+              source="source 001"),
         Claim("rotary positions serve beyond it", "growth", "rotary", None, "same", 0.02),
         Claim("ALiBi serves beyond it", "growth", "ALiBi", None, "same", 0.02),
         Claim("without positions nothing changes beyond it", "growth", "none", None, "same", 0.02),

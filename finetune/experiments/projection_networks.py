@@ -22,8 +22,8 @@ def network(E: int) -> nn.Module:
     return nn.Sequential(nn.Linear(E, E), nn.GELU(), nn.Linear(E, E))
 
 
-def rectified(E: int) -> nn.Module:
-    """Return a linear layer with a ReLU behind it."""
+def relu_layer(E: int) -> nn.Module:
+    """Return a linear layer with a ReLU after it."""
     return nn.Sequential(nn.Linear(E, E), nn.ReLU())
 
 
@@ -32,7 +32,7 @@ PROJECTIONS: dict[str, dict[str, Project]] = {
     "linear": {},
     "two linear": dict.fromkeys(ROLES, two_linear),
     "networks": dict.fromkeys(ROLES, network),
-    **{f"ReLU on {role}": {role: rectified} for role in ROLES},
+    **{f"ReLU on {role}": {role: relu_layer} for role in ROLES},
 }
 
 
@@ -48,7 +48,7 @@ EXPERIMENT = Experiment(
     title="Networks as projections",
     question="Do small networks in the place of W_Q, W_K and W_V help, and what does a nonlinearity on one of them do?",
     background=(
-        "Seed 001 (section 2.2) asks for projections that are more interesting. Two linear layers without anything "
+        "Source 001 (section 2.2) asks for projections that are more interesting. Two linear layers without anything "
         "between them are the control: as many parameters and as deep, but the same functions as one layer. What "
         "networks gain beyond them is due to the nonlinearity. A ReLU on values makes what attention mixes positive."
     ),
@@ -56,9 +56,9 @@ EXPERIMENT = Experiment(
         "linear": "one linear layer each",
         "two linear": "two linear layers each, nothing between them",
         "networks": "linear, GELU, linear each",
-        "ReLU on query": "a ReLU behind W_Q",
-        "ReLU on key": "a ReLU behind W_K",
-        "ReLU on value": "a ReLU behind W_V",
+        "ReLU on query": "a ReLU after W_Q",
+        "ReLU on key": "a ReLU after W_K",
+        "ReLU on value": "a ReLU after W_V",
     },
     baseline="linear",
     measures=(
@@ -77,5 +77,5 @@ EXPERIMENT = Experiment(
     run=run,
     setting=Setting(),
     curve=("held_out_curve", "step", "held-out perplexity"),
-    code=(two_linear, network, rectified),
+    code=(two_linear, network, relu_layer),
 )  # fmt: skip

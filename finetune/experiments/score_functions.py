@@ -31,8 +31,8 @@ EXPERIMENT = Experiment(
     title="Other score functions",
     question="Does it matter how a query is compared with a key, and what does each way cost?",
     background=(
-        "Attention needs one number for a query and a key. Seed 001 (section 2.2) asks for other functions than "
-        "the dot product; seed 004 (question 5) answers that additive attention predicts no better and is "
+        "Attention needs one number for a query and a key. Source 001 (section 2.2) asks for other functions than "
+        "the dot product; source 004 (question 5) answers that additive attention predicts no better and is "
         "slower. All variants have the same projections; additive, cosine and bilinear scores have a few "
         "parameters of their own."
     ),
@@ -52,9 +52,9 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("additive attention predicts better", "perplexity", "additive", "scaled dot", margin=0.01,
-              source="seed 004, question 5, denies it"),
+              source="source 004, question 5, denies it"),
         Claim("additive attention is slower", "step_milliseconds", "additive", "scaled dot", "higher", 0.05,
-              source="seed 004, question 5"),
+              source="source 004, question 5"),
         Claim("cosine attention predicts as well", "perplexity", "cosine", "scaled dot", "same", 0.02),
         Claim("squared distances predict as well", "perplexity", "squared distance", "scaled dot", "same", 0.02),
         Claim("bilinear scores predict as well", "perplexity", "bilinear", "scaled dot", "same", 0.02),

@@ -103,7 +103,7 @@ def make(variant: str, seed: int, setting: Setting, kinds: int) -> nn.Module:
 def right_sequences(model: nn.Module, batch: dict[str, Tensor]) -> float:
     """Return the share of targets that greedy writing gets right from the first letter to the last.
 
-    A greedy answer is right if and only if each letter is the likeliest one behind the right letters before it: one
+    A greedy answer is right if and only if each letter is the likeliest one after the right letters before it: one
     call tells.
     """
     wanted = batch["y"] != 0
@@ -135,7 +135,7 @@ EXPERIMENT = Experiment(
     title="Sequence to sequence: is a decoder enough?",
     question="What does a decoder alone lose where the whole source is there from the start?",
     background=(
-        "Seed 004 (question 13) holds that decoder-only models are less fit for such tasks, since each token of "
+        "Source 004 (question 13) holds that decoder-only models are less fit for such tasks, since each token of "
         "the source sees only those before it; question 6 asks for encoder, decoder or both. The task writes a "
         f"sequence of {LENGTH} letters backwards, each exchanged for another by a fixed rule. In every variant "
         "the target is written from left to right; they differ in what the tokens of the source see. The "
@@ -156,9 +156,9 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("a prefix that sees all of itself has a lower loss than a decoder alone", "loss", "prefix",
-              "decoder only", margin=0.01, source="seed 004, question 13"),
+              "decoder only", margin=0.01, source="source 004, question 13"),
         Claim("an encoder-decoder has a lower loss than a decoder alone", "loss", "encoder-decoder", "decoder only",
-              margin=0.01, source="seed 004, question 13"),
+              margin=0.01, source="source 004, question 13"),
         Claim("an encoder-decoder takes less time a step", "step_milliseconds", "encoder-decoder", "decoder only"),
     ),
     run=run,

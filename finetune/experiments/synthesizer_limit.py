@@ -56,12 +56,12 @@ EXPERIMENT = Experiment(
     title="What one layer of a synthesizer cannot do",
     question="Can a synthesizer find a token by its content?",
     background=(
-        "Seed 003 (question 2(g)ii) asks what a synthesizer layer cannot do. Its scores depend on the asking "
+        "Source 003 (question 2(g)ii) asks what a synthesizer layer cannot do. Its scores depend on the asking "
         "token and on places, not on the other tokens: when two of these change places, its weights stay where "
         "they were (`derivations/synthesizer.md`, where the step synthesizer-follows is refuted). The task needs "
         f"weights that move along: {KEYS} pairs of a key and a letter in random order, then one of the keys; the "
         f"answer is its letter. Guessing gives 1 in {LETTERS}. Values that are added up can still carry some of "
-        "the pairs to the network behind the attention, so a synthesizer gets beyond guessing."
+        "the pairs to the network after the attention, so a synthesizer gets beyond guessing."
     ),
     variants={
         "dot product, 1 layer": "scaled dot products",
@@ -77,7 +77,7 @@ EXPERIMENT = Experiment(
     ),
     claims=(
         Claim("one layer of a synthesizer finds fewer letters than one of dot products", "accuracy",
-              "synthesizer, 1 layer", "dot product, 1 layer", margin=0.02, source="seed 003, question 2(g)ii"),
+              "synthesizer, 1 layer", "dot product, 1 layer", margin=0.02, source="source 003, question 2(g)ii"),
         Claim("a second layer helps the synthesizer", "accuracy", "synthesizer, 2 layers", "synthesizer, 1 layer",
               "higher", 0.02),
         Claim("two layers of a synthesizer are as good as one of dot products", "accuracy", "synthesizer, 2 layers",

@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
     title="Why query, key and value?",
     question="What is lost if two of the three projections, or all of them, are one?",
     background=(
-        "Seed 001 (section 2.2) asks which of the three are needed, and which versions learn anything. With Q = "
+        "Source 001 (section 2.2) asks which of the three are needed, and which versions learn anything. With Q = "
         "K the scores are symmetric: token i is as near to j as j to i, and every token is near to itself. With "
         "K = V what is found by a key is the key. A tied model has fewer parameters; the table counts them."
     ),

@@ -46,7 +46,7 @@ EXPERIMENT = Experiment(
     title="Attention without a matrix of scores",
     question="How much do the Attention Free Transformer and random features lose against attention?",
     background=(
-        "Seed 001 (section 2.2) offers both as bigger challenges. The Attention Free Transformer weighs each "
+        "Source 001 (section 2.2) offers both as bigger challenges. The Attention Free Transformer weighs each "
         "feature of the values by the key and by a learnt number for the two places; random features estimate "
         "exp(q . k) without bias, with a variance that more features lower (`derivations/random_features.md`). "
         "The mean of all values so far is the floor: no weights at all. What they cost on long inputs is "

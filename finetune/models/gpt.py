@@ -221,7 +221,7 @@ def at_least_single(logits: Tensor) -> Tensor:
 def next_token_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """The summed negative log-likelihood of a batch's targets, in nats, and their number; PAD (0) is not a target.
 
-    Columns behind the last target are not computed: in a causal model nothing depends on them.
+    Columns past the last target are not computed: in a causal model nothing depends on them.
 
     Args: model, a GPT or something that wraps one; batch, {"x": (B, n), "y": (B, n)}. Returns: two numbers.
     Their quotient is the mean loss, over as many batches as you like.

@@ -60,7 +60,7 @@ class LoRA(Method):
     def inject(self, model: nn.Module) -> Adapter:
         """Wrap the targets. Raises: BadInput where there is none."""
         chosen = self._choose_modules(model)
-        # A matrix behind the backbone, such as the pooler's, is adapted or trained, not both.
+        # A matrix after the backbone, such as the pooler's, is adapted or trained, not both.
         head = [n for n in head_of(model) if n.rpartition(".")[0] not in chosen]
         for name in chosen:
             rank = (self.ranks or {}).get(name, self.rank)

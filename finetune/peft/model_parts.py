@@ -46,7 +46,7 @@ def backbone_of(model: nn.Module) -> nn.Module:
 
 
 def head_of(model: nn.Module) -> list[str]:
-    """The names of the head's parameters: what stands outside of the backbone, and the pooler behind it.
+    """The names of the head's parameters: what stands outside of the backbone, and the pooler after it.
 
     The output table of a language model, and the layers that lead to it, are not heads to train anew.
     """

@@ -33,7 +33,7 @@ class Prompt(Method):
         for N(0, 1), which is `peft`'s.
     Raises: BadInput for values that cannot be.
     Source: Lester et al., "The Power of Scale for Parameter-Efficient Prompt Tuning" (2021), section 2; where the text
-        is padded on the left, we put the prompt behind the padding (huggingface/peft#54 is about the other place).
+        is padded on the left, we put the prompt after the padding (huggingface/peft#54 is about the other place).
     """
 
     length: int = 20
@@ -76,7 +76,7 @@ class Prompt(Method):
 
 
 class PromptAdapter(Adapter):
-    """A prompt in a model: one hook in front of the backbone, and one behind it."""
+    """A prompt in a model: one hook in front of the backbone, and one after it."""
 
     def __init__(
         self,

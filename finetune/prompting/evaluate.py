@@ -133,7 +133,7 @@ def build_requests(
 ) -> list[Request]:
     """Return one request for each example.
 
-    A completion ends at the end of its line where the caller names no other stop. Scored words stand behind a space, as
+    A completion ends at the end of its line where the caller names no other stop. Scored words stand after a space, as
     they do in the demonstrations.
     """
     scored = setting.scoring == "likelihood"

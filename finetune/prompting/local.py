@@ -80,7 +80,7 @@ class LocalModel:
 
     @torch.no_grad()
     def answer(self, request: Request) -> Answer:
-        """Go on with the prompt, or score the choices behind it.
+        """Go on with the prompt, or score the choices after it.
 
         Raises:
             BadInput: if the prompt is empty or longer than the context, or the model has no dialogue for chat.
@@ -124,7 +124,7 @@ class LocalModel:
         return [int(number) for number in ids]
 
     def _logits(self, ids: list[int], count: int = 1) -> Float[Tensor, "count vocab"]:
-        """Return the logits behind each of the last `count` ids.
+        """Return the logits after each of the last `count` ids.
 
         Keys and values of a common beginning with the text before are kept: demonstrations that all prompts share are
         read once.
@@ -155,11 +155,11 @@ class LocalModel:
         return cache
 
     def _fork_cache(self, ids: list[int]) -> Any:
-        """Return a copy of a cache that ends behind the ids, for models with sliding windows.
+        """Return a copy of a cache that ends after the ids, for models with sliding windows.
 
         A sliding window has forgotten what a shorter text needs, so that its cache cannot be cut. Beginnings that two
         texts shared are read once more, alone, and kept, each the beginning of the next: what all prompts share, and
-        behind it the prompt whose choices are scored.
+        after it the prompt whose choices are scored.
         """
         while self._beginnings and common(self._beginnings[-1][0], ids) < len(self._beginnings[-1][0]):
             self._beginnings.pop()

@@ -74,7 +74,7 @@ def cache_folder() -> Path:
 
 
 def join_parts(parts: Sequence[Path], target: Path, sha256: str, distribution: str) -> Path:
-    """Write the parts one behind the other, once; a file that is there is read and compared.
+    """Write the parts one after the other, once; a file that is there is read and compared.
 
     Args:
         parts: in order.

@@ -75,7 +75,7 @@ class Request:
         prompt: the text to go on with, or in chat mode the user's message.
         controls: how to sample; ignored where `choices` are scored.
         mode: "completion" goes on with the text, "chat" puts it into the model's dialogue.
-        choices: texts whose log-probability behind the prompt is wanted in place of a completion.
+        choices: texts whose log-probability after the prompt is wanted in place of a completion.
 
     >>> len(Request("m", "Say yes.", Controls()).key())
     64

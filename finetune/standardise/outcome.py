@@ -243,7 +243,7 @@ def _against_reference(outcome: Printed) -> Iterator[str]:
         return
     different = set(outcome.counts) ^ set(outcome.reference)
     if different:
-        yield f"{outcome.name}: {sorted(different)[0]!r} stands in the counts or in the reference, not in both"
+        yield f"{outcome.name}: {sorted(different)[0]!r} is in the counts or in the reference, not in both"
         return
     total = sum(outcome.reference.values())
     wanted = outcome.labels

@@ -142,7 +142,7 @@ class Trainer:
         self.model = model.to(self.team.device)
         self.loss, self.source, self.config, self.sinks = loss, source, config, list(sinks)
         self.beginnings: list[Callable[[], None]] = []
-        """Called by each run before its first step, behind what a checkpoint is refused for."""
+        """Called by each run before its first step, after what a checkpoint is refused for."""
         self.path, self.about = None if path is None else Path(path), dict(about or {})
         self.optimizer = OPTIMIZERS[config.optimizer](model, config.learning_rate, config.betas, config.weight_decay)
         self.wrapped = self.team.wrap(model)
@@ -153,7 +153,7 @@ class Trainer:
         """What the steps took before this run went on from a checkpoint."""
         self.watchers: list[Sink] = []
         self.steppers: list[Callable[[int, int], None]] = []
-        """Called behind each step in the first process, with its number and that of all steps."""
+        """Called after each step in the first process, with its number and that of all steps."""
 
     # --- state ----------------------------------------------------------------------------------------
 
@@ -384,9 +384,9 @@ def _resume_hint(trainer: Trainer) -> str:
     if trainer.path is None:
         return (
             f"interrupted after step {trainer.step}, and nothing was kept; with --checkpoint_path FILE all of it is, "
-            "and the same command goes on from there"
+            "and the same command continues from there"
         )
     return (
         f"interrupted after step {trainer.step}, which is kept in {trainer.path} (--checkpoint_path); the same command "
-        "goes on from there"
+        "continues from there"
     )

@@ -120,7 +120,7 @@ LEADING: list[tuple[str, str, str]] = [
     (A, "With weight tying,", "A = B"),
     (A, "For Hadamard-like $A$,", r"A A^\top = n I_n"),
     (A, r"Let $A$ be of the form $t t^\top$.", r"A^\top = A"),
-    (A, "Let $A$ be a rotation.", r"A^\top A = I_n"),
+    (A, "Let $A$ be an isometry.", r"A^\top A = I_n"),
     (A, "Let $z$ be in the kernel of $A$.", "A z = 0"),
     (A, "Say $A$ kills $z$.", "A z = 0"),
 ]

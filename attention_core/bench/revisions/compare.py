@@ -158,7 +158,7 @@ def check_own(kernel: str, root: Path, device: str) -> None:
 
 
 def target_in(kernel: str, checkout: Checkout, here: Path) -> str:
-    """A kernel as it is named in a checkout: where its file stands behind a whole path, that of the checkout."""
+    """A kernel as it is named in a checkout: where its file stands after a whole path, that of the checkout."""
     target, at, fields = kernel.partition("@")
     where, colon, name = target.rpartition(":")
     if where.endswith(".py"):

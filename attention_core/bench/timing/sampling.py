@@ -29,7 +29,7 @@ WINDOW = 4
 LEAST = 10
 """Blocks that are measured whatever the budget: with fewer, no interval can decide anything."""
 SETTLED = 0.02
-"""A window that is no faster than those before by more than this ends the warm-up."""
+"""A window that is not faster than those before by more than this ends the warm-up."""
 WINDOWS = 12
 """Most windows; a kernel that still gets faster then is reported as warming up."""
 Array = npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ class Samples:
 def warm_up(
     function: Callable[[], Any], clock: Clock, seconds: float, before_call: Callable[[], None] = lambda: None
 ) -> tuple[list[float], bool]:
-    """Samples of single calls until a window is no faster than the ones before it.
+    """Samples of single calls until a window is not faster than the ones before it.
 
     Args: before_call, is called before every sample: each may take as long as one call is allowed to.
     Returns: the samples, and whether they settled within the time.

@@ -125,7 +125,7 @@ def from_file(path: Path) -> list[Shape]:
     except ValueError as error:  # also text that is not UTF-8, and numbers too long to be read
         raise TargetError(f"{path} is not valid TOML: {error}") from error
     except RecursionError:
-        raise TargetError(f"{path} cannot be read: its TOML is nested too deeply") from None
+        raise TargetError(f"{path} cannot be read as TOML: it is nested too deeply") from None
     unknown = [name for name in data if name != "shape"]
     if unknown:  # left unread without a word, a slip in the name would time another shape than is meant
         raise TargetError(f"{path}: {shorten(repr(unknown[0]))} is not understood: write every shape under [[shape]]")

@@ -194,7 +194,7 @@ class Stored:
     score_lost: Array | float = 0.0
 
     def with_keys(self, n_kv: int) -> Stored:
-        """The same with further keys and values of 0 behind the others, such as those of sinks."""
+        """The same with further keys and values of 0 after the others, such as those of sinks."""
         wide = [(0, 0), (0, 0), (0, n_kv - self.key_size.shape[-2]), (0, 0)]
         if not wide[2][1]:
             return self

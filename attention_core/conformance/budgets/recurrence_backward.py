@@ -69,7 +69,7 @@ def gradient_sums(
     first = np.zeros(last.shape) if start is None else np.abs(start)
     new = exact(v) if tokens.beta is None else find_new_values(tokens, start, roundings)
     faded, states = _pass_forward(first, tokens, new)
-    back = _back_of_new(tokens, c, last, true, roundings)
+    back = _gradients_of_new(tokens, c, last, true, roundings)
     found = _pass_back(tokens, (c, last), (new, back), (faded, states))
     n = k.shape[2]
     count, reach = n + sum(last.shape[-2:]) + 8 + 4 * parts, np.abs(log_decays(tokens)).sum(axis=2, keepdims=True)
@@ -86,12 +86,12 @@ def gradient_sums(
     sums["log_decay"] = GradientSum(
         behind.size, behind.off + gamma(n + 2, f.a) * (behind.size + behind.off)
     )  # (d-fade)
-    lost = _lost_below(f, (q, k, v, c, last, np.abs(true.new), *(state.size for state in states[-1:])), n)
+    lost = _bound_underflow(f, (q, k, v, c, last, np.abs(true.new), *(state.size for state in states[-1:])), n)
     return {name: GradientSum(x.size, x.off + lost) for name, x in sums.items()}
 
 
 def _pass_forward(first: Array, tokens: Tokens, new: Terms) -> tuple[list[Terms], list[Terms]]:
-    """The faded state of every token, and the state behind it."""
+    """The faded state of every token, and the state after it."""
     k, fade = np.abs(tokens.key), np.exp(log_decays(tokens))
     state, faded, states = exact(first), [], []
     for t in range(k.shape[2]):
@@ -101,7 +101,7 @@ def _pass_forward(first: Array, tokens: Tokens, new: Terms) -> tuple[list[Terms]
     return faded, states
 
 
-def _back_of_new(tokens: Tokens, c: Array, last: Array, true: LinearGradients, roundings: Roundings) -> Terms:
+def _gradients_of_new(tokens: Tokens, c: Array, last: Array, true: LinearGradients, roundings: Roundings) -> Terms:
     """Gradients of what the tokens add: of the values, or the solution of the delta rule's system (delta-residual)."""
     q, k, fade = np.abs(tokens.query), np.abs(tokens.key), np.exp(log_decays(tokens))
     reach, right = exact(last), []
@@ -146,7 +146,7 @@ def _pass_back(
     return {**gradients, "value": value, "state": passed}
 
 
-def _lost_below(f: Format, arrays: tuple[Array, ...], n: int) -> float:
+def _bound_underflow(f: Format, arrays: tuple[Array, ...], n: int) -> float:
     """What numbers that are lost below the smallest of their format may add up to."""
     factor = np.prod([1 + x.max(initial=0.0) for x in arrays])
     return float(4 * f.flush_between * n * sum(arrays[4].shape[-2:], n) * min(factor, NO_DIGIT))

@@ -33,7 +33,7 @@ class Features:
         softcap: c of c tanh(s / c), where s is a scaled score.
         sinks: (H,), scores that count in the normaliser and have no value.
         alibi_slopes: (H,), what a score falls by for every key between it and the query.
-        key_lengths: (B,), how many keys each sequence has; those behind do not count.
+        key_lengths: (B,), how many keys each sequence has; those after do not count.
     """
 
     window: Sides | None = None
@@ -96,7 +96,7 @@ def starts(case: Case, features: Features, alignment: str) -> NDArray:
 
 
 def distances(case: Case, features: Features, alignment: str) -> NDArray:
-    """How far each key lies behind each query, (B, 1, n_q, n_kv)."""
+    """How far each key lies after each query, (B, 1, n_q, n_kv)."""
     n_q, n_kv = case.sizes[:2]
     return np.asarray(starts(case, features, alignment) + np.arange(n_q)[:, None] - np.arange(n_kv))
 
@@ -119,7 +119,7 @@ def visible(case: Case, features: Features, alignment: str) -> NDArray:
 def pose(case: Case, features: Features, alignment: str, behind: NDArray | None = None) -> Posed:
     """The plain problem of a call.
 
-    Args: behind: how far a key lies behind a query, (n_q, n_kv), for windows and slopes; None as it is. Null models
+    Args: behind: how far a key lies after a query, (n_q, n_kv), for windows and slopes; None as it is. Null models
         give another: a window that is counted along a whole pack, say.
     """
     windowed = features if behind is None else features.with_(window=None)

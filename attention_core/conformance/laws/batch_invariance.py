@@ -223,7 +223,7 @@ def a_prefix_has_the_bits_of_the_whole(subject: Subject, case: Case) -> int:
 
 
 def padding_changes_no_bit(subject: Subject, case: Case) -> int:
-    """Masked keys behind the others, as in a padded batch, change no bit.
+    """Masked keys after the others, as in a padded batch, change no bit.
 
     Formula: bits f([k, k'], [v, v'], mask [1, 0]) = bits f(k, v, mask 1)
     Source: huggingface/transformers#31161 (padded and unpadded prompts differ)
@@ -237,7 +237,7 @@ def padding_changes_no_bit(subject: Subject, case: Case) -> int:
     seen = np.concatenate([np.ones(n_kv, bool), np.zeros(more, bool)])[None, None, None]
     additive = subject.implementation.masks == "additive"
     masks = [np.where(m, 0.0, -np.inf) if additive else m for m in (seen[..., :n_kv], seen)]
-    what = f"{more} masked keys behind {n_kv}"
+    what = f"{more} masked keys after {n_kv}"
     require_outputs_alike(subject, case.with_(mask=masks[0]), padded.with_(mask=masks[1]), what, lambda a: a)
     return case.slices
 

@@ -110,7 +110,7 @@ def arguments_changed_in_place_are_read_anew(subject: Any, case: ParameterCase) 
     Fault: written_table_not_seen
     """
     if subject.implementation.contract == cross_cache.CONTRACT and subject.protocol.reset:
-        raise NotApplicable("a new text stands behind a reset")
+        raise NotApplicable("a new text comes after a reset")
     like, rng = first_of_a_like_case(subject, case), case.rng("in place")
 
     def change(request: Request) -> Request:

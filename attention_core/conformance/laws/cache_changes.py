@@ -90,7 +90,7 @@ class Text:
             self.results.append(result)
 
     def _step(self, chunk: Sequence[NDArray], start: int) -> Result:
-        """One step; declined behind a change, where a new cache takes it, it is a violation."""
+        """One step; declined after a change, where a new cache takes it, it is a violation."""
         subject = self.subject
         try:
             return subject.step(self.case, chunk, **subject.step_fields(self.number))
@@ -127,7 +127,7 @@ class Text:
                 self.declined = str(refused)
                 return False
         self.parts = tuple(part[:, :, :left] for part in self.parts)
-        self.changed = f" behind {name}({n}), which {does}"
+        self.changed = f" after {name}({n}), which {does}"
         return True
 
     def put_rows(self, name: str, chosen: NDArray, argument: Any, shown: str) -> None:
@@ -136,7 +136,7 @@ class Text:
         with after(self.results):
             self.results.append(self.subject.act(self.number, name, argument))
         self.parts = tuple(part[chosen] for part in self.parts)
-        self.changed = f" behind {name}({shown})"
+        self.changed = f" after {name}({shown})"
 
 
 def begin(subject: ChangingCache, case: ParameterCase) -> Text:
@@ -152,7 +152,7 @@ def draw_length(rng: np.random.Generator, length: int) -> int:
 
 
 def tokens_taken_back_are_forgotten(subject: ChangingCache, case: ParameterCase) -> None:
-    """Where a cache can take tokens back, steps go on behind those that stay, as if the others had never come.
+    """Where a cache can take tokens back, steps go on after those that stay, as if the others had never come.
 
     Formula: step(x[:n]), trim(n - m), step(y) = full(x[:m], y)[m:]
     Source: huggingface/transformers, DynamicCache.crop; ml-explore/mlx-lm PR1512; sgl-project/sglang#20278
@@ -193,7 +193,7 @@ def rows_go_on_with_the_tokens_of_their_beams(subject: ChangingCache, case: Para
 
 
 def copies_of_a_row_lie_beside_it(subject: ChangingCache, case: ParameterCase) -> None:
-    """Where every row can be repeated, its copies lie one behind the other, each with its tokens.
+    """Where every row can be repeated, its copies lie one after the other, each with its tokens.
 
     Formula: step(x), repeat_interleave(r), step(y)_b = full(x_(b // r), y_b)[n:]
     Source: huggingface/transformers, Cache.batch_repeat_interleave (several answers to one prompt)

@@ -26,7 +26,7 @@ REORDERS = ("reorder", "reorder_cache", "index_select", "batch_select_indices")
 RESIZING = ("index_select", "batch_select_indices")
 """Those of them that may be given more rows, or fewer, than there are."""
 REPEATS = ("batch_repeat_interleave",)
-"""Methods that are given how many copies of each row come, one behind the other."""
+"""Methods that are given how many copies of each row come, one after the other."""
 PLAIN = ("NoneType", "int", "bool", "float", "str", "list", "tuple", "dict")
 """Types of results of which none can be the changed cache."""
 KEEPS, REMOVES, NEGATIVE, EVICTS = "keeps", "removes", "negative", "evicts"
@@ -121,7 +121,7 @@ class ChangingCache(Cache):
         return self.numbers[name]
 
     def _try_number(self, name: str, case: ParameterCase) -> str:
-        """What the number means by a step behind a trial; "" where that step fits no meaning, or several."""
+        """What the number means by a step after a trial; "" where that step fits no meaning, or several."""
         case = case.with_(n=OLD + 1, dtype="float32", options={})
         if not supports(self.implementation, case):
             return ""

@@ -60,7 +60,7 @@ def agreements(kept: NDArray) -> NDArray:
 def at_every_distance(first: NDArray, second: NDArray | None = None) -> tuple[NDArray, NDArray]:
     """How often a mask agrees with itself, or with another one, moved along by every distance: (agreements, places).
 
-    A mask (..., n, h), h <= n/2, shows the first h of n keys. All its rows lie behind one another, n apart, so that a
+    A mask (..., n, h), h <= n/2, shows the first h of n keys. All its rows lie one after another, n apart, so that a
     distance is so many slices, rows and keys at once; the sum over a of x_a y_(a + l), x, y = +-1 or 0 where nothing
     is shown, is a product of Fourier transforms. No distance mixes two distances of keys, as h <= n/2.
 

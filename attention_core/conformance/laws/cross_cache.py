@@ -89,7 +89,7 @@ def check_last(
 
 
 def steps_attend_to_the_text_that_is_kept(subject: CrossSubject, case: ParameterCase) -> None:
-    """The first step on a text and those behind it attend to all of its keys.
+    """The first step on a text and those after it attend to all of its keys.
 
     Formula: step_t(q) = softmax(q K^T / sqrt(d)) V with the K and V of the first step, for t = 1, 2, 3
     Source: Vaswani et al. (2017), section 3.2.3 (the encoder's keys serve every step)
@@ -134,7 +134,7 @@ def long_texts_are_kept_whole(subject: CrossSubject, case: ParameterCase) -> Non
 
 
 def a_new_text_takes_the_place_of_the_last(subject: CrossSubject, case: ParameterCase) -> None:
-    """A new text, behind a reset where there is one, is attended to alone; sizes and dtype are its own.
+    """A new text, after a reset where there is one, is attended to alone; sizes and dtype are its own.
 
     It may be declined for its dtype. Rows that were reordered before are in their order again.
 
@@ -200,12 +200,12 @@ def a_declined_text_leaves_the_last_one(subject: CrossSubject, case: ParameterCa
     declined = Result(np.zeros(0), calls.sent[-1][0], extra={"declined": True})
     call = subject.later(case, call, "second")
     others = {"the declined text": misfit.with_(value=other.value, query=call.query)}
-    what = "a step behind a text that was declined"
+    what = "a step after a text that was declined"
     check_last(subject, case, number, call, what, law, earlier=[*results, declined], about=[*others], others=others)
 
 
 def texts_have_their_own_lengths(subject: CrossSubject, case: ParameterCase) -> None:
-    """Keys behind the length of a text are padding in every step, whatever stands there.
+    """Keys after the length of a text are padding in every step, whatever stands there.
 
     Formula: step_t(q_b) attends to the keys 1 .. n_b
     Source: derivations/features.md (first-keys); NVIDIA/FasterTransformer#270 (padding changes the cross attention)
@@ -241,9 +241,9 @@ def beams_are_reordered_with_their_texts(subject: CrossSubject, case: ParameterC
             results.append(subject.act(number, subject.protocol.reorder, array(chosen, "int64")))
         moved = call.rows(chosen)
         others = {"rows as they were": moved.with_(**{n: getattr(call, n)[:size] for n in ("key", "value", "counts")})}
-        call = subject.later(case, moved, f"behind the {turn}")
+        call = subject.later(case, moved, f"after the {turn}")
         others = {name: other.with_(query=call.query) for name, other in others.items()}
-        what = f"a step behind the {turn} reordering"
+        what = f"a step after the {turn} reordering"
         counted = law if turn == "first" else ""
         results = check_last(
             subject, case, number, call, what, counted, earlier=results, about=[*others], others=others
@@ -266,7 +266,7 @@ def taking_tokens_back_leaves_the_text(subject: CrossSubject, case: ParameterCas
         results.append(subject.act(number, subject.protocol.trim, tokens))
     call = subject.later(case, call, "second")
     law, about = "taking_tokens_back_leaves_the_text", ["first key left out", "last key left out"]
-    what = f"a step behind {subject.protocol.trim}({tokens})"
+    what = f"a step after {subject.protocol.trim}({tokens})"
     check_last(subject, case, number, call, what, law, earlier=results, about=about)
 
 

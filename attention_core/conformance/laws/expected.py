@@ -13,7 +13,7 @@ from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.worker.exchange import NDArray
 
 LEFT = 1 / 64
-"""How much weight the keys behind the leading one may keep; e^-gap n <= LEFT sets the gap."""
+"""How much weight the keys after the leading one may keep; e^-gap n <= LEFT sets the gap."""
 BEYOND_HALF = 2.0**20
 """A score that float16 is far from holding, and that float32 still resolves to 1/8."""
 SHARPEST = 2.0**10

@@ -262,7 +262,7 @@ def chosen_keys_exist(subject: IndexerSubject, case: ParameterCase) -> None:
     """Every index is that of a key, or padding.
 
     Formula: 0 <= I_ic < n_kv, or I_ic is the padding
-    Source: blocks of scores whose last columns lie behind the keys; vllm-project/vllm, top_k_per_row
+    Source: blocks of scores whose last columns lie after the keys; vllm-project/vllm, top_k_per_row
     Fault: columns_behind_the_keys
     """
     case = with_options(case, scores="negative")
@@ -395,7 +395,7 @@ def negative_scores_are_ordered_too(subject: IndexerSubject, case: ParameterCase
 
 
 def the_order_of_a_row_is_as_declared(subject: IndexerSubject, case: ParameterCase) -> None:
-    """Where that is declared, the scores of a row's indices fall, or the indices rise; padding is behind all.
+    """Where that is declared, the scores of a row's indices fall, or the indices rise; padding is after all.
 
     Formula: s_{i I_ic} >= s_{i I_ic'} - E - E' for c < c' (order=scores); I_ic < I_ic' (order=keys)
     Source: torch.topk(sorted=True); kernels that read keys in the order of memory

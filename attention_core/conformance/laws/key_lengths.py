@@ -1,4 +1,4 @@
-"""Laws of key lengths: each sequence has as many keys as a parameter says, and what lies behind them does not count.
+"""Laws of key lengths: each sequence has as many keys as a parameter says, and what lies after them does not count.
 
 Where the last query faces the last key (`--causal bottom_right`), that is the last key of its sequence.
 """
@@ -39,10 +39,10 @@ def keys_beyond_a_length_do_not_count(subject: Subject, case: Case) -> None:
 
 
 def what_lies_beyond_a_length_is_invisible(subject: Subject, case: Case) -> None:
-    """Large numbers behind a sequence's last key, and NaN where that is declared, change nothing.
+    """Large numbers past a sequence's last key, and NaN where that is declared, change nothing.
 
     Formula: k', v' differ from k, v at j >= L_b alone: f(x', L) = f(x, L)
-    Source: derivations/features.md (first-keys); Dao-AILab/flash-attention#2374 (0 * NaN behind the last key)
+    Source: derivations/features.md (first-keys); Dao-AILab/flash-attention#2374 (0 * NaN past the last key)
     Fault: keys_beyond_a_length_weigh_little
     """
     call = call_of(subject, case, FAMILY)
@@ -53,7 +53,7 @@ def what_lies_beyond_a_length_is_invisible(subject: Subject, case: Case) -> None
     nan = subject.implementation.masked_nan == "ignored" and case.seed % 2
     filled = np.nan if nan else large_number(case.dtype)
     changed = case.with_(key=np.where(beyond, filled, case.key), value=np.where(beyond, filled, case.value))
-    require_output(subject, call, changed, f"output beside {'NaN' if nan else 'large numbers'} behind the last key")
+    require_output(subject, call, changed, f"output beside {'NaN' if nan else 'large numbers'} past the last key")
 
 
 def full_lengths_change_nothing(subject: Subject, case: Case) -> None:

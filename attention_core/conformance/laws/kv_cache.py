@@ -266,7 +266,7 @@ def a_declined_step_leaves_the_cache_as_it_was(subject: Cache, case: ParameterCa
     before = subject.run(case, number, parts, [0, first]) if first else []
     declined = decline_on_purpose(subject, case, number)
     rows = slice(first, case["n"])
-    rest, what = [a[..., rows, :] for a in parts], f"rows {first} to {case['n'] - 1}, behind a step that was declined"
+    rest, what = [a[..., rows, :] for a in parts], f"rows {first} to {case['n'] - 1}, after a step that was declined"
     try:
         with after(before):
             results = subject.run(case, number, rest, [0, case["n"] - first])
@@ -314,7 +314,7 @@ def decline_on_purpose(subject: Cache, case: ParameterCase, number: int) -> Resu
 
 
 def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
-    """The output of a step behind a prompt has the gradients of the full pass, for its query and its new tokens.
+    """The output of a step after a prompt has the gradients of the full pass, for its query and its new tokens.
 
     What was kept before counts as constant. A cache made for decoding alone, of which no step's output or new tokens
     carry a gradient, is not judged; the report says so. Where those of one step do, those of every step have to.
@@ -347,7 +347,7 @@ def a_step_has_true_gradients(subject: Cache, case: ParameterCase) -> None:
 def differentiate_step(
     subject: Cache, case: ParameterCase, parts: Sequence[NDArray], prompt: int, down: NDArray
 ) -> tuple[Response, Request, list[Result]]:
-    """A step behind a prompt with its gradients, its request and the steps before it."""
+    """A step after a prompt with its gradients, its request and the steps before it."""
     number = subject.fresh_instance()
     before = subject.run(case, number, parts, [0, prompt])
     order = subject.order(*parts[:2])
@@ -361,7 +361,7 @@ def differentiate_step(
 
 
 def passes_all(subject: Cache, case: ParameterCase, parts: Sequence[NDArray], prompt: int) -> bool:
-    """Whether a longer step than that behind the prompt passes gradients to its query and all of its new tokens."""
+    """Whether a longer step than that after the prompt passes gradients to its query and all of its new tokens."""
     if prompt < 2:
         return False
     down = case.values("cotangent", *parts[0].shape)[..., 1:, :]
@@ -432,13 +432,9 @@ def thousands_of_tokens_are_kept_whole(subject: Cache, case: ParameterCase) -> N
     rows = slice(n - LAST, n)
     true, bound = subject.truth(case, q, k, v, rows)
     with after(results[:-2]):
-        require_close(
-            results[-2], true[..., : LAST - 1, :], bound[..., : LAST - 1, :], f"rows behind {n - LAST} tokens"
-        )
+        require_close(results[-2], true[..., : LAST - 1, :], bound[..., : LAST - 1, :], f"rows after {n - LAST} tokens")
     with after(results[:-1]):
-        require_close(
-            results[-1], true[..., LAST - 1 :, :], bound[..., LAST - 1 :, :], f"the row behind {n - 1} tokens"
-        )
+        require_close(results[-1], true[..., LAST - 1 :, :], bound[..., LAST - 1 :, :], f"the row after {n - 1} tokens")
 
 
 def outputs_may_be_written_into(subject: Cache, case: ParameterCase) -> None:

@@ -152,7 +152,7 @@ def a_given_scale_is_the_scale(subject: LinearAttention, case: ParameterCase) ->
 
 
 def the_final_state_is_true(subject: LinearAttention, case: ParameterCase) -> None:
-    """The state that is returned is that behind the last token.
+    """The state that is returned is that after the last token.
 
     Formula: |S - S_n| <= E, entry by entry
     Source: derivations/linear_attention.md (state-sum)

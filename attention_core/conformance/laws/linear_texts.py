@@ -1,6 +1,6 @@
 """Laws of linear attention to packed texts: each begins with a state of its own, and ends with one.
 
-Texts lie one behind the other in one row, and `cu_seqlens` says where they end, or `seq_idx` which text a token is of.
+Texts lie one after the other in one row, and `cu_seqlens` says where they end, or `seq_idx` which text a token is of.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def draw_lengths(case: ParameterCase) -> list[int]:
 
 
 def pack(subject: LinearAttention, case: ParameterCase, lengths: list[int]) -> Tokens:
-    """The tokens of texts of these lengths, one behind the other in one row."""
+    """The tokens of texts of these lengths, one after the other in one row."""
     return subject.tokens(case.with_(B=1, n=sum(lengths)))
 
 

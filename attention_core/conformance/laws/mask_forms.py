@@ -160,7 +160,7 @@ def pad(case: Case) -> tuple[Case, int, NDArray]:
     lengths = np.where(rng.random(batch) < 0.5, np.minimum(lengths, little), lengths)
     side = str(rng.choice(["left", "left", "right", "both", "gap"]))
     before: NDArray = rng.integers(n_kv - lengths + 1, size=(batch,))
-    # where the real keys begin; those around a gap go on behind the last one at the first
+    # where the real keys begin; those around a gap go on after the last one at the first
     begin: dict[str, NDArray] = {"left": n_kv - lengths, "right": 0 * before, "both": before, "gap": n_kv - before}
     hidden = ((np.arange(n_kv) - begin[side][:, None]) % n_kv >= lengths[:, None])[:, None, None]
     real = np.flatnonzero(~hidden[row, 0, 0])

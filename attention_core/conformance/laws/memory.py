@@ -115,7 +115,7 @@ def transposed_views_change_nothing(subject: Subject, case: Case) -> None:
 
 
 def surroundings_of_views_are_not_read(subject: Subject, case: Case) -> None:
-    """What lies between, before and behind the elements of a view does not matter: NaN there changes nothing.
+    """What lies between, before and after the elements of a view does not matter: NaN there changes nothing.
 
     Formula: |f(window of x in NaN) - f(x)| <= 2 E(x)
     Source: design of the contract: sliced, padded and offset views may be refused, never misread

@@ -78,7 +78,7 @@ def _draw_call(subject: MultiHead, case: ParameterCase, purpose: str) -> tuple[F
 
 
 def _draw_cotangent(case: ParameterCase) -> NDArray:
-    """A cotangent (B, n, E) of whole numbers of 11 bits at most: more than bfloat16 holds, and exact behind W.
+    """A cotangent (B, n, E) of whole numbers of 11 bits at most: more than bfloat16 holds, and exact after W.
 
     A sum of E products with weights of at most 2 units is below 2^24 units, which float32 holds.
     """

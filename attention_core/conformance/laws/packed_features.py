@@ -81,7 +81,7 @@ def _along_the_slots(subject: PackedSubject, case: PackedCase, call: Called, pag
 
     def by_slots(i: int, one: Case, features: Features) -> Posed:
         page, at = pages.places(i, 0, one.sizes[1])
-        first = distances(one, features, corner)[0, 0, :, :1]  # how far key 0 lies behind each query
+        first = distances(one, features, corner)[0, 0, :, :1]  # how far key 0 lies after each query
         return pose(one, features, corner, first - (page * paging.page + at))
 
     return subject.outputs(call[0], call[1], by_slots)

@@ -1,7 +1,7 @@
 """Laws of paged keys and values: a block table says where a text's keys lie, its length how many of them count.
 
-Queries are (B, n, H, d), the last n tokens of each text; pages (N, page, H_kv, d). Whatever lies behind a text's last
-key, in pages of no text, or in the table behind its last page does not matter.
+Queries are (B, n, H, d), the last n tokens of each text; pages (N, page, H_kv, d). Whatever lies after a text's last
+key, in pages of no text, or in the table after its last page does not matter.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def null_models(
     readings = {
         "pages in the order of their numbers": [np.sort(row) for row in rows],
         "the table of the text before": [np.resize(b, len(row)) for b, row in zip(before, rows, strict=True)],
-        "pages one behind the other from 0": [np.arange(len(row)) % len(pages.key) for row in rows],
+        "pages one after the other from 0": [np.arange(len(row)) % len(pages.key) for row in rows],
     }
     found = {name: _read(subject, pack, pages, rows, pages.lengths, setting) for name, rows in readings.items()}
     found["the last page taken whole"] = _read(subject, pack, pages, rows, counts * paging.page, setting)
@@ -94,7 +94,7 @@ def paged_keys_agree_with_the_truth(subject: PagedSubject, case: PackedCase) -> 
 
 
 def unused_pages_and_tails_do_not_matter(subject: PagedSubject, case: PackedCase) -> None:
-    """NaN (unless declared) and huge numbers behind the last key of a text, or in unused pages, change nothing.
+    """NaN (unless declared) and huge numbers past the last key of a text, or in unused pages, change nothing.
 
     Formula: f(pages with NaN or 1e30 where no key lies) = f(pages)
     Source: Dao-AILab/flash-attention#2374, vllm-project/vllm PR936, vllm-project/vllm PR53856 (a last page read whole)
@@ -109,14 +109,14 @@ def unused_pages_and_tails_do_not_matter(subject: PagedSubject, case: PackedCase
 def entries_behind_the_last_page_are_not_followed(subject: PagedSubject, case: PackedCase) -> None:
     """A table may be wider than a text needs; what stands there, -1 or numbers of other pages, does not matter.
 
-    Formula: f(table with -1 or any page behind ceil(length / page)) = f(table)
+    Formula: f(table with -1 or any page after ceil(length / page)) = f(table)
     Source: vllm-project/vllm#42494 (stale entries of a block table); tables are allocated for the longest text
     Fault: length_from_the_table
     """
     garbage = GARBAGE[case.seed % len(GARBAGE)]
     fill = "nan" if subject.implementation.masked_nan == "ignored" and case.seed % 2 else "stale"
     paging = paging_of(case, wider=1 + case.seed % 4, garbage=garbage, fill=fill)
-    what = f"out of a table with {garbage.replace('zero', '0').replace('valid', 'other pages')} behind its last page"
+    what = f"out of a table with {garbage.replace('zero', '0').replace('valid', 'other pages')} past its last page"
     check_pack(subject, case, subject.pack(case), subject.setting(case), what, paging=paging)
 
 
@@ -183,7 +183,7 @@ def many_pages_are_read_to_the_last(subject: PagedSubject, case: PackedCase) -> 
 
 
 def new_tokens_are_appended(subject: PagedSubject, case: PackedCase) -> None:
-    """New keys and values are written behind a text's last key, in the page that the table names, and attended to.
+    """New keys and values are written past a text's last key, in the page that the table names, and attended to.
 
     Formula: f(q, pages, k, v, table, lengths) = t(q, [keys; k]), and the pages hold k and v there, nothing else moved
     Source: Dao-AILab/flash-attention, flash_attn_with_kvcache; tenstorrent/tt-metal#56324

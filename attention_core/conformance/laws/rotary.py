@@ -103,7 +103,7 @@ def scores_depend_on_the_distance_alone(subject: Rotary, case: ParameterCase) ->
 
 
 def _scores(subject: Rotary, case: ParameterCase, q: NDArray, k: NDArray, positions: NDArray) -> Result:
-    """Scores of one call that turns queries and keys together: the keys stand behind the queries in the batch."""
+    """Scores of one call that turns queries and keys together: the keys stand after the queries in the batch."""
     if not supports(subject.implementation, case.with_(B=2 * case["B"])):
         raise NotApplicable("it asks for twice as many sequences")
     both = subject.rotate(case, np.concatenate([q, k]), positions)
@@ -155,7 +155,7 @@ def calls_leave_no_state(subject: Rotary, case: ParameterCase) -> None:
 
 
 def a_less_precise_call_before_costs_no_precision(subject: Rotary, case: ParameterCase) -> None:
-    """A float64 call behind one of a less precise dtype is as precise as one of a width that was never asked for.
+    """A float64 call after one of a less precise dtype is as precise as one of a width that was never asked for.
 
     The budget of a rotation allows float32 angles, and hides what is kept in float32 for float64. Here the share of it
     that the first call uses is the measure of the second: a hundred times that share, or 1e-6 of the budget.

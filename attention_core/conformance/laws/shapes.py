@@ -238,7 +238,7 @@ def two_batch_axes_are_a_batch(subject: Subject, case: Case) -> None:
 
 
 def _judge_masks_of_one_axis(subject: Subject, case: Case) -> None:
-    """The case and its queries turned round, one behind the other on a new outer axis, with masks of one axis alone."""
+    """The case and its queries turned round, one after the other on a new outer axis, with masks of one axis alone."""
     n_q, n_kv = case.sizes[:2]
     rng = case.rng("allow")
     inner = rng.random() < 0.5

@@ -204,7 +204,7 @@ def rows_without_an_index_are_as_declared(subject: IndexedSubject, case: Paramet
 
 
 def counts_end_rows_of_indices(subject: IndexedSubject, case: ParameterCase) -> None:
-    """Where a row has a number of indices, those behind it name no key, whatever they are.
+    """Where a row has a number of indices, those after it name no key, whatever they are.
 
     Formula: I_i[c_i:] does not matter
     Source: parameter topk_length of FlashMLA, block_counts of flash-linear-attention

@@ -177,13 +177,13 @@ def the_tree_holds_behind_a_context_of_any_length(subject: TreeSubject, case: Pa
     contexts = [near + case["context"] - 2 for near in (16, 32, 64, 128)]
     case = choose_sizes(subject.implementation, case, [{"context": c} for c in contexts], case.rng("near"))
     law = "the_tree_holds_behind_a_context_of_any_length"
-    check(subject, case, subject.draw(case), f"out behind {case['context']} keys", law, about=BRANCHES)
+    check(subject, case, subject.draw(case), f"out after {case['context']} keys", law, about=BRANCHES)
 
 
 def contexts_have_their_own_lengths(subject: TreeSubject, case: ParameterCase) -> None:
-    """The draft tokens of a sequence stand behind its own context, whatever other sequences have.
+    """The draft tokens of a sequence stand after its own context, whatever other sequences have.
 
-    Formula: keys 1 .. c_b and the tree are attended to in sequence b; numbers behind them do not matter
+    Formula: keys 1 .. c_b and the tree are attended to in sequence b; numbers after them do not matter
     Source: derivations/features.md (first-keys); sgl-project/sglang-jax#1611 (one length contract)
     Fault: context_of_the_longest
     """
@@ -278,7 +278,7 @@ def a_scale_that_is_given_counts_in_a_tree(subject: TreeSubject, case: Parameter
 
 
 def query_heads_share_key_heads_in_a_tree(subject: TreeSubject, case: ParameterCase) -> None:
-    """Where there are fewer key heads, query heads share them one group behind the other.
+    """Where there are fewer key heads, query heads share them one group after the other.
 
     Formula: query head h attends to key head h // (H / H_kv)
     Source: Ainslie et al., GQA (2023); rows of a tree and heads of a group that are folded into one axis

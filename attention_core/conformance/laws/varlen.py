@@ -1,6 +1,6 @@
 """Laws of packed texts: several texts of any lengths in one call, each of which is attention by itself.
 
-Queries of all texts lie one behind the other, (T_q, H, d), and so do keys and values; prefix sums of the lengths, or
+Queries of all texts lie one after the other, (T_q, H, d), and so do keys and values; prefix sums of the lengths, or
 the lengths, say where texts end. With fewer queries than keys, the queries are the last tokens, unless
 `--causal` says otherwise.
 """
@@ -125,7 +125,7 @@ def fit_last_keys(
 
 
 def outputs_of(subject: PackedSubject, pack: Pack, setting: Setting, *, other_side: bool = False) -> NDArray:
-    """The outputs of a pack in float64, one behind the other."""
+    """The outputs of a pack in float64, one after the other."""
     corner = subject.implementation.causal
     corner = OTHER_CORNER[corner] if other_side else corner
     return subject.outputs(pack, setting, lambda i, case, features: pose(case, features, corner))
@@ -187,7 +187,7 @@ def nothing_leaks_between_texts(subject: PackedSubject, case: PackedCase) -> Non
     """Huge numbers in one text, and NaN unless declared otherwise, do not reach any other text.
 
     Formula: f(pack')[text] = f(pack)[text] where pack' has 1e30 or NaN in the keys and values of another text
-    Source: Dao-AILab/flash-attention#2374 (0 * NaN behind the end of a text)
+    Source: Dao-AILab/flash-attention#2374 (0 * NaN past the end of a text)
     Fault: block_reads_into_the_next_text
     """
     texts, rng = case.texts, case.rng("poison")
@@ -209,9 +209,9 @@ def nothing_leaks_between_texts(subject: PackedSubject, case: PackedCase) -> Non
 
 
 def rows_beyond_the_last_text_do_not_matter(subject: PackedSubject, case: PackedCase) -> None:
-    """Rows that belong to no text, behind the last one, change nothing, whatever they hold.
+    """Rows that belong to no text, after the last one, change nothing, whatever they hold.
 
-    Formula: f(pack with rows of NaN or 1e30 behind the last text)[texts] = f(pack)
+    Formula: f(pack with rows of NaN or 1e30 past the last text)[texts] = f(pack)
     Source: pytorch/pytorch#176793, fla-org/flash-linear-attention PR892, Dao-AILab/flash-attention#1661 (unused rows)
     Fault: last_text_reaches_the_end
     """

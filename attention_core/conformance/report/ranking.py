@@ -112,7 +112,7 @@ def order_results(results: Sequence[LawResult]) -> list[LawResult]:
 
 
 def rank_results(results: Sequence[LawResult]) -> dict[int, tuple[int, int]]:
-    """The rank of each result, by its `id`, among these: what a plain law says too is put behind it."""
+    """The rank of each result, by its `id`, among these: what a plain law says too is put after it."""
     plain = [result for result in results if not of_circumstance(result)]
     true = [result for result in plain if result.law.endswith(TRUE_GRADIENT)]
     ranks = {id(result): rank(result) for result in results}

@@ -157,7 +157,7 @@ def storage_in_cache() -> Iterator[None]:
 def start_hypothesis() -> None:
     """Let Hypothesis make the random numbers of this thread.
 
-    It looks for an object that holds them and warns where it finds none. It finds none behind `gc.freeze`.
+    It looks for an object that holds them and warns where it finds none. It finds none after `gc.freeze`.
     """
     run_hypothesis(lambda case: None, st.none(), 1, 0, (Phase.generate,))
 

@@ -258,7 +258,7 @@ class Program:
         self, shown: Shown, number: int, out: str, variables: Mapping[str, str], evidence: Evidence,
         watched: list[str] | None,
     ) -> None:  # fmt: skip
-        """The lines behind a call that read what it gave, or what it left of the arrays that are watched."""
+        """The lines after a call that read what it gave, or what it left of the arrays that are watched."""
         if evidence.kind == "process":
             self.lines.append(f"after = {shown.expression}")
         if evidence.kind == "shares":

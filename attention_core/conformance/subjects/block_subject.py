@@ -47,7 +47,7 @@ ROLES: Mapping[str, str] = {
     }.items()
     for name in names.split()
 }
-"""A parameter's name -> what it is. Packed queries (`cu_seqlens_q`) are texts of one length, one behind the other."""
+"""A parameter's name -> what it is. Packed queries (`cu_seqlens_q`) are texts of one length, one after the other."""
 LARGE_BLOCK, FEW_BLOCKS, MOST_BLOCKS, LONG = 16, 3, 20, 256
 """Blocks that are larger than this come in so many rows and columns at most; longer sequences are few."""
 MAPS = ("map", "mask_mod", "row_ends")
@@ -59,9 +59,9 @@ AXES: Mapping[str, str] = {"layout": "hqk", "sparse_layout": "hqk", "row_ends": 
 
 
 def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) -> dict[str, str]:
-    """Role -> the target's own name of it, of all parameters behind query, key and value.
+    """Role -> the target's own name of it, of all parameters after query, key and value.
 
-    A parameter of another name, first behind the value and without a default, is the map where nothing else is.
+    A parameter of another name, first after the value and without a default, is the map where nothing else is.
 
     Args:
         parameters: of the target, None where its signature cannot be read.

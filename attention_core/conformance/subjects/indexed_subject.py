@@ -43,9 +43,9 @@ PADDING = -1
 
 
 def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) -> dict[str, str]:
-    """Role -> the target's own name of it, of all parameters behind query, key and value (or query and `kv`).
+    """Role -> the target's own name of it, of all parameters after query, key and value (or query and `kv`).
 
-    A parameter of another name, first behind these and without a default, holds the indices where nothing else does.
+    A parameter of another name, first after these and without a default, holds the indices where nothing else does.
 
     Args: parameters: of the target, None where its signature cannot be read; bound: those with a value otherwise.
 

@@ -41,7 +41,7 @@ KEYS = ("k", "key", "keys", "kv", "K", "index_k", "k_index", "k_idx")
 COUNT = "k"
 """What a function of scores may call the number of keys, as torch.topk does."""
 PADDING = -1
-"""What stands behind the keys of a row that has fewer of them."""
+"""What stands after the keys of a row that has fewer of them."""
 WHOLE = ("int64", "int32", "int16", "uint8")
 
 

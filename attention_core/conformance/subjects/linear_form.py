@@ -49,7 +49,7 @@ CHANNELS = "kda"
 class LinearForm:
     """How a target is called.
 
-    Args: kind: the recurrence; roles: of parameters behind the inputs -> their own names; inputs: what the first
+    Args: kind: the recurrence; roles: of parameters after the inputs -> their own names; inputs: what the first
         parameters are, in the target's order; names: their own names.
     """
 

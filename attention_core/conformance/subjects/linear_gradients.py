@@ -88,7 +88,7 @@ def _sums_of_call(
     subject: LinearAttention, case: ParameterCase, tokens: Tokens, start: NDArray | None, down: tuple[NDArray, NDArray],
     lengths: Lengths,
 ) -> dict[str, _Sum]:  # fmt: skip
-    """The gradients of the resolved tokens, those of texts one behind the other."""
+    """The gradients of the resolved tokens, those of texts one after the other."""
     if lengths is None:
         return _sums(subject, case, tokens, start, down)
     ends = np.cumsum([0, *lengths])

@@ -1,7 +1,7 @@
 """Functions of linear attention: how they are called, the tokens of a case, their truth and its budget.
 
 Tokens are (B, H, n, d), states (B, H, d, d_v); a target has its own order of axes, and its own names of what comes
-behind its inputs. Packed texts lie one behind the other in one row, (1, H, T, d), with a state for each text.
+after its inputs. Packed texts lie one after the other in one row, (1, H, T, d), with a state for each text.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class LinearAttention(ParameterSubject):
     def truth_of_pack(
         self, case: ParameterCase, tokens: Tokens, lengths: Sequence[int], start: NDArray | None = None
     ) -> Truth:
-        """The true results of a pack: every text by itself, outputs one behind the other, and the state of each."""
+        """The true results of a pack: every text by itself, outputs one after the other, and the state of each."""
         found = [self.truth(case, one, first) for one, first in zip(*split_texts(tokens, lengths, start), strict=True)]
         outs, bounds = (np.concatenate(x, axis=2) for x in ([t.out for t in found], [t.bounds.out for t in found]))
         states, limits = (np.concatenate(x) for x in ([t.state for t in found], [t.bounds.state for t in found]))
@@ -257,7 +257,7 @@ class LinearAttention(ParameterSubject):
 
 
 def select_tokens(tokens: Tokens, rows: slice) -> Tokens:
-    """Some of the tokens, one behind the other."""
+    """Some of the tokens, one after the other."""
     return Tokens(*(None if x is None else x[:, :, rows] for x in tokens))  # type: ignore[arg-type]
 
 

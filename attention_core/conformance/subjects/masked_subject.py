@@ -36,9 +36,9 @@ def read_roles(
     known: str,
     inputs: int = INPUTS,
 ) -> dict[str, str]:
-    """Role -> the target's own name of it, of all parameters behind query, key and value.
+    """Role -> the target's own name of it, of all parameters after query, key and value.
 
-    A parameter of another name, first behind the value and without a default, has the role `first` where no other
+    A parameter of another name, first after the value and without a default, has the role `first` where no other
     parameter has one of `chosen`.
 
     Args:

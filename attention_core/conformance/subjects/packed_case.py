@@ -16,8 +16,8 @@ Lengths = list[list[int]]
 EDGES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 LONG_EDGES = (33, 63, 64, 65, 127, 128, 129, 255, 256, 257)
 KINDS = ("any", "same", "decode", "steps", "chunk", "empty", "edges", "long", "many", "one")
-"""How lengths are drawn: n_q and n_kv apart, alike, one query, one behind dozens or hundreds of keys, a few queries
-behind a context, some texts without queries or keys, at the edges of blocks, one long text among short ones, dozens of
+"""How lengths are drawn: n_q and n_kv apart, alike, one query, one after dozens or hundreds of keys, a few queries
+after a context, some texts without queries or keys, at the edges of blocks, one long text among short ones, dozens of
 texts, or a single one."""
 
 

@@ -1,6 +1,6 @@
 """Attention over packed texts: how a target is called, the texts, their truth and its budget, text by text.
 
-Queries are (T_q, H, d), keys (T_k, H_kv, d), values (T_k, H_kv, d_v): all texts one behind the other. What the
+Queries are (T_q, H, d), keys (T_k, H_kv, d), values (T_k, H_kv, d_v): all texts one after the other. What the
 parameters of serving kernels mean is read from their names in libraries and in people's own code.
 """
 
@@ -71,13 +71,13 @@ ROLES: Mapping[str, str] = {
     }.items()
     for name in names.split()
 } | {name: feature for name, feature in FEATURE_NAMES.items() if feature in PACKED}
-"""A parameter's name -> what it is. `k` and `v` are new tokens only behind a query and a cache of keys and values."""
+"""A parameter's name -> what it is. `k` and `v` are new tokens only after a query and a cache of keys and values."""
 INPUTS = 3
 """Query, key and value come first, whatever they are called."""
 
 
 def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str], usual: tuple[str, ...]) -> dict[str, str]:
-    """Role -> the target's own name of it, of all parameters behind query, key and value.
+    """Role -> the target's own name of it, of all parameters after query, key and value.
 
     Args:
         parameters: of the target, None where its signature cannot be read.
@@ -185,7 +185,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Judged:
-    """Truth and budget of a pack, one behind the other: out (T_q, H, d_v), lse (T_q, H).
+    """Truth and budget of a pack, one after the other: out (T_q, H, d_v), lse (T_q, H).
 
     Args: dead: rows without a key (T_q, H). declared: those of which something is declared, of an output (T_q, H).
         has_lse: whether it is known what the log-sum-exp counts: libraries differ about sinks.
@@ -290,7 +290,7 @@ class PackedSubject(ParameterSubject):
     # --- calls ------------------------------------------------------------------------------------------
 
     def arguments(self, case: ParameterCase, pack: Pack, setting: Setting, slack: int = 0) -> dict[str, Any]:
-        """The arguments behind query, key and value, by the target's names; `slack` is added to the largest lengths."""
+        """The arguments after query, key and value, by the target's names; `slack` is added to the largest lengths."""
         lengths = [np.array([pair[i] for pair in pack.texts], dtype=np.int64) for i in (0, 1)]
         most = [int(x.max(initial=0)) + slack for x in lengths]
         values: dict[str, Any] = {
@@ -425,7 +425,7 @@ class PackedSubject(ParameterSubject):
         self, case: ParameterCase, request: Request, response: Response, shape: tuple[int, ...]
     ) -> tuple[Result, Result | None]:
         """The results of a call, in canonical axes."""
-        if "scratch_out" in self.mandatory:  # what it keeps between its parts comes behind the output
+        if "scratch_out" in self.mandatory:  # what it keeps between its parts comes after the output
             response = replace(response, outputs=response.outputs[:1])
         wants_lse, got = self.implementation.returns == "out,lse", len(response.outputs)
         if got < 2 if wants_lse else got != 1:
@@ -453,7 +453,7 @@ class PackedSubject(ParameterSubject):
 
     @property
     def lse_axes(self) -> Arrangement:
-        """How the log-sum-exp lies: (H, T_q), or as declared, behind an axis of one batch where tokens have one."""
+        """How the log-sum-exp lies: (H, T_q), or as declared, after an axis of one batch where tokens have one."""
         batch = "b" if "b" in self.tokens_axes.own else ""
         return Arrangement("bnh", batch + str(self.parameters.get("lse", "hn")))
 
@@ -478,7 +478,7 @@ class PackedSubject(ParameterSubject):
                 yield i, Case(dtype, *one, **how, default_scale=self.implementation.scale)  # type: ignore[arg-type]
 
     def judge(self, case: ParameterCase, pack: Pack, setting: Setting) -> Judged:
-        """Truth and budget of every text, one behind the other; rows of no text are 0, and should not be compared."""
+        """Truth and budget of every text, one after the other; rows of no text are 0, and should not be compared."""
         T, H, d_v = *pack.query.shape[:2], pack.value.shape[-1]
         outs, heights = (np.zeros((2, T, H, d_v)), np.zeros((2, T, H)))
         dead, declared = np.zeros((T, H), dtype=bool), np.ones((T, H), dtype=bool)

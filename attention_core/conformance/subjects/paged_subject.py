@@ -24,9 +24,9 @@ from attention_core.conformance.worker.exchange import NDArray, Request, Respons
 from attention_core.declaration.implementation import TargetError
 
 FILLS = ("stale", "nan", "huge")
-"""What lies in unused pages and behind the last key of a text: numbers as any, NaN, or 1e30 (1e3 in float16)."""
+"""What lies in unused pages and past the last key of a text: numbers as any, NaN, or 1e30 (1e3 in float16)."""
 GARBAGE = ("zero", "minus one", "valid")
-"""What stands in a row of the table behind its text's last page."""
+"""What stands in a row of the table after its text's last page."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class PagedSubject(PackedSubject):
 
     @property
     def packs_queries(self) -> bool:
-        """Whether queries of all texts lie one behind the other: where it has to know where texts end."""
+        """Whether queries of all texts lie one after the other: where it has to know where texts end."""
         axes = self.parameters.get("query")
         if self.takes_slots:
             return False
@@ -210,7 +210,7 @@ class PagedSubject(PackedSubject):
 
     @staticmethod
     def _fill_row(row: NDArray, garbage: str, number: int, rng: np.random.Generator) -> None:
-        """What stands behind a text's last page."""
+        """What stands past a text's last page."""
         row[:] = {"zero": 0, "minus one": -1}.get(garbage, rng.integers(0, number, size=len(row)))
 
     def _fill_pages(self, case: ParameterCase, shape: tuple[int, ...], paging: Paging, which: int) -> NDArray:
@@ -223,7 +223,7 @@ class PagedSubject(PackedSubject):
     # --- calls ------------------------------------------------------------------------------------------
 
     def arguments_of_pages(self, case: ParameterCase, pages: Pages, setting: Setting, pack: Pack) -> dict[str, Any]:
-        """The arguments behind query and pages, by the target's names."""
+        """The arguments after query and pages, by the target's names."""
         page, longest = pages.key.shape[1], int(pages.lengths.max(initial=0))
         queries, counts = np.diff(pack.ends(0)), -(-pages.lengths // page)
         values: dict[str, Any] = {
@@ -268,7 +268,7 @@ class PagedSubject(PackedSubject):
     def attend(
         self, case: ParameterCase, pack: Pack, setting: Setting, paging: Paging | None = None, **how: Any
     ) -> tuple[Result, Result | None]:
-        """(out, lse) of one call, one text behind the other: out (B n, H, d_v), lse (B n, H)."""
+        """(out, lse) of one call, one text after the other: out (B n, H, d_v), lse (B n, H)."""
         pages = self.pages(case, pack, paging or Paging(self.page_of(case)))
         request = self.request_of_pages(case, pack, pages, setting, **how)
         return self.read_pages(case, request, self.send(request), pack)
@@ -324,7 +324,7 @@ class PagedSubject(PackedSubject):
     def read_pages(
         self, case: ParameterCase, request: Request, response: Response, pack: Pack
     ) -> tuple[Result, Result | None]:
-        """The results of a call, one text behind the other."""
+        """The results of a call, one text after the other."""
         shape = self.shape_of_out(pack)
         found = [one for one in self.read(case, request, response, shape) if one is not None]
         lines = [without_batch(one) if self.packs_queries else _behind(one, shape[1]) for one in found]
@@ -349,7 +349,7 @@ class PagedSubject(PackedSubject):
 
 
 def _behind(result: Result, n: int) -> Result:
-    """A result (B, n, ...) as one text behind the other, (B n, ...)."""
+    """A result (B, n, ...) as one text after the other, (B n, ...)."""
     place, back = result.place, result.back
     assert place is not None and back is not None
     moved = replace(result, values=result.values.reshape(-1, *result.values.shape[2:]))

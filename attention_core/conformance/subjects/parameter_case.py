@@ -131,11 +131,13 @@ class ParameterCase:
         """
         loud = self.options.get("scores") == "large" and self.dtype in WIDE
         drawn = self.values(purpose, *shape) * (LOUD if loud else 1.0)
-        return self._with_first(drawn, self._offset() / BESIDE_IT, width, apart=self.options.get("scores") == "apart")
+        return self._replace_first_feature(
+            drawn, self._offset() / BESIDE_IT, width, apart=self.options.get("scores") == "apart"
+        )
 
     def keys(self, purpose: str, *shape: int, width: int = 0) -> NDArray:
         """Drawn keys, which make low or high scores with such queries where the case asks for them."""
-        return self._with_first(self.values(purpose, *shape), BESIDE_IT if self._offset() else 0.0, width)
+        return self._replace_first_feature(self.values(purpose, *shape), BESIDE_IT if self._offset() else 0.0, width)
 
     def _offset(self) -> float:
         """A power of two for what products of queries and keys lie near; 0 where the case does not ask for any."""
@@ -144,7 +146,7 @@ class ParameterCase:
         root = 2.0 ** int(np.ceil(np.log2(max(self.sizes.get("d", 1), 1)) / 2))
         return sign * root * offsets[int(self.rng("offset").integers(len(offsets)))] if sign else 0.0
 
-    def _with_first(self, drawn: NDArray, first: float, width: int, *, apart: bool = False) -> NDArray:
+    def _replace_first_feature(self, drawn: NDArray, first: float, width: int, *, apart: bool = False) -> NDArray:
         """The numbers, the first feature of every head replaced where there is something to replace it by.
 
         Where heads and rows are to lie apart, it has either sign.

@@ -79,7 +79,7 @@ float32, and exponents that are clamped at -80 are seen."""
 
 
 def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) -> dict[str, str]:
-    """Role -> the target's own name of it, of all parameters behind query, key and value.
+    """Role -> the target's own name of it, of all parameters after query, key and value.
 
     Args: parameters: of the target, None where its signature cannot be read; bound: those that have a value otherwise.
 

@@ -52,9 +52,9 @@ UNBATCHED = "kv_layout"
 
 
 def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) -> dict[str, str]:
-    """Role -> the target's own name of it, of all parameters behind query, key and value.
+    """Role -> the target's own name of it, of all parameters after query, key and value.
 
-    A parameter of another name, first behind the value and without a default, is a mask where nothing else is a tree.
+    A parameter of another name, first after the value and without a default, is a mask where nothing else is a tree.
 
     Args: parameters: of the target, None where its signature cannot be read; bound: those with a value otherwise.
 
@@ -82,7 +82,7 @@ class TreeCall(MaskedCall):
 
     Args:
         parents: int (B, n): the number of each token's parent, -1 for a root. A parent comes before its children.
-        contexts: int (B,): how many keys of each context there are; keys behind them are padding.
+        contexts: int (B,): how many keys of each context there are; keys after them are padding.
     """
 
     parents: NDArray

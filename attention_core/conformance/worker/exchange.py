@@ -113,7 +113,7 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
         lead, (first, second, last) = chunk.strides[:-3], chunk.strides[-3:]
         return replace(chunk, shape=shape, strides=(*lead, second, first, last))
     if view in ("sliced", "chunk") or (view == "padded" and values.ndim >= 2):
-        return _in_larger(values, dtype, view, filler)
+        return _embed_in_buffer(values, dtype, view, filler)
     if view == "one_row":
         big, strides = np.full(shape, filler, dtype=values.dtype), c_strides(shape)
         big[..., 0, :] = values[..., 0, :]
@@ -131,7 +131,7 @@ def array(values: NDArray, dtype: str, view: str = "contiguous", seed: int = 0) 
     return Array(encode(flat, dtype), dtype, shape, c_strides(shape), 3)
 
 
-def _in_larger(values: NDArray, dtype: str, view: str, filler: float) -> Array:
+def _embed_in_buffer(values: NDArray, dtype: str, view: str, filler: float) -> Array:
     """`values` in a larger buffer: every second element of it, the middle third, or a window."""
     shape = values.shape
     if view == "sliced":
@@ -207,7 +207,7 @@ class Request:
     `second` holds one direction per name in `wrt` and asks for second derivatives as well. `instance` keeps a
     built object alive under a number: (number, constructor arguments), or with a third member for those by keyword.
     `method` calls an attribute of the target. `describe` asks how the built object is called; nothing is called then.
-    `loose` leaves out results behind the first that are not arrays, such as a cache.
+    `loose` leaves out results after the first that are not arrays, such as a cache.
     `of` is the place of the result that is differentiated. `between` is a call that is made `betweens` times, and whose
     results and graphs are kept, after this one's forward, before its backward and before its results are read.
     `backwards` is how often the one graph is differentiated; the derivatives are those of the last time. `same` holds

@@ -217,7 +217,7 @@ class Executor:
         return built | ({PACKED: first[PACKED]} if PACKED in first else {})
 
     def _arrays_first(self, result: Any) -> list[Any]:
-        """The results with those left out behind the first that are not arrays: a cache, None, a tuple."""
+        """The results with those left out after the first that are not arrays: a cache, None, a tuple."""
         outputs = list(result.values()) if isinstance(result, Mapping) else result
         outputs = list(outputs) if isinstance(outputs, tuple | list) else [outputs]
         return [o for i, o in enumerate(outputs) if i == 0 or self.library.is_array(o)]
@@ -493,7 +493,7 @@ def as_outputs(result: Any) -> list[Any]:
 
 
 def with_its_reason(message: str) -> str:
-    """A message whose first line, the only one that reports show, ends in a colon, with the last one behind it.
+    """A message whose first line, the only one that reports show, ends in a colon, with the last one after it.
 
     A compiler says where first ("at 18:4:"), shows the source, and what is wrong comes last.
     """

@@ -132,7 +132,8 @@ class Launch:
         far = {}
         for buffer in self.order:
             behind, before = address - (buffer.base + buffer.size), buffer.base - address
-            far[max(behind + width, before)] = (buffer.name, "behind" if behind + width > before else "before")
+            side = "past the end of" if behind + width > before else "before"
+            far[max(behind + width, before)] = (buffer.name, side)
         if not far:
             raise FaultyAccess(f"{self.kernel} {verb} memory, but was given no tensor{where()}")
         distance = min(far)

@@ -1,4 +1,4 @@
-"""Requests and responses as frames: records become JSON in the header, their arrays the raw bytes behind it.
+"""Requests and responses as frames: records become JSON in the header, their arrays the raw bytes after it.
 
 Arrays appear in the header as {"__array__": [place, dtype, ...]}; only plain JSON types, tuples, our records and arrays
 can cross.

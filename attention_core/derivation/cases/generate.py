@@ -104,7 +104,7 @@ def require(made: CasePlan, values: Case, everywhere: bool = False) -> None:
 
 
 def assignment_order(made: CasePlan) -> list[int]:
-    """The entries that follow from others, each behind those it follows from."""
+    """The entries that follow from others, each after those it follows from."""
     order: list[int] = []
 
     def visit(node: int) -> None:

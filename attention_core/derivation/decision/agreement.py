@@ -205,7 +205,8 @@ def summarize_agreement(problem: Problem) -> Finding:
         text = f"it is false at {describe(sizes)}, and whether values there satisfy the hypotheses is not known"
         return Finding(Verdict.UNDECIDED, Evidence(text))
     figures: dict[str, Any] = {"cases": tally.cases, "bits": tally.bits, "tuples": len(tally.tuples)}
-    text = f"{tally.cases} cases at {len(tally.tuples)} tuples of sizes agree"
+    agree = "agrees" if tally.cases == 1 else "agree"
+    text = f"{_count(tally.cases, 'case')}{_sizes_tried(problem)} {agree}"
     if tally.bits:
         text += f", with {tally.bits} bits at most"
     text += _largest_sizes(problem, figures)
@@ -218,6 +219,16 @@ def summarize_agreement(problem: Problem) -> Finding:
     for note in tally.notes:
         text += f"; {note}"
     return Finding(Verdict.AGREES, Evidence(text, figures))
+
+
+def _sizes_tried(problem: Problem) -> str:
+    """At how many tuples of sizes, in words; a step without sizes has none."""
+    return f" at {_count(len(problem.tally.tuples), 'tuple')} of sizes" if problem.tuples.sizes else ""
+
+
+def _count(number: int, noun: str) -> str:
+    """A number of things: 1 case, 2 cases."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _note_limits(problem: Problem, figures: dict[str, Any]) -> str:

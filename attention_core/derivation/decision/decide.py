@@ -245,7 +245,7 @@ def search(problem: Problem) -> Finding | None:
 
 
 def _name_left_out(tried: list[Env]) -> str:
-    """What was not tried behind these sizes, in words; a step without sizes has only values."""
+    """What was not tried after these sizes, in words; a step without sizes has only values."""
     return f"sizes beyond {describe(tried[-1])}" if tried and tried[-1] else "other values"
 
 

@@ -36,7 +36,7 @@ from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times
 from attention_core.derivation.reading.any_function import is_any_function
 from attention_core.derivation.reading.repeated_indices import sum_repeats
 from attention_core.derivation.reading.step import FarWords, Step
-from attention_core.derivation.reading.withdrawals import without_ended, without_older
+from attention_core.derivation.reading.withdrawals import drop_ended_assumptions, without_older
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
@@ -178,7 +178,7 @@ def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
 
 def _check_endings(step: Step, found: Finding, decide: Decide) -> Finding:
     """The finding that a step holds, or UNDECIDED where it rests on what a sentence above may have taken back."""
-    ended = without_ended(step.context, collect_symbols(step))
+    ended = drop_ended_assumptions(step.context, collect_symbols(step))
     if ended is None or found.verdict not in GOOD:
         return found
     context, one = ended
@@ -529,7 +529,7 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _is_called(quote: str, name: str, kinds: str) -> bool:
-    """Whether words in front of a symbol, or its description behind it, name one of some kinds."""
+    """Whether words in front of a symbol, or its description after it, name one of some kinds."""
     parts = re.split(r"(?<!\\)\$", quote)
     for place in range(1, len(parts), 2):
         if not _mentions(parts[place], name):

@@ -206,7 +206,7 @@ def _widen_terms(expr: Any, bare: set[str]) -> Iterator[Any]:
 
 
 def _take_factors(factor: Expr, more: tuple[Expr, ...], ops: tuple[str, ...]) -> Expr | None:
-    r"""A derivative or a function with the factors behind it inside: `\frac{d}{dx} (x + y)(x - y)`; None of others."""
+    r"""A derivative or a function with the factors after it inside: `\frac{d}{dx} (x + y)(x - y)`; None of others."""
     match factor:
         case Derivative(body):
             return replace(factor, body=Times((_in_brackets(body), *more), ops))

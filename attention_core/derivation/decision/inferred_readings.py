@@ -177,7 +177,7 @@ def _symbols_apart(step: Step) -> Iterator[Change]:
     columns = tuple(dict.fromkeys(kind for kind in kinds if kind is not None and _is_column(kind)))
     for symbol in _open_symbols(step, WEAK):
         for kind in (SCALAR,) if _is_column(symbol.type) else columns[:2]:
-            yield _as_one_kind([symbol], kind)
+            yield _declare_as_one_kind([symbol], kind)
 
 
 def _numbers_together(step: Step) -> Iterator[Change]:
@@ -187,7 +187,7 @@ def _numbers_together(step: Step) -> Iterator[Change]:
         return
     capitals = [one for one in _open_symbols(step, (CAPITAL,)) if one.type is not None and one.type.kind == "matrix"]
     if capitals:
-        yield _as_one_kind(capitals, SCALAR)
+        yield _declare_as_one_kind(capitals, SCALAR)
 
 
 def _matrices_together(step: Step) -> Iterator[Change]:
@@ -203,7 +203,7 @@ def _matrices_together(step: Step) -> Iterator[Change]:
     size = next((name for name in FRESH if name not in step.context.symbols and name not in all_names(step.left)), "")
     if letters and size and not raised & {one.name for one in letters}:
         edge = Size.symbol(size)
-        words, changes = _as_one_kind(letters, matrix(edge, edge))
+        words, changes = _declare_as_one_kind(letters, matrix(edge, edge))
         yield words, {size: Symbol(size, "size", step.line, step.context.level), **changes}
 
 
@@ -213,10 +213,10 @@ def _numbers_for_sizes(step: Step) -> Iterator[Change]:
     tied = {name for symbol in known.values() for name in symbol.mentions}
     for name in sorted(collect_symbols(step) & set(step.context.inferred) - tied):
         if known[name].kind == "size" and step.context.inferred[name].endswith(rf"(\sqrt{{{name}}})"):
-            yield _as_one_kind([replace(known[name], kind="array")], SCALAR)
+            yield _declare_as_one_kind([replace(known[name], kind="array")], SCALAR)
 
 
-def _as_one_kind(symbols: Sequence[Symbol], kind: Type) -> Change:
+def _declare_as_one_kind(symbols: Sequence[Symbol], kind: Type) -> Change:
     """Symbols of one kind, in words and as declared."""
     sizes = frozenset(kind.rows.symbols() | kind.cols.symbols())
     names = ", ".join(symbol.name for symbol in symbols)

@@ -15,7 +15,7 @@ from attention_core.derivation.lowering.lower import Infeasible
 from attention_core.derivation.terms.relevance import relation_names
 
 HIGHEST = 400  # the largest value that is tried one by one
-BEHIND = 20  # values behind a change that must agree with it
+BEHIND = 20  # values after a change that must agree with it
 SHARE = 0.2  # of a step's time
 NODES = 20_000
 

@@ -520,7 +520,7 @@ def words_of(meant: Meant) -> str:
     if meant.stated and meant.found != "holds":
         return (
             f"it {meant.found} under ${meant.formula}$ ({place}), which was not read as a hypothesis: write what it "
-            "says with relations behind 'Assume' above the display, or leave the formula out if it restricts nothing"
+            "says with relations after 'Assume' above the display, or leave the formula out if it restricts nothing"
         )
     if meant.stated:
         return (

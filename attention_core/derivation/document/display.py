@@ -48,8 +48,8 @@ class DisplayStatement:
     tags: dict[int, str] = field(default_factory=dict)
     own_tags: dict[int, str] = field(default_factory=dict)  # by the place of a relation, where a line has several
     options: dict[int, list[Option]] = field(default_factory=dict)
-    offered: tuple[Chain, ...] = ()  # behind a comma: conditions, or claims
-    beside: tuple[Chain, ...] = ()  # behind a gap: conditions if they are about indices, else claims
+    offered: tuple[Chain, ...] = ()  # after a comma: conditions, or claims
+    beside: tuple[Chain, ...] = ()  # after a gap: conditions if they are about indices, else claims
     quoted: tuple[str, ...] = ()  # reasons that hold a formula, which is not checked
     reasons: tuple[str, ...] = ()  # these formulas without their words
     unread_words: tuple[str, ...] = ()  # that stand between formulas and are not understood
@@ -255,7 +255,7 @@ def _give_options(written: list[DisplayStatement], above: list[Option], inside: 
     for option in inside:
         target = next((line for line in everything if line > option.line), None)
         if target is None:
-            raise Unreadable(f"the option '{option.key}' stands above no step", option.line)
+            raise Unreadable(f"the option '{option.key}' has no step below it", option.line)
         for one in written:
             if target in one.options:
                 one.options[target].append(option)

@@ -88,7 +88,7 @@ def _of_kramdown(text: str) -> str:
     """The text with `$$x$$` in a sentence as `$x$`, where a document knows no other formulas in sentences.
 
     kramdown reads `$$` both ways: as a display where it is a paragraph, and inside one as inline mathematics. In a
-    document that writes `$x$` somewhere, `$$...$$` behind words is a display.
+    document that writes `$x$` somewhere, `$$...$$` after words is a display.
     """
     if _SINGLE.search(_DOUBLE.sub(" ", _CODE.sub(" ", text))):
         return text

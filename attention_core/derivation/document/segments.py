@@ -83,7 +83,7 @@ def segments_of(row: list[Tok]) -> list[Segment]:
 
 
 def written_ranges(segments: list[Segment]) -> set[int]:
-    r"""The places of segments behind a comma that are one range of an index together: `i = 1`, `\dots`, `n`."""
+    r"""The places of segments after a comma that are one range of an index together: `i = 1`, `\dots`, `n`."""
     out: set[int] = set()
     for place, (mark, _, segment) in enumerate(segments):
         kept = [t for t in segment if t.kind != "GAP"]
@@ -152,7 +152,7 @@ def is_condition(segment: list[Tok]) -> bool:
 
 
 def is_range(segment: list[Tok]) -> bool:
-    r"""`i \in \{1, \dots, n\}`, `i \in [n]` or `1 \le i \le n`: what stands behind a comma and a gap as well."""
+    r"""`i \in \{1, \dots, n\}`, `i \in [n]` or `1 \le i \le n`: what stands after a comma and a gap as well."""
     kept = [t for t in segment if t.kind != "GAP"]
     kinds = [(t.kind, t.value) for t in kept]
     if kinds[1:2] == [("REL", "in")]:
@@ -190,9 +190,9 @@ GOES_ON = ("REL", "ARROW", "AND", "PLUS", "MINUS", "TIMES")  # what a complete s
 class Piece:
     """Tokens of one statement while the rows are read.
 
-    `conditions` stood behind "for" or the like; `offered` only stand behind a comma, and may be claims, those
-    `beside` it behind a gap; `quoted` are formulas in reasons, each with the words before it; `tags` are lines, names
-    and how many relations stand before each; `moves` is what stands behind "as", `arrow` what an arrow says.
+    `conditions` stood after "for" or the like; `offered` only stand after a comma, and may be claims, those
+    `beside` it after a gap; `quoted` are formulas in reasons, each with the words before it; `tags` are lines, names
+    and how many relations stand before each; `moves` is what stands after "as", `arrow` what an arrow says.
     """
 
     tokens: list[Tok] = field(default_factory=list)
@@ -215,7 +215,7 @@ class Piece:
         return next((t for t in reversed(self.tokens) if t.kind != "GAP"), None)
 
     def continues(self, segment: list[Tok], kind: str) -> bool:
-        """Whether a segment behind a mark of this kind goes on with the statement."""
+        """Whether a segment after a mark of this kind goes on with the statement."""
         if not self.tokens or starts_with_relation(segment):
             return True
         last = self.last()

@@ -103,7 +103,7 @@ class _Reader:
             self.blocks.append(Display(option.line, f"% {option.key}:", (), f"the option '% {option.key}:' is empty"))
 
     def display(self, close: str, keep: str = "", quoted: bool = False, inside: bool = False) -> None:
-        """Gather a display from the current place on, up to `close`; the current place is then behind it.
+        """Gather a display from the current place on, up to `close`; the current place is then after it.
 
         `quoted` lines start with `>`; what opens `inside` a paragraph ends with it at the latest.
         """
@@ -237,7 +237,7 @@ class _Reader:
 
     def openings(self, text: str) -> Iterator[re.Match[str]]:
         """What opens a display or a comment, outside code spans."""
-        if self.spans_of != self.at:  # once a line, the last span first: those that lie behind fall away
+        if self.spans_of != self.at:  # once a line, the last span first: those that lie after fall away
             self.spans_of, self.spans = self.at, [] if self.tex else list(_code_spans(text))[::-1]
         spans = self.spans
         for opening in _OPENING.finditer(text, self.column):
@@ -257,7 +257,7 @@ class _Reader:
         return any(r"\]" in one for one in following)
 
     def comment(self, text: str) -> None:
-        """Skip a comment, of one line or more; the paragraph goes on behind it."""
+        """Skip a comment, of one line or more; the paragraph goes on after it."""
         line = self.at + 1
         end = text.find("-->", self.column)
         while end < 0:

@@ -110,7 +110,7 @@ def _labels_as_words(tokens: list[Tok]) -> list[Tok]:
 
 
 def _numbered_label(tokens: list[Tok], place: int) -> str:
-    r"""The label of `h_1: \quad x = y`, a letter with an index at a place and room behind its colon; '' of others."""
+    r"""The label of `h_1: \quad x = y`, a letter with an index at a place and room after its colon; '' of others."""
     if tokens[place].kind != "NAME":
         return ""
     behind = list(takewhile(lambda t: t.kind in ("UNDER", "LBRACE", "NUM", "NAME", "RBRACE"), tokens[place + 1 :]))
@@ -237,7 +237,7 @@ def split_statements(tokens: list[Tok], lenient: bool = False) -> list[Piece]:
             raise Unreadable("the conditions here belong to no statement: write the statement first", stray[0].line)
         if not piece.tokens and piece.quoted and any(one.tokens for one in splitter.pieces):
             words, formula = piece.quoted[0]
-            message = f"the words '{words}' and the formula behind them belong to no statement"
+            message = f"the words '{words}' and the formula after them belong to no statement"
             raise Unreadable(
                 f"{message}: write the formula first, or give the statement a row of its own", formula[0].line
             )
@@ -277,7 +277,7 @@ class _Splitter:
         self.words = ""  # of the reason
         self.opened = False  # whether the reason holds a formula
         self.leads = False  # whether the reason, or the conditions, stand first in their row
-        self.bound = False  # whether a condition has been read behind "for"
+        self.bound = False  # whether a condition has been read after "for"
         self.fresh = True  # whether no formula of this row has been read
         self.apart = False  # whether room stands in front of the words that were read last
         self.premise = False  # whether an implication follows that this segment may be a premise of
@@ -347,7 +347,7 @@ class _Splitter:
             return False  # `& - c = d` stands right of the alignment, as what goes on does
         if complete and not has_relation(head) and first_kind(head) not in (*STRUCTURE, "MINUS"):
             raise Unreadable(
-                "a row that goes on starts with a relation or a sign: is this a product? write \\cdot at its start"
+                "a continued row starts with a relation or a sign: is this a product? write \\cdot at its start"
             )
         return complete and has_relation(head)
 
@@ -437,7 +437,7 @@ class _Splitter:
             self.pieces.append(Piece(tokens=list(segment)))
 
     def may_be_condition(self, kind: str, segment: list[Tok]) -> bool:
-        """Whether a relation beside a statement may be its condition: behind a comma or a gap, or in brackets."""
+        """Whether a relation beside a statement may be its condition: after a comma or a gap, or in brackets."""
         if kind == "COMMA":
             return is_condition(segment) or bool(in_brackets(segment) and not self.premise)
         last = self.pieces[-1].last()
@@ -450,7 +450,7 @@ class _Splitter:
         return kind in ("WIDE", "GAP") and (is_range(segment) or is_condition(segment) or is_case(segment))
 
     def keep_unread(self, segment: list[Tok]) -> bool:
-        """Keep words that are not understood; whether the formula behind them belongs to them."""
+        """Keep words that are not understood; whether the formula after them belongs to them."""
         self.pieces[-1].unread_words.append(self.words)
         if not is_relation(segment):
             return True
@@ -458,7 +458,7 @@ class _Splitter:
         return False
 
     def is_reason(self, kind: str, segment: list[Tok]) -> bool:
-        """Whether a formula behind a reason belongs to it."""
+        """Whether a formula after a reason belongs to it."""
         first = first_kind(segment)
         if first in ("REL", "ARROW", *OPERATORS):
             return False

@@ -49,7 +49,7 @@ def check_cell(shell: Any, line: str, cell: str) -> None:
 
     Args:
         shell: The shell, whose variables a report is kept in.
-        line: What stands behind the magic's name: options, and the name of a variable.
+        line: What stands after the magic's name: options, and the name of a variable.
         cell: The text below it.
     """
     from attention_core.derivation.check import check_document

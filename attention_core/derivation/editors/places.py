@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from attention_core.derivation.records import StepReport
 
-NEAR = 12  # lines in front of a step's own and behind it that may belong to its relation
+NEAR = 12  # lines in front of a step's own and after it that may belong to its relation
 LONGEST = 2_000  # characters of a relation that is looked for
 
 

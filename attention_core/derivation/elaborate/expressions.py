@@ -62,7 +62,7 @@ def _fraction(elab: Elaborator, expr: Frac) -> Term:
     if found is None:
         return quotient(elab.term(expr.top), elab.term(expr.bottom))
     if found.body == Dots():
-        raise elab.fail("a derivative of nothing: what is differentiated stands behind it")
+        raise elab.fail("a derivative of nothing: write what is differentiated after it")
     return derivative(elab, found)
 
 

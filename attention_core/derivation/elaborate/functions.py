@@ -146,7 +146,7 @@ def _bare_function(elab: Elaborator, node: object) -> str:
 
 
 def _read_call(name: str | None, arguments: Expr) -> Expr | None:
-    """The call for `(x)`, `(x)^2`, `(x)^\\top`, `(x)_i` behind the name of a function."""
+    """The call for `(x)`, `(x)^2`, `(x)^\\top`, `(x)_i` after the name of a function."""
     match arguments:
         case Group("(", items, ")", False):
             return Call(f"{MARK}{name}", items)

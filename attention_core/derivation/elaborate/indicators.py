@@ -75,7 +75,7 @@ def declared_as(letter: str, last: Size | None = None) -> str:
     """What to write where the index is not declared."""
     end = "n" if last is None else str(last)
     return (
-        f"write '\\text{{for all }} {letter}' behind the formula, or 'Let ${letter} \\in \\{{1, \\dots, {end}\\}}$' "
+        f"write '\\text{{for all }} {letter}' after the formula, or 'Let ${letter} \\in \\{{1, \\dots, {end}\\}}$' "
         "above the display"
     )
 
@@ -144,7 +144,7 @@ def _compare_reals(elab: Elaborator, chain: Chain) -> Term:
     for left, op, right in zip(sides, chain.ops, sides[1:], strict=False):
         if not (left.type.scalar and right.type.scalar):
             wrong = left if not left.type.scalar else right
-            raise elab.fail(f"an indicator compares numbers, and {wrong.type} stands in '{to_latex(chain)}'")
+            raise elab.fail(f"an indicator compares numbers, and {wrong.type} is in '{to_latex(chain)}'")
         sign = scalar_function("sign", Term("add", (left, negative(right)), SCALAR))
         above, below = scalar_function("relu", sign), scalar_function("relu", negative(sign))
         equal = Term("add", (integer(1), negative(above), negative(below)), SCALAR)
@@ -224,7 +224,7 @@ def require_function(elab: Elaborator, expr: Times) -> None:
                 f"number, write 'Let ${name} \\in \\mathbb{{R}}$' above the display and {name} \\cdot (...)",
                 elab.line,
             )
-        first = letter is expr.factors[0]  # behind another factor it is read as one: g f (x + y)
+        first = letter is expr.factors[0]  # after another factor it is read as one: g f (x + y)
         if name == "f" and first and known is not None and known.kind == "array" and known.type == SCALAR:
             raise Unreadable(
                 f"'f {to_latex(following)}' may be a value of a function or a product with the number f (line "

@@ -108,7 +108,7 @@ def with_spectra(elab: Elaborator, expr: Times) -> Expr:
 
 
 def _spectral(elab: Elaborator, head: Expr, inside: Expr) -> Expr | None:
-    r"""`\lambda_{\max} (A)` as a call, also with a power behind the brackets."""
+    r"""`\lambda_{\max} (A)` as a call, also with a power after the brackets."""
     if isinstance(inside, Sup):
         inner = _spectral(elab, head, inside.base)
         return None if inner is None else Sup(inner, inside.exponent)

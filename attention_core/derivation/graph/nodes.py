@@ -71,7 +71,7 @@ class Graph:
         return len(self.ops) - 1
 
     def count(self, operations: int) -> None:
-        """Note some work; a graph that is only tried gives up behind a few times its bound."""
+        """Note some work; a graph that is only tried gives up after a few times its bound."""
         self.work += operations
         if self.most < MAX_NODES and self.work > WORK * self.most:
             raise TooLarge(f"the step takes more than {WORK * self.most} operations at these sizes")

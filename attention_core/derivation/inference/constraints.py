@@ -50,7 +50,7 @@ from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import ONE, Type
 
 ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E")
-MEMBER = "[]"  # behind a base: what one index leaves of it
+MEMBER = "[]"  # after a base: what one index leaves of it
 _ENTRY = re.compile(r"^[A-Z]_\{[a-z][ ,][a-z]\}$")
 _SIZES = re.compile(r"^[dnmhNDHMTLB](_\{.*\})?$")
 
@@ -113,7 +113,7 @@ def typographic_hint(name: str, bold: Bold) -> Hint:
     """
     letter = letter_of(name.removesuffix(MEMBER))
     if name.startswith(("[", "(")) and r"\parallel" in name:
-        return Hint(3, "column", "vectors one behind the other")
+        return Hint(3, "column", "vectors one after the other")
     if "(" in name.replace("^{(", ""):  # not a label, W^{(2)}
         return Hint(1, "number", "a value of a function that is not defined")
     if name.startswith(ONES_NAME):

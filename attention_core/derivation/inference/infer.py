@@ -61,7 +61,7 @@ from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, transpose
 
-WINDOW = 20  # blocks before and behind that are looked at
+WINDOW = 20  # blocks before and after that are looked at
 SURE = 3.0  # the weight of a transpose, a norm, bold letters
 FRESH = ("n", "d", "m", "p", "q", "r", "h", "l")
 _ONES_WRITTEN = re.compile(re.escape(ONES_NAME) + r"_\{\d+\}")
@@ -194,7 +194,7 @@ class Inference:
             own = {name}
         statement = replace(statement, statement=replace(statement.statement, chains=tuple(chains)))
         conditions = tuple(spread((*statement.conditions, *statement.offered, *statement.beside)))
-        values = _used_as_values(chains)
+        values = _letters_used_as_values(chains)
         own |= {n for c in conditions for n in _bound_by(c) if c.ops == ("in",) or n not in values}
         needed = [Chain(c.exprs[1:], c.ops[1:], c.lines[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
         _forget_misread(context, usage, statement.line)
@@ -318,7 +318,7 @@ def _declare_again(context: Context, usage: Usage, name: str) -> None:
             return  # this section means something else by the letter
         known = [context.symbols.get(name) or context.ended.get(name, (None,))[0] for name in chosen[one].mentions]
         if any(other is not None and other.line > chosen[one].line for other in known):
-            return  # what the declaration mentions was declared anew behind it
+            return  # what the declaration mentions was declared anew after it
         wanted += sorted(chosen[one].mentions)
     for symbol in chosen.values():
         context.symbols[symbol.name] = replace(symbol, level=context.level)
@@ -417,7 +417,7 @@ def _bound_by(condition: Chain) -> set[str]:
     return {first.text} if isinstance(first, Name) else set()
 
 
-def _used_as_values(chains: Sequence[Chain]) -> set[str]:
+def _letters_used_as_values(chains: Sequence[Chain]) -> set[str]:
     r"""The letters that stand in a formula and in no subscript: `\forall x` binds no index of it."""
     below = {name for chain in chains for node in walk(chain) if isinstance(node, Sub) for name in names_in(node.items)}
     return {name for chain in chains for name in whole_names(chain)} - below

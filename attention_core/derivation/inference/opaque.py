@@ -1,6 +1,6 @@
 r"""Functions that a document does not define, and what a reading of undeclared symbols cannot say.
 
-`f(x)` and `p(x \mid z)` are symbols of their own: what holds whatever number f(x) is holds of every function. Behind a
+`f(x)` and `p(x \mid z)` are symbols of their own: what holds whatever number f(x) is holds of every function. After a
 sum `f(x_i)` is a family. Within a derivative nothing is replaced, since how f depends on x is what counts there; the
 derivative of f(x) alone, and one by a symbol that is defined itself, as in a chain rule, are one symbol.
 
@@ -498,7 +498,7 @@ def _is_one_symbol(node: Any) -> bool:
 
 
 def _is_joined(node: Expr) -> bool:
-    r"""Whether a bracket holds `[a \| b]`, vectors one behind the other."""
+    r"""Whether a bracket holds `[a \| b]`, vectors one after the other."""
     return isinstance(node, Group) and any("parallel" in item.ops for item in node.items)
 
 

@@ -20,7 +20,7 @@ _END_OF_CELL = re.compile(r"(?:[.,;\s]|\\[,;! ]|\\q?quad)+$|\\displaystyle(?![a-
 
 
 def end_of_cases(text: str, at: int) -> tuple[str, int] | None:
-    """The text of an environment that opens in front of a place, and where the text goes on behind it."""
+    """The text of an environment that opens in front of a place, and where the text goes on after it."""
     depth = 1
     for found in _NESTED.finditer(text, at):
         depth += 1 if found["which"] == "begin" else -1

@@ -1,7 +1,7 @@
 r"""The tokens of LaTeX commands.
 
 Commands with letters: symbols, functions, fractions, styles, alphabets, words, boxes, arrows, environments.
-Each function takes the lexer it works for, with the place behind the command, and returns where the text goes on.
+Each function takes the lexer it works for, with the place after the command, and returns where the text goes on.
 
 What commands of layout hold (colours, braces above and below) is read as if they were not there. A label of a brace is
 a remark, so one with a relation is refused: nothing that may be a claim is passed over.
@@ -149,7 +149,7 @@ def _percent(lexer: TokenStream, name: str, end: int) -> int:
     r"""`50\%` is 0.5."""
     last = lexer.out[-1] if lexer.out else None
     if last is None or last.kind != "NUM" or "e" in last.value.lower():
-        raise Unreadable(r"\% is understood behind a number only", lexer.line)
+        raise Unreadable(r"\% is understood only after a number", lexer.line)
     lexer.out[-1] = replace(last, value=f"{last.value}e-2")
     return end
 
@@ -306,7 +306,7 @@ def _above(lexer: TokenStream, name: str, end: int) -> int:
         lexer.lex_inner(base)
     else:
         raise Unreadable(
-            f"'{label}' on top of a relation is not understood: give reasons with \\text behind the relation",
+            f"'{label}' on top of a relation is not understood: give reasons with \\text after the relation",
             lexer.line,
         )
     return after

@@ -33,7 +33,7 @@ def enclose_integrals(tokens: list[Tok]) -> list[Tok]:
             head = _end_of_script(tokens, head + 1)
         first = _differential(tokens, head)
         end = _end_of_variable(tokens, first)
-        if count == len(starts) - 1:  # the outermost takes all that stand behind it
+        if count == len(starts) - 1:  # the outermost takes all that stand after it
             while (more := _skip_gaps(tokens, end)) is not None:
                 end = _end_of_variable(tokens, more)
         mark = tokens[start]
@@ -63,7 +63,7 @@ def _end_of_script(tokens: list[Tok], at: int) -> int:
 
 
 def _differential(tokens: list[Tok], at: int) -> int:
-    """The place of the first d behind a place that stands in no bracket, in front of a letter."""
+    """The place of the first d after a place that stands in no bracket, in front of a letter."""
     depth, start = 0, at
     while at + 1 < len(tokens) and depth >= 0:
         kind = tokens[at].kind
@@ -84,7 +84,7 @@ def _is_differential(tokens: list[Tok], at: int) -> bool:
 
 
 def _skip_gaps(tokens: list[Tok], at: int) -> int | None:
-    """The place of a further differential right behind a place."""
+    """The place of a further differential right after a place."""
     while at < len(tokens) and tokens[at].kind == "GAP":
         at += 1
     return at if _is_differential(tokens, at) else None
@@ -99,7 +99,7 @@ def _end_of_variable(tokens: list[Tok], at: int) -> int:
 
 
 def _variables(tokens: list[Tok]) -> list[Tok]:
-    """The variables of some differentials, each behind a comma."""
+    """The variables of some differentials, each after a comma."""
     out: list[Tok] = []
     for place, token in enumerate(tokens):
         if _is_differential(tokens, place):

@@ -183,7 +183,7 @@ class Lexer(TokenStream):
         return last in ("NAME", "RPAR", "RBRACK", "RBRACE")
 
     def mark_subscripted(self) -> bool:
-        """Put a prime behind `q_{2 i}` on q; False if no name with a subscript stands before it."""
+        """Put a prime after `q_{2 i}` on q; False if no name with a subscript stands before it."""
         depth = 0
         for place in range(len(self.out) - 1, 1, -1):
             depth += (self.out[place].kind == "RBRACE") - (self.out[place].kind == "LBRACE")
@@ -313,12 +313,12 @@ class Lexer(TokenStream):
         return opens and bool(_ENDS_ARGUMENT.match(self.text, end))
 
     def is_escaped_subscript(self, end: int) -> bool:
-        r"""Whether `x\_i` stands here, as Markdown asks for it: one letter, and one sign or braces behind it."""
+        r"""Whether `x\_i` stands here, as Markdown asks for it: one letter, and one sign or braces after it."""
         before = _ENDS_SYMBOL.search(self.text[max(0, self.at - 40) : self.at])
         return bool(before and _SUBSCRIPT.match(self.text, end))
 
     def new_row(self, end: int) -> int:
-        """A new row, and the space that may be written behind it."""
+        """A new row, and the space that may be written after it."""
         self.emit("NEWROW")
         found = re.compile(r"\s*\[-?[\d.]+(?:pt|em|ex|mm|cm)\]").match(self.text, end)
         return found.end() if found else end
@@ -350,7 +350,7 @@ _LARGEST = re.compile(  # `\max \{a, b\}` is that of a and b
 )
 
 
-def _spell_half(found: re.Match[str]) -> str:
+def _spell_half_line(found: re.Match[str]) -> str:
     r"""`\mathbb{R}_{>0}` as the interval, `\mathbb{Z}_{\ge 0}` as `\mathbb{N}_0`, as long; the rest as it is."""
     strict, end, power = found["sign"] in (">", r"\gt"), int(found["end"]), found["power"] or ""
     if (found["set"] or found["bare"]) == "R":
@@ -363,7 +363,7 @@ def _spell_half(found: re.Match[str]) -> str:
 @lru_cache(maxsize=KEPT_FORMULAS)
 def _tokens(text: str, line: int, authors: bool = False) -> tuple[Tok, ...]:
     text = _DOUBLE.sub(lambda found: r"\|".ljust(len(found[0])), text)  # D(q \mid\mid p)
-    lexer = Lexer(_LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half, text)), line)
+    lexer = Lexer(_LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half_line, text)), line)
     lexer.authors = authors
     tokens = lexer.run()
     return tuple(enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens)
@@ -403,7 +403,7 @@ _BARS = re.compile(r"\\\\|(?:\\(?:mid|vert|Vert|parallel|lvert|rvert|lVert|rVert
 
 
 def divides_arguments(lexer: Lexer, any_head: bool = False) -> bool:
-    r"""Whether a bar stands alone in brackets behind a letter, as in `p(x \mid z)`; `any_head`: `[a \| b]` as well."""
+    r"""Whether a bar stands alone in brackets after a letter, as in `p(x \mid z)`; `any_head`: `[a \| b]` as well."""
     if not lexer.stack or lexer.stack[-1] not in ("LPAR", "LBRACK"):
         return False
     depth = 0
@@ -460,7 +460,7 @@ MAX_SET = 400  # characters of a set that is one symbol
 
 
 def end_of_built_set(text: str, start: int) -> int:
-    r"""Where `\{x \mid x > 0\}` ends, behind whose first bracket a place stands; 0 of a list, such as `\{|a|, b\}`."""
+    r"""Where `\{x \mid x > 0\}` ends, after whose first bracket a place stands; 0 of a list, such as `\{|a|, b\}`."""
     depth, bars, mids, colons = 1, 0, 0, 0
     for found in _SET_PARTS.finditer(text, start, start + MAX_SET):
         depth += bool(found["open"]) - bool(found["close"])
@@ -493,7 +493,7 @@ def read_sized_bracket(lexer: Lexer, which: str, end: int) -> int:
 
 
 def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
-    r"""A number with its groups of three digits behind thin spaces, as in `1\,000`, and where it ends."""
+    r"""A number with its groups of three digits after thin spaces, as in `1\,000`, and where it ends."""
     row = bool(lexer.stack) and lexer.stack[-1] in ("LBRACK", "BEGINMAT")
     opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]
     if lexer.stack[-1:] == ["LBRACE"] and opened and opened[-1] and lexer.out[opened[-1] - 1].kind == "UNDER":
@@ -516,7 +516,7 @@ def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
         plain = shown.replace(",", "")
         raise Unreadable(
             f"'{shown}' may be one number or two: write {plain} or {plain[:-3]}{{,}}{plain[-3:]}, or a space "
-            "behind the comma",
+            "after the comma",
             lexer.line,
         )
     return value, end

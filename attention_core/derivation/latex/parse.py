@@ -160,7 +160,7 @@ class Build(Transformer[Token, Any]):
         if rest is None:
             return variable
         if variable != Name(r"\Delta") or not isinstance(rest, Name):
-            raise Unreadable("a derivative is by one symbol behind each \\partial", int(mark.line or 0))
+            raise Unreadable("a derivative is by one symbol after each \\partial", int(mark.line or 0))
         return Name(rf"\Delta {rest.text}")
 
     def derivative(self, *parts: Any) -> Expr:
@@ -529,9 +529,7 @@ def _explain_error(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
     place = next((i for i, t in enumerate(tokens) if t.start == token.start_pos and t.kind == token.type), len(tokens))
     shown = _format_token(token.type, str(token))
     if place == 0 and token.type in ("REL", "ARROW"):
-        return Unreadable(
-            f"the formula begins with '{shown}': write what stands on its left side", int(token.line or 0)
-        )
+        return Unreadable(f"the formula begins with '{shown}': write its left side", int(token.line or 0))
     before = " ".join(_format_token(t.kind, t.value) for t in tokens[max(0, place - 4) : place])
     what = words.get(token.type, "sign")
     return Unreadable(f"the {what} '{shown}' is not expected after '{before}'", int(token.line or 0))

@@ -240,7 +240,7 @@ class TokenStream(ABC):
         return found.group() if found else ""
 
     def after_primes(self, at: int) -> int:
-        """Where the text goes on behind primes."""
+        """Where the text goes on after primes."""
         return at + len(self.primes(at))
 
 

@@ -26,7 +26,7 @@ def read_typed_word(lexer: TokenStream, value: str, end: int) -> int:
     Args:
         lexer: The lexer, in front of the word.
         value: The letters in a row.
-        end: The place behind them.
+        end: The place after them.
     """
     if value in _PLAIN and _OPERAND.match(lexer.text, end):
         lexer.emit("FUNC", FUNCTIONS[value])
@@ -54,7 +54,7 @@ def read_typed_word(lexer: TokenStream, value: str, end: int) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """The place behind the bracket that closes the first one from a place on, 0 without."""
+    """The place after the bracket that closes the first one from a place on, 0 without."""
     depth = 0
     for place in range(start, len(text)):
         depth += (text[place] in "([") - (text[place] in ")]")

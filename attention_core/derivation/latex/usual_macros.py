@@ -1,6 +1,6 @@
 r"""Commands that many authors define, and those of physics, bm and mathtools: what they mean without a definition.
 
-A definition in the document takes precedence. Each handler takes the lexer it works for, with the place behind the
+A definition in the document takes precedence. Each handler takes the lexer it works for, with the place after the
 command, and returns where the text goes on.
 """
 
@@ -92,7 +92,7 @@ def _slope(sign: str) -> Handler:
 
 
 def _transpose(lexer: TokenStream, name: str, end: int) -> int:
-    r"""`X\T` behind what is transposed; else a letter."""
+    r"""`X\T` after what is transposed; else a letter."""
     ends = ("NAME", "RPAR", "RBRACK", "RBRACE", "ENDMAT")
     behind = bool(lexer.out) and lexer.out[-1].kind in ends
     lexer.emit("TRANS" if behind else "NAME", "" if behind else f"\\{name}")

@@ -1,6 +1,6 @@
 r"""Whether a formula in prose is assumed.
 
-Which relations of a paragraph are assumed: those that stand behind words that assume, and nothing else.
+Which relations of a paragraph are assumed: those that stand after words that assume, and nothing else.
 A list of words that assume can be short; a list of words that claim, doubt, deny or quote never ends.
 
 "Let $n \ge 1$ and $x \in \mathbb{R}$ with $x > 0$" assumes; "We show that $x > 0$", "Often $x > 0$" and "Is $x > 0$?"

@@ -1,7 +1,7 @@
 r"""Cases of a proof: "Case 1: $x \ge 0$.", "Otherwise,", "In both cases", and what one of them leaves for the next.
 
 What a case assumes holds until the next case, until words close the cases, or until its section ends. Words between
-its displays may close it without saying so, so behind them no step is accepted that holds under the case alone. The
+its displays may close it without saying so, so after them no step is accepted that holds under the case alone. The
 same goes for "Assume $b \ge a$." below "Assume $a \ge b$." and a display: it may be a second case, or assume further.
 """
 
@@ -35,7 +35,7 @@ _FORMULAS = re.compile(r"(?<!\\)\$")
 
 
 def split_label(paragraph: Paragraph) -> Paragraph | None:
-    """What stands behind the label of a case, None of a paragraph without one.
+    """What stands after the label of a case, None of a paragraph without one.
 
     Args:
         paragraph: The paragraph.
@@ -76,7 +76,7 @@ class Cases:
         Args:
             context: What is declared; what the case assumes is added to it.
             label: The paragraph that it begins with.
-            behind: What stands behind its label.
+            behind: What stands after its label.
 
         Returns:
             The rest of the paragraph, None if there is none.

@@ -145,7 +145,7 @@ def _split_name(context: Context, name: str) -> Parts:
 
 
 def _split_product(context: Context, expr: Times) -> Parts:
-    """Factors from left to right; `\\operatorname{Re}` takes the bracket behind it."""
+    """Factors from left to right; `\\operatorname{Re}` takes the bracket after it."""
     factors, ops = list(expr.factors), ["", *expr.ops]
     parts: Parts = (ONE, ZERO)
     place = 0

@@ -4,7 +4,7 @@ Paragraphs that open with Let, Given, Assume, Suppose, Where, Draw, Define or Pu
 A relation that waits for its `for ...` becomes a hypothesis at the end of its sentence.
 
 What a symbol or a function stands for: `M := 2 A A^\top`, `\alpha_i := ...`, `f(t) := ...`, `\sigma^2 := ...`.
-Behind Let, Put, Define and Where an equation defines a symbol that is not known yet.
+After Let, Put, Define and Where an equation defines a symbol that is not known yet.
 
 A word between the formulas of a declaration that changes its meaning and is not known makes the paragraph unreadable.
 """
@@ -174,7 +174,7 @@ class Reader(ReaderState):
             self.formula(part, line)
 
     def quantify(self, text: str, following: str, line: int) -> None:
-        r"""Keep `for all $i$` for the relation behind it.
+        r"""Keep `for all $i$` for the relation after it.
 
         Raises:
             Unreadable: it speaks of all numbers, `for all $n \in \mathbb{N}$`, where a case has one n.
@@ -198,7 +198,7 @@ class Reader(ReaderState):
         r"""Refuse `with $c \ge n$ for all $n \in \mathbb{N}$`, which says it of every n, where a case has one n.
 
         Raises:
-            Unreadable: a hypothesis of this sentence mentions what stands behind "for all".
+            Unreadable: a hypothesis of this sentence mentions what stands after "for all".
         """
         names = {symbol_name(chain.exprs[0]) for chain in condition_parts(text, line)}
         said = [to_latex(one.chain) for one in self.pending if names & names_in(one.chain)]
@@ -278,7 +278,7 @@ class Reader(ReaderState):
                 Elaborator(self.context, line=line).term(expr)  # an undeclared name says so
 
     def pass_over(self, error: Unreadable, declares: bool) -> None:
-        """Go on behind a declaration that cannot be read; not behind a hypothesis, which must not be missed."""
+        """Go on after a declaration that cannot be read; not after a hypothesis, which must not be missed."""
         if not self.lenient or not declares:
             raise error
         self.failed.append(error)
@@ -316,7 +316,7 @@ class Reader(ReaderState):
                 self.pending.append(Pending(chain, line, to_latex(chain), []))
 
     def is_only_stated(self, item: Item, op: str, line: int) -> bool:
-        """Whether a relation is not an assumption; a symbol may be introduced behind any words, but not restated."""
+        """Whether a relation is not an assumption; a symbol may be introduced after any words, but not restated."""
         if op in ("in", "sim"):
             known = any(symbol_name(e) in self.context.symbols for e in item.left)
             return self.standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))
@@ -324,8 +324,8 @@ class Reader(ReaderState):
 
     def leave_out(self, text: str, line: int) -> None:
         """Say that a relation is left out."""
-        behind = f" (behind '{self.behind}')" if self.behind else ""
-        advice = "a paragraph assumes behind Let, Assume, with, where, such that, and what these words carry on"
+        behind = f" (after '{self.behind}')" if self.behind else ""
+        advice = "a paragraph assumes what follows Let, Assume, with, where, such that, and what these words carry on"
         self.context.understood.append((line, f"not assumed: ${text}${behind}: {advice}"))
         about = declared_names(self.context, text, line)
         if about:
@@ -351,7 +351,7 @@ _NO_DOMAIN = re.compile(r"[=<>]|\\(?:[lg]eq?|neq?)(?![a-zA-Z])")
 
 
 def _first_quantifiers(parts: list[str]) -> set[int]:
-    """The places of the formulas that say for what the relation behind them holds: `for all $i$, $x_i > 0$`."""
+    """The places of the formulas that say for what the relation after them holds: `for all $i$, $x_i > 0$`."""
     found = set()
     for place in range(1, len(parts) - 2, 2):
         behind, following = parts[place + 1], parts[place + 2]

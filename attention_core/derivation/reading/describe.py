@@ -88,7 +88,7 @@ def without_properties(parts: list[str]) -> list[str]:
 
 
 def name_subjects(reader: ReaderState, parts: list[str], place: int, line: int) -> None:
-    """What a formula is about, for the words behind it; properties that stand before it are assumed."""
+    """What a formula is about, for the words after it; properties that stand before it are assumed."""
     try:
         names = functions_in(parts[place]) or _names_of(reader, parts[place], line)
     except (Unreadable, RecursionError):
@@ -111,7 +111,7 @@ def name_subjects(reader: ReaderState, parts: list[str], place: int, line: int) 
 
 
 def _subjects(reader: ReaderState, text: str) -> list[str]:
-    """The symbols that words behind them are about: all that were joined, or only the last formula's."""
+    """The symbols that words after them are about: all that were joined, or only the last formula's."""
     if len(reader.subjects) < 2:
         return [name for names in reader.subjects for name in names]
     if _SINGULAR.search(text):

@@ -1,6 +1,6 @@
 r"""What a display does beside claiming: it goes on with the one before, defines a symbol, or restricts one.
 
-It goes on behind words: `a = b`, "which is", `= c`.
+It goes on after words: `a = b`, "which is", `= c`.
 
 It defines as in `$$ L = \frac{1}{2} x^\top x $$` where nothing else determines L and the text goes on with it. As a
 claim about a symbol that is free such a display would always be false, so it is read as what it is meant to be.
@@ -63,7 +63,7 @@ def complete_displays(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _last_side(block: Display) -> str:
-    """What stands behind the last relation of a display, '' if it cannot be read or has several statements."""
+    """What stands after the last relation of a display, '' if it cannot be read or has several statements."""
     try:
         statements = statements_of(block, lenient=True)
     except (Unreadable, RecursionError):
@@ -76,7 +76,7 @@ def _last_side(block: Display) -> str:
 
 @dataclass(frozen=True)
 class Around:
-    """The displays before and behind a display in its section."""
+    """The displays before and after a display in its section."""
 
     before: str = ""
     behind: str = ""

@@ -544,7 +544,7 @@ def _binds(context: Context, condition: Chain) -> bool:
 
 
 def _free_indices(context: Context, one: DisplayStatement) -> None:
-    r"""Forget what the letters of `i = 1, \dots, n` behind a statement were read as."""
+    r"""Forget what the letters of `i = 1, \dots, n` after a statement were read as."""
     for chain in spread((*one.conditions, *one.offered, *one.beside)):
         name = symbol_name(chain.exprs[0]) or ""
         if chain.ops == ("in",) and isinstance(chain.exprs[1], Group) and name in context.inferred:

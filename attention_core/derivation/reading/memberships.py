@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.reading.reader_state import Item, ReaderState
 
 
-PLUS, MINUS = "⁺", "⁻"  # behind the letter of an integer: the sizes whose difference it is
+PLUS, MINUS = "⁺", "⁻"  # after the letter of an integer: the sizes whose difference it is
 
 
 def membership(reader: ReaderState, item: Item, text: str, line: int) -> None:

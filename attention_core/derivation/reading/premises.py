@@ -1,7 +1,7 @@
 r"""Assumptions in prose that no declaration opens: "We assume that ...", "For $\mu = 0$:", "if $A$ is symmetric".
 
 What a sentence assumes for all that follows is read like a declaration. A condition that leads into a display, or goes
-on behind it, holds for that display alone; for the displays below it stays a caveat, as its reach is not known.
+on after it, holds for that display alone; for the displays below it stays a caveat, as its reach is not known.
 What is read must be understood to the last word that could restrict a symbol; else it is left as a caveat.
 """
 
@@ -79,7 +79,7 @@ _USES = re.compile(
 )
 
 
-# What goes on beyond a condition, in front of it, behind it, or in the sentence after that.
+# What goes on beyond a condition, in front of it, after it, or in the sentence after that.
 _BEYOND_BEFORE = re.compile(
     r"\b(?:not|never|even|also|without|regardless|irrespective|whether|beyond|nor|neither)\b(?:\W+\w+){0,2}\W*$",
     re.IGNORECASE,
@@ -149,7 +149,7 @@ def _has_ranges(context: Context) -> bool:
 
 
 def read_behind(context: Context, paragraph: Paragraph, leads: bool) -> tuple[list[Hypothesis], list[Caveat]]:
-    """What a paragraph right behind a display says of that display: the condition it goes on with, and caveats.
+    """What a paragraph right after a display says of that display: the condition it goes on with, and caveats.
 
     Args:
         context: What is declared there.

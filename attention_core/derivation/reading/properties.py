@@ -1,6 +1,6 @@
 r"""Words such as "symmetric", "a unit vector" or "orthonormal", and where they stand.
 
-A property stands behind its symbol ("$A$ is symmetric", "$A \in \mathbb{R}^{n \times n}$ with orthonormal columns") or
+A property stands after its symbol ("$A$ is symmetric", "$A \in \mathbb{R}^{n \times n}$ with orthonormal columns") or
 before it ("a unit vector $u$"). Each has one meaning for a kind of symbol (see `property_meanings`); of anything else,
 or placed elsewhere, it is not read, and the words stay among those that are not understood.
 """
@@ -313,7 +313,7 @@ _ENDS = (
     r"of (?:length|size|dimension|shape|order|norm|the same)\b|positive[ -](?:semi)?-?definite"
 )
 _AFTER = re.compile(rf"^\s*(?:(?:{_HELD})\b\s*)*(?:{_ENDS})", re.IGNORECASE)
-"""What may stand behind a property of a symbol: nouns of what a symbol is, and then no word that turns it.
+"""What may stand after a property of a symbol: nouns of what a symbol is, and then no word that turns it.
 "Be an orthogonal projection" and "be orthogonal to the ones" say something else."""
 
 

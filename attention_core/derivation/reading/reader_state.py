@@ -53,7 +53,7 @@ class ReaderState:
         self.law_index = ""
         self.standing = Standing.ASSUMED  # of the formula that is read
         self.bold: dict[str, bool] = {}  # whether the letters that a piece declares are in bold
-        self.behind = ""  # the words it stands behind
+        self.behind = ""  # the words it stands after
         self.clause = ""  # all words of its sentence up to it
         self.stands = False  # whether no words around it turn it
         self.meant = False  # whether its sentence opens with a verb that assumes, and denies nothing

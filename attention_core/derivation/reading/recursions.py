@@ -67,7 +67,7 @@ class Recursion:
         return value
 
     def next(self, index: Expr, previous: Expr) -> Expr:
-        """The member at an index behind a given one."""
+        """The member at an index after a given one."""
         rules = {self.letter: _group(index), _PREVIOUS.text: _group(previous)}
         return _replace(self.step, rules)
 
@@ -108,7 +108,7 @@ def take_recursions(context: Context, parts: list[str], line: int) -> list[str]:
 
 
 def _is_whole_range(sequence: Recursion, condition: str) -> bool:
-    """Whether a recursion is about every member behind the first: `k \\ge 1` of one that starts at 0."""
+    """Whether a recursion is about every member after the first: `k \\ge 1` of one that starts at 0."""
     from_one = re.fullmatch(
         rf"\s*{re.escape(sequence.letter)}\s*(?:\\in\s*\\mathbb\{{?N\}}?|=\s*1,\s*2,\s*(?:3,\s*)?\\l?dots)\s*",
         condition,
@@ -132,11 +132,11 @@ def write_members(context: Context, statement: Statement) -> Statement:
     chains = []
     for chain in statement.chains:
         chain = replace(chain, exprs=tuple(_put_members(context, one) for one in chain.exprs))
-        chains.append(_by_induction(context, chain) or chain)
+        chains.append(_write_induction(context, chain) or chain)
     return replace(statement, chains=tuple(chains))
 
 
-def _by_induction(context: Context, chain: Chain) -> Chain | None:
+def _write_induction(context: Context, chain: Chain) -> Chain | None:
     """`a_n = R` as two equations in a column: at n = 1, and from n to n + 1; None of anything else."""
     if chain.ops != ("=",):
         return None
@@ -214,7 +214,7 @@ def _recursion_in(context: Context, text: str, line: int) -> Recursion | None:
 
 
 def _step_of(name: str, letter: str, shift: int, expr: Expr) -> Expr | None:
-    """What stands behind `a_k =` in terms of k and of the member before; None if another member stands there."""
+    """What stands after `a_k =` in terms of k and of the member before; None if another member stands there."""
 
     def rule(node: object) -> object | None:
         if isinstance(node, Sub) and node.base == Name(name) and len(node.items) == 1:

@@ -1,6 +1,6 @@
 r"""Which words stand in the scope of a step: those around its display, inside it, and in sentences about its symbols.
 
-Words that lead into a display or go on behind it, and words inside it, concern its steps whatever they name. Farther
+Words that lead into a display or go on after it, and words inside it, concern its steps whatever they name. Farther
 up a sentence counts if it names a symbol, stands in a paragraph that declares, or says that it speaks of all that
 follows.
 """
@@ -95,7 +95,7 @@ def words_of_paragraph(
         context: What is declared there, with this paragraph.
         paragraph: The paragraph.
         leads: Whether a display follows directly.
-        behind: Whether a display stands right above it: then a comment that goes on behind it is about that one alone.
+        behind: Whether a display stands right above it: then a comment that goes on after it is about that one alone.
 
     Returns:
         Caveats for all that follows in the section, and caveats for the next display alone.
@@ -145,14 +145,14 @@ def _read_equations(context: Context, sentence: Sentence) -> list[Caveat]:
         if plain and about and _EQUATES.match(words):
             quote = shorten_quote(sentence.text)
             out.append(Caveat(sentence.line, quote, context.level, about, f"{left} = {right}", written=True))
-    return out + _read_on(context, sentence)
+    return out + _relations_cut_short(context, sentence)
 
 
 _GOES_ON = re.compile(r"^\s*(=|<=|>=|≤|≥|<|>|≠)\s*(-?\d+(?:\.\d+)?)(?![\w.]*\w)")
 _SIGNS = {"<=": r"\le", "≤": r"\le", ">=": r"\ge", "≥": r"\ge", "≠": r"\ne"}
 
 
-def _read_on(context: Context, sentence: Sentence) -> list[Caveat]:
+def _relations_cut_short(context: Context, sentence: Sentence) -> list[Caveat]:
     r"""The relations whose formula ends too early: "`$\|x\|$ = 1`"."""
     out: list[Caveat] = []
     for left, words in zip(sentence.parts[1::2], sentence.parts[2::2], strict=False):
@@ -163,7 +163,7 @@ def _read_on(context: Context, sentence: Sentence) -> list[Caveat]:
     return out
 
 
-# Words behind a display that say of it that it is a special case.
+# Words after a display that say of it that it is a special case.
 _SPECIAL = re.compile(
     r"\b(?:the|our|its|their) (?:fully |most |more )?general (?:cases?|statements?|versions?|settings?|results?|"
     r"situations?|forms?)\b|\b(?:other|remaining|opposite|harder|second|third) cases?\b|\bmore generally\b|"
@@ -173,7 +173,7 @@ _SPECIAL = re.compile(
 
 
 def _says_special(context: Context, paragraph: Paragraph) -> list[Caveat]:
-    """What a paragraph behind a display leaves open for it where it turns to the general case."""
+    """What a paragraph after a display leaves open for it where it turns to the general case."""
     return [
         Caveat(one.line, shorten_quote(one.text), context.level, None, whole=True)
         for one in sentences_of(paragraph)
@@ -190,7 +190,7 @@ def words_of_the_whole(context: Context, paragraph: Paragraph) -> list[Caveat]:
 
     Args:
         context: What is declared above.
-        paragraph: A paragraph below a display, but not the one right behind it.
+        paragraph: A paragraph below a display, but not the one right after it.
     """
     if is_declaration(paragraph):
         return []
@@ -238,7 +238,7 @@ def words_of_remark(context: Context, sentence: Sentence, declares: bool) -> lis
 
 
 def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool) -> list[Caveat]:
-    """What the words right behind a display leave open.
+    """What the words right after a display leave open.
 
     Args:
         context: What is declared there.
@@ -302,7 +302,7 @@ def _narrows(symbol: Symbol) -> bool:
 
 
 def _relations_behind(context: Context, sentence: Sentence) -> list[Caveat]:
-    """The relations of a sentence behind a display; that one is excluded there says that it holds here."""
+    """The relations of a sentence after a display; that one is excluded there says that it holds here."""
     parts = tuple(_USED.sub("", part) if place % 2 == 0 else part for place, part in enumerate(sentence.parts))
     found = [one for one in caveats_of(context, replace(sentence, parts=parts)) if one.formula]
     return [replace(one, formula="") if _UNEQUAL.search(one.formula) else one for one in found]

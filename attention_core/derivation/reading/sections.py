@@ -1,4 +1,4 @@
-"""Which sections hold for those behind them.
+"""Which sections hold for those after them.
 
 A heading ends the section before it. Three kinds of sections are written for what follows: one that is named for
 assumptions, notation or a setting holds until its parent ends, with all that it declares; the unread words of one
@@ -170,7 +170,7 @@ def _left(
     plain = scenic or silent
     found = []
     for one in (c for c in context.caveats if c.level >= level and not (c.ends and c.line == ended.line)):
-        # Words of an introduction that name no symbol are about those that are declared behind it as well; headings,
+        # Words of an introduction that name no symbol are about those that are declared after it as well; headings,
         # code and examples are about their own section.
         before = first is None or (one.line < first and one.line in prose and not _LOCAL.search(ended.text))
         opening = one.names is None and (silent or before)

@@ -105,7 +105,7 @@ def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
             if isinstance(block, Paragraph) and (
                 is_declaration(Paragraph(one.line, one.text)) or (declares and number == 0)
             ):
-                continue  # "Let ..." behind another sentence is read as well
+                continue  # "Let ..." after another sentence is read as well
             before = ""
             for place, part in enumerate(one.parts):
                 if place % 2 == 0:

@@ -158,7 +158,7 @@ class _Walk:
     shown: list[Step] = field(default_factory=list)  # the steps of the last display in the section
     cases: Cases = field(default_factory=Cases)
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
-    temporary: Caveat | None = None  # what is assumed for the moment: it ends behind its displays
+    temporary: Caveat | None = None  # what is assumed for the moment: it ends after its displays
 
     def block(self, place: int) -> None:
         """Read one block."""
@@ -222,7 +222,7 @@ class _Walk:
         self.around_next += self.reasons(block) if leads else []
 
     def end_temporary(self, block: Paragraph) -> None:
-        """Take back what was assumed for the moment, where a display stands behind it and the text does not go on."""
+        """Take back what was assumed for the moment, where a display stands after it and the text does not go on."""
         one = self.temporary
         if one is None or not any(step.line > one.ends for step in self.shown) or is_pattern(block.text):
             return
@@ -360,7 +360,7 @@ class _Walk:
         return [one for one in self.shown if one.restricts]
 
     def declared_behind(self, block: Paragraph, leads: bool) -> list[Caveat]:
-        """What a paragraph that declares right behind a display leaves open for that display."""
+        """What a paragraph that declares right after a display leaves open for that display."""
         declaring, _ = split_paragraph(block, leads)
         if declaring is None:
             return []

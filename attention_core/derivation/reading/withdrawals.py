@@ -1,7 +1,7 @@
 r"""Sentences that take back what was assumed: "We drop this assumption.", "Now let $x \in \mathbb{R}$ be arbitrary."
 
 A hypothesis holds until its section ends, and a document may end it earlier. That it does is never certain. So
-behind such a sentence no step is accepted that holds under the hypothesis alone: see `doubts`.
+after such a sentence no step is accepted that holds under the hypothesis alone: see `doubts`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _is_narrow(context: Context, name: str) -> bool:
     return symbol.lower is not None or symbol.upper is not None or bool(symbol.values)
 
 
-def without_ended(context: Context, names: frozenset[str]) -> tuple[Context, Caveat] | None:
+def drop_ended_assumptions(context: Context, names: frozenset[str]) -> tuple[Context, Caveat] | None:
     """A context without the assumptions that may have ended, and what may end them; None if nothing does.
 
     Args:

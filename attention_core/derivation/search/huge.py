@@ -79,7 +79,7 @@ class Huge:
         return (1, length - 1) if self.split and length > 1 else (length,)
 
     def borders(self) -> set[int]:
-        """The first places of blocks behind the first one."""
+        """The first places of blocks after the first one."""
         if self.split == HALVES:
             return {s // 2 + 1 for s in self.sizes.values() if isinstance(s, int) and s > 1}
         return {2} if self.split else set()
@@ -530,7 +530,7 @@ def _pieces(at: Huge, first: int, last: int, counted: bool, env: Env) -> list[tu
 
 
 def _growing(first: int, start: int, length: int, most: int) -> Iterator[int]:
-    """Places ever farther apart: 2 to the power k / parts behind the first, as many parts as there is room for."""
+    """Places ever farther apart: 2 to the power k / parts after the first, as many parts as there is room for."""
     doublings = max(1, length.bit_length() - start.bit_length() + 1)
     parts = max(1, min(64, most // doublings))
     step = -(-doublings * parts // most) if parts == 1 else 1

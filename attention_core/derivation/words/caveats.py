@@ -161,13 +161,13 @@ def _names_anew(context: Context, formula: str, line: int) -> bool:
 
 
 def is_claim(before: str) -> bool:
-    """Whether the words in front of a relation announce a result, with no condition behind them."""
+    """Whether the words in front of a relation announce a result, with no condition after them."""
     ends = [found.end() for found in CLAIM.finditer(before)]
     return bool(ends) and not CONDITION.search(before, ends[-1])
 
 
 def is_goal(before: str) -> bool:
-    """Whether the words in front of a relation announce what is to be shown or is denied, with no condition behind."""
+    """Whether the words in front of a relation announce what is to be shown or is denied, with no condition after."""
     ends = [found.end() for found in GOAL.finditer(before)]
     return bool(ends) and not CONDITION.search(before, ends[-1])
 

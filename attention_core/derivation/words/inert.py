@@ -208,11 +208,11 @@ NO_CONDITION = _split(
     "computing using expanding taking evaluating differentiating summing applying multiplying dividing comparing "
     "working looking going passing writing computed expanded written evaluated"
 )
-# What may follow "with" at the start of a sentence, and "for" and "under" behind a display.
+# What may follow "with" at the start of a sentence, and "for" and "under" after a display.
 NO_STATE = _split(
     "respect this these that those help all every any each example instance simplicity convenience brevity which whom"
 )
-# Words behind which a noun stands.
+# Words after which a noun stands.
 ARTICLES = _split("the a an its our every each no their")
 # Verbs that say what a symbol is.
 LINKS = _split(
@@ -238,7 +238,7 @@ MADE_OF = _split(
     "block blocks column columns component components coordinate coordinates element elements entries entry form "
     "forms row rows value values"
 )
-# Words behind the pronoun "one".
+# Words after the pronoun "one".
 AFTER_ONE = _split(
     "again also can could does finds gets has is may might must now obtains only should then thus was will would"
 )

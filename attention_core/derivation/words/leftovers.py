@@ -79,7 +79,7 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
 
     Args:
         parts: Prose and formulas in turn.
-        claims: Whether words behind "we show that" and the like only say what is claimed.
+        claims: Whether words after "we show that" and the like only say what is claimed.
         read: Whether a condition in it was read.
 
     Returns:

@@ -30,7 +30,7 @@ def is_declaration(paragraph: Paragraph) -> bool:
 
 
 def going_on(paragraph: Paragraph) -> Paragraph | None:
-    """What a paragraph right behind a display declares for it: "where ...", or "with $m \\in \\mathbb{N}$"."""
+    """What a paragraph right after a display declares for it: "where ...", or "with $m \\in \\mathbb{N}$"."""
     if re.match(r"[\s,;]*[Ww]here\b", paragraph.text):
         return paragraph if "$" in paragraph.text else None
     parts = re.split(r"(?<!\\)\$", paragraph.text)

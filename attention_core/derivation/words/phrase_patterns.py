@@ -408,7 +408,7 @@ TALK: dict[str, str] = {
     ),
     "picture": rf"!\[[^\]]*\]\([^)]*\)|{_REFERENCE} (?:shows|illustrates|summari[sz]es|lists) {TOPIC}",
 }
-# Words behind which a relation is claimed.
+# Words after which a relation is claimed.
 _CLAIMS = (
     "we get", "it follows", "which gives", "easy to see", "aims", "claim", "by a result", "manipulations", "obvious",
 )  # fmt: skip

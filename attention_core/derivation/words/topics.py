@@ -129,7 +129,7 @@ def _any(words: tuple[str, ...]) -> str:
 
 _OF_TEXTS = rf"(?:(?:{_any(ADJECTIVES)})[ -])*"
 _OF_OBJECTS = rf"(?:(?:{_any(OF_OBJECTS)})[ -])*"
-# "loss function gradient": nouns before a noun; a formula behind a preposition is what is operated on.
+# "loss function gradient": nouns before a noun; a formula after a preposition is what is operated on.
 _BEFORE = rf"(?:{_any(OBJECTS + TEXTS + PARTS)} )?"
 # One of what there are many of, as in "the softmax of a score": a size may be one.
 _ONE = (

@@ -1,7 +1,7 @@
 r"""Words of prose that may restrict a symbol, open an assumption, or announce a claim.
 
 The tables decide what a reader of documents must not pass over in silence: a word of `PROPERTY` may be a hypothesis,
-a word of `ASSUMES` or `CONDITION` opens one, and behind the words of `CLAIM` stands a result.
+a word of `ASSUMES` or `CONDITION` opens one, and after the words of `CLAIM` stands a result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HARD = (
     "nonpositive non-positive "
     "strictly_positive"
 )
-# Words that do so where they stand beside a symbol or behind a word that assumes.
+# Words that do so where they stand beside a symbol or after a word that assumes.
 _SOFT = (
     "parallel regular singular definite spherical permutation rotation reflection circulant toeplitz projector "
     "pairwise "
@@ -92,7 +92,7 @@ ASSUMES = re.compile(
     r"to))?",
     re.IGNORECASE,
 )
-# Words behind which a condition stands, for the statement that they belong to.
+# Words after which a condition stands, for the statement that they belong to.
 CONDITION = re.compile(
     r"\b(?P<word>assuming(?: that)?|provided(?: that)?|providing(?: that)?|supposing(?: that)?|as long as|so long as|"
     r"in (?:the|this|that|our|which) (?:special |particular |simple |simplest |scalar )?cases?(?: that| where| "
@@ -105,7 +105,7 @@ CONDITION = re.compile(
     r"while|whose|having|satisfying)\b",
     re.IGNORECASE,
 )
-# Words behind which stands a goal, a question or what is denied, and no hypothesis.
+# Words after which stands a goal, a question or what is denied, and no hypothesis.
 GOAL = re.compile(
     r"\b(?:claims?|shows?|shown|prove[ns]?|theorem|lemma|proposition|corollary|conjecture|goal|question|is it true|"
     r"false|untrue|wrong|wrongly|mistake|fails?|check|verify|to show|refuse|nobody|contrary|hope|nice if|suffices|"
@@ -113,7 +113,7 @@ GOAL = re.compile(
     r"would be)\b",
     re.IGNORECASE,
 )
-# Words behind which stands a result, which is not a hypothesis if it is a relation.
+# Words after which stands a result, which is not a hypothesis if it is a relation.
 CLAIM = re.compile(
     GOAL.pattern
     + r"|\b(?:see|saw|seen|clearly|obviously|gets?|obtain(?:s|ed)?|finds?|found|thus|therefore|hence|consequently|"
@@ -154,5 +154,5 @@ def advice_for(quote: str) -> str:
         return f"write it between dollar signs, as in 'Let $x \\in \\mathbb{{R}}^n$ with ${formula}$'"
     for pattern, advice in ADVICE:
         if re.search(pattern, quote, re.IGNORECASE):
-            return f"write it with formulas behind 'Assume' above the display: {advice}"
-    return "write it with formulas behind 'Assume' above the display, or above the step as '% assume: ...'"
+            return f"write it with formulas after 'Assume' above the display: {advice}"
+    return "write it with formulas after 'Assume' above the display, or above the step as '% assume: ...'"

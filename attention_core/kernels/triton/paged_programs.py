@@ -40,7 +40,7 @@ def decode_part(
     for start in range(first, tl.minimum(first + blocks * BLOCK, length), BLOCK):
         keys = start + tl.arange(0, BLOCK)
         exists = keys < length
-        # What stands in the table behind the last page, and in a page behind the last key, is not read.
+        # What stands in the table past the last page, and in a page past the last key, is not read.
         number = tl.load(Table + b.to(tl.int64) * columns + keys // page, mask=exists, other=0).to(tl.int64)
         at = K + (number * k_page + (keys % page) * k_row + h_kv * k_h)[:, None] + features[None, :]
         k = tl.load(at, mask=exists[:, None] & (features[None, :] < d), other=0.0)

@@ -25,7 +25,7 @@ from finetune.laws.causal_lm.model import Held, Model, log_softmax, noise
 ALARM = 1e-9
 DRAWS = 2000
 OTHERS, EACH = 6, 300
-"""So many other prompts behind them, and rows of each."""
+"""So many other prompts after them, and rows of each."""
 FEWEST = 30
 GAP = 1e-3
 """Probabilities at the edge of a support that are closer are not distinguished; such a case says nothing."""
@@ -156,7 +156,7 @@ def check_draws(
         kept = keep_likeliest(own, top_k, given.get("top_p"))
         if kept is not None:
             start = DRAWS + number * EACH
-            what = f"with {options}, a text behind {DRAWS} others"
+            what = f"with {options}, a text after {DRAWS} others"
             compare(held, got, drawn[start : start + EACH], kept, what, among=2 * OTHERS)
 
 

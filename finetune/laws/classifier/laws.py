@@ -46,13 +46,13 @@ def padded_on(subject: Classified, case: ParameterCase, side: str, hint: str) ->
 
 
 def padding_behind_changes_nothing(subject: Classified, case: ParameterCase) -> None:
-    """Padding behind a text changes nothing, however much it is.
+    """Padding after a text changes nothing, however much it is.
 
     Formula: z(x padded to m)_b = z(x_b), m = n ... length
     Source: TransformerLensOrg/TransformerLens#1005 (padding not masked); a mean over places, or the last one
     Fault: padding_in_the_mean
     """
-    padded_on(subject, case, "right", "behind")
+    padded_on(subject, case, "right", "at the end")
 
 
 def padding_in_front_changes_nothing(subject: Classified, case: ParameterCase) -> None:
@@ -374,7 +374,7 @@ def texts_are_judged_by_themselves(subject: Classified, case: ParameterCase) -> 
         for place, b in enumerate(order):
             message = f"logits of text {b} in another order of the batch"
             require_same(row(turned, place), row(whole, int(b)), noise(whole, turned), message)
-        message = "logits of text 0 put behind others"
+        message = "logits of text 0 put after others"
         require_same(row(moved, case["B"] - 1), row(whole, 0), noise(whole, moved), message)
 
 
@@ -472,7 +472,7 @@ def on(side: str) -> dict[str, Any]:
     other = {"right": "left", "left": "right"}[side]
     return {
         "declares": lambda i: i.parameters.get("side") != other,
-        "because": f"padding stands on the other side alone (--parameter side={other})",
+        "because": f"padding is on the other side alone (--parameter side={other})",
     }
 
 

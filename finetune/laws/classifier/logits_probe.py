@@ -78,7 +78,7 @@ def make_target_by_name(build: Callable[[str], nn.Module], *, outputs: int = 2, 
     Returns: a class, to be named as the target.
     Raises: ValueError where a model has other numbers of logits than `outputs`.
     Example: target = make_target_by_name(lambda name: CustomModel(name, type="prefix"), prefix=128)
-    Source: the skeleton of seed 000, section 3.2.
+    Source: the skeleton of source 000, section 3.2.
     """
 
     def make(vocab_size: int, length: int, classes: int) -> nn.Module:

@@ -250,7 +250,7 @@ def open_gates_change_nothing(subject: Measured, case: ParameterCase) -> None:
     """With every gate at 1 a layer gives what it gives without gates.
 
     Formula: y(g = 1) = y, within both budgets
-    Source: Michel et al. (2019), section 2.3; a gate behind a sigmoid is not open at 1
+    Source: Michel et al. (2019), section 2.3; a gate after a sigmoid is not open at 1
     Fault: gates_behind_a_sigmoid
     """
     gates = np.ones(case["H"])

@@ -62,7 +62,7 @@ def pairs_have_the_declared_length(subject: Grader, case: ParameterCase) -> None
 
 
 def targets_are_inputs_one_place_ahead(subject: Grader, case: ParameterCase) -> None:
-    """Targets are the inputs one place ahead: the target of a character is the one behind it.
+    """Targets are the inputs one place ahead: the target of a character is the one after it.
 
     Formula: y_i = x_(i+1)
     Source: the assignment's skeleton, step 4: input masked_string[:-1], output masked_string[1:]

@@ -31,7 +31,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a string `prefix M suffix M masked` (with M behind it where declared) and its padding."""
+    """The parts of a string `prefix M suffix M masked` (with M after it where declared) and its padding."""
 
     prefix: list[int]
     suffix: list[int]

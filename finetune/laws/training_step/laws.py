@@ -42,7 +42,7 @@ def evaluation_is_the_mean_over_all_targets(subject: Steps, case: ParameterCase)
 
 
 def evaluation_goes_on_behind_padding(subject: Steps, case: ParameterCase) -> None:
-    """A batch of padding alone adds nothing to an evaluation, and what comes behind it counts.
+    """A batch of padding alone adds nothing to an evaluation, and what comes after it counts.
 
     Formula: returned = sum_i l_i / sum_i tokens_i where l_i = tokens_i = 0 in the first batch
     Source: a loop that takes a batch without targets for the end of the data
@@ -54,7 +54,7 @@ def evaluation_goes_on_behind_padding(subject: Steps, case: ParameterCase) -> No
     run = replace(run, tokens=tokens, gradients=gradients)
     found = subject.run_events(run, [("evaluate", batches)])
     want, bound = subject.mean(run, run.start, batches)
-    require_close(found.number(0), np.array([want]), bound, "the mean loss behind a batch of padding")
+    require_close(found.number(0), np.array([want]), bound, "the mean loss after a batch of padding")
 
 
 def evaluation_turns_dropout_off(subject: Steps, case: ParameterCase) -> None:

@@ -75,7 +75,7 @@ def in_short(text: str, most: int = 200) -> str:
 
 
 def ids_are_pad_mask_and_sorted_characters(subject: Encoder, case: ParameterCase) -> None:
-    """Characters are numbered from 2 in their order, behind PAD and MASK.
+    """Characters are numbered from 2 in their order, after PAD and MASK.
 
     Formula: id(c) = 2 + |{distinct c' of the corpus: c' < c}|
     Source: the assignment's CharCorruptionDataset: sorted(set(data)), then MASK and PAD put in front

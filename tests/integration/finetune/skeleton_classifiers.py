@@ -1,4 +1,4 @@
-"""Hand-ins of the skeleton `classification.py` of seed 000, section 3.2: right ones, and ones with a common mistake."""
+"""Hand-ins of the skeleton `classification.py` of source 000, section 3.2: right ones, and ones with a common mistake."""
 
 from __future__ import annotations
 

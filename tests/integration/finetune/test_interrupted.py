@@ -56,7 +56,7 @@ def test_ctrl_c_keeps_the_last_step(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert first.startswith("finetune: pretraining of vanilla, ")
     assert last == (
         f"finetune: interrupted after step {state['step']}, which is kept in c (--checkpoint_path); the same command "
-        "goes on from there\n"
+        "continues from there\n"
     )
     assert state["step"] >= 3 and not Path("cut").exists()
     epochs = ("--epochs", str(state["epoch"] + 2))

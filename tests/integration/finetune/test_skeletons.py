@@ -1,4 +1,4 @@
-"""Hand-ins of the skeleton of seed 000, section 3.2, judged as they are: the class that loads its encoder by name."""
+"""Hand-ins of the skeleton of source 000, section 3.2, judged as they are: the class that loads its encoder by name."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def example() -> Audit:
 
 def test_the_score_the_survivor_and_its_test_are_shown() -> None:
     text = shown(example())
-    for words in ("sees 2 of 3 faults in the place of m:f (67 %, 95 % interval 21 to 94 %)", "tiles.a",
+    for words in ("sees 2 of 3 faults in place of m:f (67 %, 95 % interval 21 to 94 %)", "tiles.a",
                   "The last tile is lost.", "assert 1 == 2", "1 of the faults seen made the suite hang: tiles.b", "1 of the faults tried does not count, as no law sees it",
                   "3 of 4 tests pass in 1.2 s; 2 of them call the target, 9 times in all", "t.py::test_bits"):  # fmt: skip
         assert words in text, words

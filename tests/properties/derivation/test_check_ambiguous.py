@@ -108,7 +108,7 @@ def test_what_stands_behind_an_implication_is_claimed() -> None:
 @pytest.mark.parametrize(
     ("display", "said"),
     [
-        ("10^-3 = 0.001", "in braces"), (r"x\% = 0.5", "behind a number"), ("x => x", r"\implies or \ge"),
+        ("10^-3 = 0.001", "in braces"), (r"x\% = 0.5", "only after a number"), ("x => x", r"\implies or \ge"),
         ("x != 3", r"\ne"), (r"\implies x = 1", r"begins with '\implies'"), ("x^{-} = 1", "after 'x ^ { -'"),
         (r"x = \iff x = 1", r"'\iff' is not expected after 'x ='"),
     ],

@@ -17,7 +17,7 @@ def test_parents_come_before_their_children(parents: list[list[int]]) -> None:
 @pytest.mark.parametrize(("parents", "ends"), [([[-1]], [1]), ([[-1, 0]], [2]), ([[-1, 0]], [-1]), ([[-1, 0]], [1, 1])])
 def test_trees_that_do_not_fit_are_refused(parents: list[list[int]], ends: list[int]) -> None:
     x = torch.ones(1, 1, 3, 1)
-    with pytest.raises(ValueError, match="2 draft tokens behind"):
+    with pytest.raises(ValueError, match="2 draft tokens after"):
         tree_attention(x[:, :, :2], x, x, torch.tensor(parents), context_lens=torch.tensor(ends))
 
 

@@ -25,7 +25,7 @@ compiles = pytest.mark.skipif(CC is None, reason="no C compiler is installed: th
 FAULTS = {
     "seen one too far": ("j > i", "j > i + 1", "later"),
     "scale left out": (" * scale", "", "should be"),
-    "written behind": ("free(w);", "out[B * H * n_q * d_v] = 1; free(w);", "it writes behind out"),
+    "written behind": ("free(w);", "out[B * H * n_q * d_v] = 1; free(w);", "it writes past the end of out"),
     "written before": ("free(w);", "out[-1] = 1; free(w);", "it writes before out"),
     "written into an input": ("free(w);", "((float *)q)[0] += 1; free(w);", "it writes into its input query"),
     "read behind": (
@@ -84,8 +84,8 @@ def test_shapes_and_dtypes_that_do_not_fit_are_declined(tmp_path: Path) -> None:
     assert attend(q, k, k).shape == (2, 3, 4, 5) and attend(q[0], k[0], k[0], is_causal=True).shape == (3, 4, 5)
     for arguments, said in (
         ((q.astype(float), k, k), "query is of float32, got float64"),
-        ((q, k[..., :4], k), "key has 4 in the place of d, which is 5"),
-        ((q, k[:, 0], k), "key has 1 in the place of B*, which is 2"),
+        ((q, k[..., :4], k), "key has 4 in place of d, which is 5"),
+        ((q, k[:, 0], k), "key has 1 in place of B*, which is 2"),
         ((q, k, k[0, 0]), "value has the axes B*, H, n_kv, d_v, got 2 axes"),
     ):
         with pytest.raises(ValueError, match=re.escape(said)):

@@ -92,7 +92,7 @@ def test_the_command_of_the_second_assignment(folder: Path) -> None:
 
 
 def test_options_have_the_dashes_of_the_printed_page(folder: Path) -> None:
-    """Seed 002 prints `-do_train`, `--block_size` and, for the fonts' sake, an em dash before `model_name_or_path`."""
+    """Source 002 prints `-do_train`, `--block_size` and, for the fonts' sake, an em dash before `model_name_or_path`."""
     told = finetune("classify", "-model_type", "bert", "\N{EM DASH}model_name_or_path", "m", "\N{EM DASH}task_name", "sst2",
                     "-do_train", "-do_eval", "\N{EM DASH}data_dir", "sst", "\N{EM DASH}num_train_epochs", "1", "-overwrite_output_dir",
                     "--method=head", "-learning_rate=1e-2", *SMALL)  # fmt: skip
@@ -245,7 +245,7 @@ def test_text_for_masked_lm_without_a_weight_is_told(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kept", "words"),
-    [(True, "interrupted; out keeps the last whole epoch, and the same command goes on from there"), (False, "interrupted")],
+    [(True, "interrupted; out keeps the last whole epoch, and the same command continues from there"), (False, "interrupted")],
 )  # fmt: skip
 def test_an_interrupted_run_says_what_is_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, words: str

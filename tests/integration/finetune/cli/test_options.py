@@ -125,8 +125,8 @@ def test_nothing_is_written_over(arguments: tuple[str, ...], words: str) -> None
         ("optimizer = 'adam'", "optimizer: 'adam' is not one of"),
         ("writing_params_path = 5", "writing_params_path should be a text in quotes, not 5"),
         ("config = 'c2.toml'", "config names a file like this one"),
-        ("finetune = 3", "finetune is a command: its options stand in a table, [finetune]"),
-        ("[[pretrain]]\nepochs = 2", "pretrain is a command: its options stand in a table, [pretrain]"),
+        ("finetune = 3", "finetune is a command: its options belong in the table [finetune]"),
+        ("[[pretrain]]\nepochs = 2", "pretrain is a command: its options belong in the table [pretrain]"),
     ],
 )  # fmt: skip
 def test_a_configuration_is_checked_by_its_options(toml: str, words: str) -> None:
@@ -214,7 +214,7 @@ def test_questions_without_places_have_details_too() -> None:
     ("text", "words"),
     [
         ("a\tb\tc\n", "line 1: 3 columns, but should be question<TAB>place"),
-        ("a\tb\nc\n", "line 2: 1 columns, but should be question<TAB>place"),
+        ("a\tb\nc\n", "line 2: 1 column, but should be question<TAB>place"),
         ("\na\nb\tc\n", "line 3: 2 columns, but should be one, a question, as in line 2"),
     ],
 )

@@ -60,10 +60,10 @@ def test_two_models_and_an_aware_question(folder: Path, files: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["labels.txt"], "say into which sectors"),
+        (["labels.txt"], "name the sectors"),
         (["labels.txt", "--into", "nofile"], "nofile"),
         (["labels.txt", "--into", "sectors.txt", "--aware"], "--aware shows a distribution"),
-        (["labels.txt", "--into", "sectors.txt", "--mapping", "labels.txt"], "1 columns, but should be 2"),
+        (["labels.txt", "--into", "sectors.txt", "--mapping", "labels.txt"], "1 column, but should be 2"),
         (["labels.txt", "--into", "sectors.txt", "--reference", "known.csv"], "a count is a whole number"),
         (["labels.txt", "--check"], "is not JSON"),
         (["labels.txt", "--into", "sectors.txt", "--output", "no/where"], "no such folder"),

@@ -178,11 +178,11 @@ found["view"] = [float(o[:20].sum()), float(o[20:].sum())]
 print(json.dumps(found))
 """
 OUTSIDE = {
-    "reads_behind": "reads 1 element behind X",
+    "reads_behind": "reads 1 element past the end of X",
     "writes_before": "writes 2 elements before O",
     "reads_far": "reads far from every tensor it was given",
-    "adds_behind": "updates 1 element behind O",
-    "calls_a_function": "reads 1 element behind X",
+    "adds_behind": "updates 1 element past the end of O",
+    "calls_a_function": "reads 1 element past the end of X",
 }
 RACES = {
     "writes_twice": "two programs write different values at one place of O",
@@ -269,7 +269,7 @@ def test_the_nearest_tensor_is_named() -> None:
     launch = Launch("kernel")
     launch.guard("X", torch.zeros(4))
     end = launch.order[0].base + launch.order[0].size
-    with pytest.raises(FaultyAccess, match="reads 3 elements behind X"):
+    with pytest.raises(FaultyAccess, match="reads 3 elements past the end of X"):
         launch.locate(np.array([end + 8], np.uint64), 4, "reads")
     with pytest.raises(FaultyAccess, match="writes 1 element before X"):
         launch.locate(np.array([launch.order[0].base - 4], np.uint64), 4, "writes")

@@ -106,7 +106,7 @@ def test_the_report_says_what_is_not_assumed(tmp_path: Path) -> None:
     path.write_text("Let $x \\in \\mathbb{R}$.\nWe show that $x > 0$.\n\n$$ x + x = 2 x $$\n", encoding="utf-8")
     for options in ([], ["--explain"]):
         shown = CliRunner().invoke(main, ["derive", str(path), *options]).output
-        assert "2  not assumed: $x > 0$ (behind 'We show that')" in shown
+        assert "2  not assumed: $x > 0$ (after 'We show that')" in shown
     report = check_document(path)
     assert [one["line"] for one in report.as_dict()["not_assumed"]] == [2]
     assert "not assumed: <math" in page([(report, path.read_text(encoding="utf-8"))])

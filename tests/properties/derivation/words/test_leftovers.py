@@ -57,5 +57,5 @@ def test_no_true_step_is_refuted_under_words_chosen_against_the_list(before: str
 def test_the_words_are_quoted_with_the_counterexample_and_what_to_write() -> None:
     text = last(r"Let $x, y \in \mathbb{R}$ agree in sign.", r"x y \ge 0").evidence.text
     assert "'agree', 'sign' were not read (line 1: " in text
-    assert "write it with formulas behind 'Assume'" in text and "All hypotheses are declared as formulas." in text
+    assert "write it with formulas after 'Assume'" in text and "All hypotheses are declared as formulas." in text
     assert "at x = -1, y = 1" in text

@@ -166,7 +166,7 @@ WRONG = [
     (SoftmaxTwice, "train: each step", "the largest gradient is"),
     (ModeOnce, "train: dropout is on", "call model.train() in every epoch"),
     (WithoutMask, "train: the mask is passed on", "padding counts as text"),
-    (ScheduledByEpoch, "train: the largest rate", "behind every step, not behind every epoch"),
+    (ScheduledByEpoch, "train: the largest rate", "after every step, not after every epoch"),
     (TrainsOnDev, "train: every example", "should be one a batch"),
     (LastBatchLost, "train: every example", "should be one a batch"),
     (Head, "train: what is frozen stays", "were changed"),

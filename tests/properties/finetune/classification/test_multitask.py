@@ -140,7 +140,7 @@ def encode_two(world: World) -> Any:
 
 def test_what_cannot_be_trained_together(world: World) -> None:
     one, other = load_encoder(world.folder), load_encoder(world.folder)
-    with pytest.raises(BadInput, match="the two heads stand on different ones"):
+    with pytest.raises(BadInput, match="the two heads have different ones"):
         Joint(Classifier(one, 2), MaskedLM(other))
     with pytest.raises(BadInput, match="mlm_alpha must not be negative"):
         world.trained(-1.0)

@@ -58,7 +58,7 @@ def test_labels_are_texts_numbers_or_truth_values(tmp_path: Path) -> None:
         ("a.csv", "review,stars\n", "holds no example"),
         ("a.csv", "review,review\na,b\n", "two columns called 'review'"),
         ("a.csv", "text,stars\na,b\n", "line 2: there is no column 'review', but 'text', 'stars'"),
-        ("a.csv", "review,stars\na,b\nc\n", "line 3: 1 columns, but should be 2"),
+        ("a.csv", "review,stars\na,b\nc\n", "line 3: 1 column, but should be 2"),
         ("a.csv", "review,stars\na,\n", "line 2: stars should be a text, a whole number"),
         ("a.csv", 'review,stars\n"a,b\n', "no CSV"),
         ("a.jsonl", '{"review": "a", "stars": 1}\n{"stars": 2}\n', "line 2: there is no column 'review'"),

@@ -1,4 +1,4 @@
-"""Noisy keys: the noise is what it says, and hand-made queries behave as seed 003 derives."""
+"""Noisy keys: the noise is what it says, and hand-made queries behave as source 003 derives."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PRINTED = {
     "small, aware": ((8, 3, 4, 6, 0, 15, 1, 15, 7, 6, 2, 3, 4, 3, 1, 44, 6, 2, 3, 9), 27, 57),
     "large, aware": ((6, 3, 5, 9, 1, 13, 2, 16, 8, 11, 2, 5, 6, 6, 2, 35, 6, 6, 3, 6), 18, 36),
 }
-"""The four runs as seed 004 prints them: labels by sector, invalid answers, L1 distance to the reference."""
+"""The four runs as source 004 prints them: labels by sector, invalid answers, L1 distance to the reference."""
 
 
 def records() -> list[dict[str, Any]]:

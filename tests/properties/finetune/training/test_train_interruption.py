@@ -74,7 +74,7 @@ def test_the_step_is_ended_and_kept(
         first.run(resume=True)
     assert ended.value.code == status and signal.getsignal(number) is before
     line = f"finetune: interrupted after step {step}, which is kept in {tmp_path / 'c'} (--checkpoint_path); "
-    assert capsys.readouterr().err == line + "the same command goes on from there\n"
+    assert capsys.readouterr().err == line + "the same command continues from there\n"
     assert checkpoint.load(tmp_path / "c")["step"] == step == first.step
     torch.manual_seed(99)
     second, whole = trainer(Rows(), tmp_path / "c"), trainer(Rows())

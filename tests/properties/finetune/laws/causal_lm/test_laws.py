@@ -112,4 +112,4 @@ class NucleusOfTheFirstRow(models.Plain):
 
 def test_texts_behind_the_first_ones_have_a_nucleus_of_their_own() -> None:
     found = refuted("sampling_stays_in_the_nucleus", NucleusOfTheFirstRow, "quick", contract=CONTRACT)
-    assert re.search(r"with top_p=\S+, a text behind 2000 others: got token \d+ in \S+ of 300 draws", found.message)
+    assert re.search(r"with top_p=\S+, a text after 2000 others: got token \d+ in \S+ of 300 draws", found.message)

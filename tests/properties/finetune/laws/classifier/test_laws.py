@@ -69,7 +69,7 @@ def test_every_law_names_a_fault_that_it_refutes(law: Any) -> None:
         (
             faults.padding_in_the_mean,
             "padding_behind_changes_nothing",
-            r"padded behind to \d+ tokens, against each alone: got",
+            r"padded at the end to \d+ tokens, against each alone: got",
         ),
         (faults.positions_count_the_padding, "padding_in_front_changes_nothing", "declare --parameter side=right"),
         (faults.squeezed_at_one, "logits_are_a_row_for_each_text", r"got shape \(\d,\), but should be \(1, \d\)"),
