@@ -35,7 +35,9 @@ def require_success(run: SuiteRun) -> None:
     """Refuse a suite that fails on the user's own function. Raises: TargetError."""
     if run.hung or run.died:
         how = f"had not ended after {BASELINE_LIMIT:.0f} s, in {run.hung}" if run.hung else run.died
-        raise TargetError(f"the suite on the target as it is: its process {how}")
+        raise TargetError(
+            f"the suite on the target as it is: its process {how}; try the same with `python -m pytest` first"
+        )
     if run.bad:
         first = run.bad[0]
         line = " ".join(run.words.get(first, "").split())[:200]

@@ -50,7 +50,8 @@ def parametrize_with_laws(
     """
     import pytest
 
-    checks = [check for target in targets for check in _checks(_Judge.of(target, effort, seed), laws)]
+    judges = _with_names_apart([_Judge.of(target, effort, seed) for target in targets])
+    checks = [check for judge in judges for check in _checks(judge, laws)]
     return pytest.mark.parametrize("check", checks, ids=[str(check) for check in checks])
 
 
@@ -99,6 +100,7 @@ class LawCheck:
             Refuted: it is refuted, or the target cannot be judged.
             pytest.skip.Exception: it does not apply. pytest.xfail.Exception: a known failure.
         """
+        __tracebackhide__ = True  # pytest shows the smallest case, not these lines
         session = self.judge.session
         problem = session.core()
         if self.name == CORE:
@@ -130,6 +132,16 @@ class LawCheck:
         report = session.report(results)
         if report.untested or report.problem:
             raise Refuted(f"{self.judge.implementation.name}: incomplete: {'; '.join(report.missing())}")
+
+
+def _with_names_apart(judges: Sequence[_Judge]) -> Sequence[_Judge]:
+    """The judges; where two targets have one name, as functions of two modules may, the module stands before it."""
+    names = [judge.implementation.name for judge in judges]
+    for judge, name in zip(judges, names, strict=True):
+        module = getattr(judge.implementation.function, "__module__", None)
+        if names.count(name) > 1 and module:
+            judge.implementation = judge.implementation.with_(name=f"{module}.{name}")
+    return judges
 
 
 def _checks(judge: _Judge, names: Sequence[str]) -> list[LawCheck]:

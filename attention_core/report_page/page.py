@@ -20,7 +20,7 @@ COLOURS = """
 a { color: light-dark(#0b57d0, #9ec1ff); }
 section { border-top: 3px solid #8886; margin-top: 2.5rem; }
 .file { opacity: .8; font-size: 90%; overflow-wrap: anywhere; } td.file { min-width: 9rem; }
-td.good, td.bad, td.open { white-space: nowrap; }
+td.good, td.bad, td.open { white-space: nowrap; } td a { overflow-wrap: normal; }
 figure { display: inline-block; margin: .4rem .8rem .4rem 0; }
 dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 .held-box { position: relative; } .held-box pre { padding-top: 2.4rem; }

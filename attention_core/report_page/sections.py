@@ -138,7 +138,7 @@ def bench_section(part: Part) -> Section:
     statuses = [column.status for cell in results.cells for column in cell.kernels.values()]
     refuted = statuses.count("refuted")
     remark = f"{statuses.count('timed')} of {count(len(statuses), 'time')} in {count(len(results.cells), 'cell')}"
-    remark += f"; {refuted} refused, as the kernel is not right" if refuted else ""
+    remark += f"; {refuted} refuted and not timed" if refuted else ""
     drawn = find_spec("matplotlib") is not None
     remark += "" if drawn else "; pictures need matplotlib: pip install 'attention-core[bench]'"
     body = to_sections(results, LEVEL, drawn=drawn)

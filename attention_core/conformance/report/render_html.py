@@ -23,6 +23,7 @@ COLOURS = """
 .conforms, .held { color: light-dark(#197a35, #6bd089); }
 .refuted, .error { color: light-dark(#c22, #ff8d8d); font-weight: 600; }
 .incomplete, .refused, .unexpected_pass { color: light-dark(#8a5300, #e8b04a); }
+td.conforms, td.refuted, td.incomplete, td.error, td.refused, td.held { overflow-wrap: normal; }  /* whole words */
 .known_failure { color: light-dark(#83a, #d59be8); } .not_applicable { opacity: .75; }
 """
 HEADS = (("law", ""), ("status", ""), ("problems", "number"), ("seconds", "number"), ("why", ""))

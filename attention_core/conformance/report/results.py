@@ -177,6 +177,7 @@ class Report:
         Raises:
             Refuted: the target does not conform.
         """
+        __tracebackhide__ = True  # pytest shows the smallest case, not these lines
         if self.passed:
             return
         lines = [str(self), *self.advice]

@@ -108,3 +108,13 @@ def test_what_no_contract_has_is_refused_at_once() -> None:
 )  # fmt: skip
 def test_every_status_is_an_outcome(result: LawResult, kind: str) -> None:
     assert outcome_of(result)[0] == kind
+
+
+def test_targets_of_one_name_have_ids_of_their_own() -> None:
+    def other(query: Any, key: Any, value: Any) -> Any:
+        return attention(query, key, value)
+
+    other.__module__, other.__qualname__ = "elsewhere", "attention"
+    mark = parametrize_with_laws(attention, other, laws=["agrees_with_truth"])
+    ids = mark.kwargs["ids"]
+    assert len(set(ids)) == len(ids) == 4 and ids[-1] == "elsewhere.attention-agrees_with_truth"
