@@ -115,7 +115,7 @@ def to_page(sections: Sequence[Section], title: str = "attention-core report") -
 
     >>> from markupsafe import Markup
     >>> one = Section("Is it right?", "a.json", "refuted", BAD, "1 refuted", Markup("<p>a law</p>"), "verify")
-    >>> "1 of 1 part is bad" in to_page([one])
+    >>> "something is wrong in 1 of 1 part" in to_page([one])
     True
     """
     state, verdict = overall(sections)
@@ -159,7 +159,7 @@ def headline(count: int, bad: int, unknown: int) -> str:
     """
     parts = "part" if count == 1 else "parts"
     if bad:
-        return f"{bad} of {count} {parts} {'is' if bad == 1 else 'are'} bad"
+        return f"something is wrong in {bad} of {count} {parts}"
     if unknown:
         return f"nothing is wrong, but {unknown} of {count} {parts} {'is' if unknown == 1 else 'are'} not known"
     return "nothing is wrong"

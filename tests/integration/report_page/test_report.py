@@ -41,7 +41,7 @@ def test_the_command_joins_files_into_a_page(tmp_path: Path, files: list[str]) -
     page = out.read_text(encoding="utf-8")
     titles = re.findall(r'<h2 id="head-\d">([^<]*)', page)
     assert titles == ["Is this attention right? ", "Is what was derived true? ", "How did the training go? "]
-    assert "1 of 3 parts is bad" in page and "Mine &lt;b&gt;" in page and "<b>" not in page
+    assert "something is wrong in 1 of 3 parts" in page and "Mine &lt;b&gt;" in page and "<b>" not in page
     assert "http" not in re.sub('http-equiv|xmlns="http://www.w3.org/2000/svg"', "", page)
 
 
@@ -49,7 +49,7 @@ def test_the_verdicts_are_written_for_programs(tmp_path: Path, files: list[str])
     out, verdicts = tmp_path / "page.html", tmp_path / "page.json"
     run = CliRunner().invoke(main, ["report", *files, "--out", str(out), "--json", "-"])
     data = json.loads(run.stdout)
-    assert run.exit_code == 0 and "3 parts" in run.stderr and data["verdict"] == "1 of 3 parts is bad"
+    assert run.exit_code == 0 and "3 parts" in run.stderr and data["verdict"] == "something is wrong in 1 of 3 parts"
     assert [(part["kind"], part["state"]) for part in data["parts"]] == [
         ("verify", "bad"), ("derive", "good"), ("training", "plain")
     ]  # fmt: skip

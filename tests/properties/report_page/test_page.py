@@ -20,7 +20,7 @@ def section(state: str, kind: str = "verify") -> Section:
 
 @pytest.mark.parametrize(
     "states, words",
-    [(["good", "bad"], "1 of 2 parts is bad"), (["bad", "bad", "open"], "2 of 3 parts are bad"),
+    [(["good", "bad"], "something is wrong in 1 of 2 parts"), (["bad", "bad", "open"], "something is wrong in 2 of 3 parts"),
      (["good", "open"], "nothing is wrong, but 1 of 2 parts is not known"), (["good", "plain"], "nothing is wrong<")],
 )  # fmt: skip
 def test_the_page_opens_with_the_verdict(states: list[str], words: str) -> None:
@@ -35,7 +35,7 @@ def test_the_words_of_the_parts_are_explained_and_no_others() -> None:
 
 
 def test_the_headline_of_one_part() -> None:
-    assert headline(1, 1, 0) == "1 of 1 part is bad" and headline(1, 0, 0) == "nothing is wrong"
+    assert headline(1, 1, 0) == "something is wrong in 1 of 1 part" and headline(1, 0, 0) == "nothing is wrong"
 
 
 def test_what_is_bad_comes_first_and_anchors_stay() -> None:
