@@ -43,7 +43,7 @@ def test_a_suite_that_says_nothing() -> None:
     assert "collects no test" in say(require_success, run(5))
     assert "does not understand its arguments" in say(require_success, run(4))
     assert "no test passes" in say(require_success, run(a="skipped"))
-    lost = replace(run(1), died="ended with status 1 in collection")  # as with options of a pytest.ini that it does not know
+    lost = replace(run(1), died="ended with status 1 in collection")  # by an option that it does not know
     assert say(require_success, lost).endswith("in collection; try the same with `python -m pytest` first")
     require_success(run(a="passed", b="skipped", c="xfailed"))
 
