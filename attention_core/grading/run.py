@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from attention_core.conformance.contracts import find_contract
+from attention_core.conformance.engine.advice import NO_ARRAY
 from attention_core.conformance.engine.verify import verify_target
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import TargetError
@@ -163,7 +164,7 @@ def judge(
 def check_laws(target: str, task: Task, place: Path, found: Grade) -> None:
     """Put a submission through the laws, on cases that are drawn from the secret.
 
-    Raises: Refused: a law is broken.
+    Raises: Refused: a law is broken, or no call gives a tensor.
     """
     seed = int(generator(found.seed, "laws").integers(2**32))
     fields, here = fields_from_text(task.fields), Path.cwd()
@@ -177,6 +178,8 @@ def check_laws(target: str, task: Task, place: Path, found: Grade) -> None:
     if report.verdict == "refuted":
         describe_law(report, found)
         raise Refused("law", report.reason())
+    if report.problem.startswith(NO_ARRAY):  # a future, a coroutine, a list: nothing that could be judged or timed
+        raise Refused("not_a_tensor", report.problem)
     if not report.passed:
         found.verdict = "error" if report.verdict == "error" else "incomplete"
         found.reason = report.reason() if report.verdict == "incomplete" else report.problem or report.reason()

@@ -231,11 +231,11 @@ def attention(query, key, value):
     threading.Thread(target=fill, daemon=True).start()
     return out
 '''),
-    cheat("future", "returns a future", "law not_a_tensor", (rules.DEEP, rules.EVIL), '''
+    cheat("future", "returns a future", "not_a_tensor not_a_tensor", (rules.DEEP, rules.EVIL), '''
 def attention(query, key, value):
     return torch.jit.fork(attend, query, key, value)
 '''),
-    cheat("coroutine", "returns a coroutine", "law not_a_tensor", (rules.LAZY,), '''
+    cheat("coroutine", "returns a coroutine", "not_a_tensor not_a_tensor", (rules.LAZY,), '''
 async def attention(query, key, value):
     return attend(query, key, value)
 '''),

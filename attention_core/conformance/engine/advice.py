@@ -93,9 +93,11 @@ def no_arrays(contract: Contract, subject: Any, description: Mapping[str, Any]) 
             return ""
         else:
             return ""
-    return words and f"no call gave an array: {words}; {advise_on_result(words, subject.implementation, description)}"
+    return words and f"{NO_ARRAY}: {words}; {advise_on_result(words, subject.implementation, description)}"
 
 
+NO_ARRAY = "no call gave an array"
+"""How the problem of a target begins whose results cannot be read."""
 NOT_READ = "wrong result: "
 """How the message of a result begins that is not an array."""
 ARRAYS = "Tensor|Parameter|ndarray|Array|ArrayImpl"

@@ -45,9 +45,10 @@ def graded(folder: Path, name: str, text: str, **more: Any) -> Grade:
     return grade_all([submission], Batch(task, **more))[0]
 
 
-@pytest.mark.thorough(keep=("cached*", "background*", "kills*"))
+@pytest.mark.thorough(keep=("cached*", "future", "background*", "kills*"))
 @pytest.mark.parametrize(
-    "name", ["cached_by_few_numbers", "background_thread", "hidden_library", "patched_by_name", "kills_the_grader"]
+    "name",
+    ["cached_by_few_numbers", "future", "background_thread", "hidden_library", "patched_by_name", "kills_the_grader"],
 )
 def test_cheats_are_refused_by_what_they_do(tmp_path: Path, name: str) -> None:
     cheat = next(each for each in CHEATS if each.name == name)
