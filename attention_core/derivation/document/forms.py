@@ -50,7 +50,7 @@ _ARG = re.compile(
 
 _DOUBLE = re.compile(r"(?<![\\$])\$\$(?!\$)((?:(?!\n\s*\n)[^$])+?)(?<![\\$])\$\$(?!\$)")
 _SINGLE = re.compile(r"(?<![\\$])\$(?!\$)")
-_CODE = re.compile(r"(?ms)^[ \t]*(`{3,}|~{3,}).*?^[ \t]*\1|`[^`\n]*`")
+_CODE = re.compile(r"(?ms)^[ \t]*(`{3,}(?!`)|~{3,}(?!~)).*?^[ \t]*\1|`[^`\n]*`")
 _WORD = re.compile(r"(?<![^\W_])(?!(?:and|or)\b)[^\W\d_]{2}")
 INSIDE = 3  # formulas in sentences that show how a document writes them
 _OVER = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*?)\\over(?![a-zA-Z])((?:[^{}]|\{[^{}]*\})*)\}")

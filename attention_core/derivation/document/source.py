@@ -29,6 +29,7 @@ MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
 _BEGIN = re.compile(r"\\begin\{([a-zA-Z]+)(\*?)\}")
 _LONE = re.compile(r"(?<![\\$])\$(?!\$)")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")  # marks that no reader sees, and that change no formula
 _OPENING = re.compile(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--")
 _MORE = re.compile(r"[^ .,;:\t]")
 _DOLLAR = re.compile(r"(?<!\\)\$")
@@ -299,6 +300,7 @@ def _find_close(text: str, close: str, start: int, tex: bool) -> int | None:
 
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a document in their order; of more than `MAX_BLOCKS` the first ones, and one more."""
+    text = _INVISIBLE.sub("", text)
     tex = bool(_TEX.search(text))
     expanded = expand_macros(text)
     reader = _Reader(usual_forms(without_preamble(expanded) if tex else expanded, tex).splitlines(), tex)

@@ -145,7 +145,7 @@ def matrix_norm(elab: Elaborator, inner: Term, index: str) -> Term:
         raise elab.fail("the size of I in a norm is not clear: write I_n")
     if index in ("*", r"\text{nuc}", r"\text{nuclear}", r"\text{tr}"):
         return Term("singular", (inner,), SCALAR, "sum")
-    if index in (r"\text{op}", "op", r"\text{spec}"):
+    if index in (r"\text{op}", "op", "o p", r"\text{spec}"):
         return Term("singular", (inner,), SCALAR, "max")
     if index not in ("1", "2", r"\infty"):
         raise elab.fail(

@@ -10,6 +10,7 @@ that would be right for such a reason are not decided.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -62,6 +63,7 @@ from attention_core.derivation.terms.terms import Relation, Term
 
 TERMS = "terms"
 """What a statement is read by where nothing else fits: each of its terms is a number, and a symbol of its own."""
+_SPECTRAL = re.compile(r"\\(?:lambda|sigma)_\{(?:\\?(?:text\{)?(?:max|min)\}?|\d+|[a-z])\}")
 
 
 def is_opaque(name: str) -> bool:
@@ -80,7 +82,9 @@ def is_capital(base: Expr) -> bool:
     return letter_of(symbol_name(base) or "a").lstrip("\\")[:1].isupper()
 
 
-KNOWN_NORMS = frozenset(["1", "2", "F", r"\text{F}", r"\infty", "*", r"\text{op}", r"\text{nuc}", r"\text{nuclear}"])
+KNOWN_NORMS = frozenset(
+    ["1", "2", "F", r"\text{F}", r"\infty", "*", "o p", r"\text{op}", r"\text{nuc}", r"\text{nuclear}"]
+)
 
 
 def is_evaluated(node: object) -> bool:
@@ -412,7 +416,16 @@ class Opaque:
             return len(items) != len(known.params)
         if name != ONES and any(set(one.ops) & {"=", "mid", "parallel"} for one in items):
             return True  # P(X = x), beside a matrix P
+        inside = behind.base if isinstance(behind, Sup) else behind
+        of = inside.items if isinstance(inside, Group) and inside.bracket == "(" else ()
+        if _SPECTRAL.fullmatch(name) and len(of) == 1 and all(self.is_matrix(one) for one in names_in(of)):
+            return False  # an eigenvalue
         return name in self.functions and not is_factor(name, behind)
+
+    def is_matrix(self, name: str) -> bool:
+        """Whether a name is declared as a matrix."""
+        kind = symbol.type if (symbol := self.context.symbols.get(name)) is not None else None
+        return kind is not None and kind.kind == "matrix" and not kind.vector
 
     def inside(self, node: Expr, bound: frozenset[str]) -> Expr:
         """A bracket with what stands in it replaced, but not the bracket."""

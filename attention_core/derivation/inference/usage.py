@@ -63,6 +63,12 @@ def is_constant(name: str) -> bool:
     return name in CONSTANTS or name.startswith(r"\mathbb")
 
 
+_NORMS = frozenset(
+    ["F", "op", r"\text{F}", r"\text{op}", r"\text{nuc}", r"\text{nuclear}", r"\text{tr}", r"\text{spec}", "o", "p"]
+)
+"""What stands below a norm and is no index; `op` is often written without its style."""
+
+
 @dataclass
 class Usage:
     """How the formulas of a section use their letters."""
@@ -357,7 +363,7 @@ def _needs_of_subscript(context: Context, usage: Usage, node: Sub, bound: frozen
     elif base is None:
         yield from needs(context, usage, node.base, bound)
         norm = isinstance(node.base, Fence) and node.base.kind == "norm"
-        yield from (Need(name, "index") for name in free if not (norm and name == "F"))  # that of Frobenius
+        yield from (Need(name, "index") for name in free if not (norm and name in _NORMS))
     elif known is not None and (has_entries(known) or known.params):
         yield from (Need(name, "index") for name in free)
     elif known is None and base in usage.arrays:

@@ -197,6 +197,10 @@ class Lexer(TokenStream):
 
     def refusal(self, value: str) -> Unreadable:
         """The error for a character without a meaning."""
+        if "\u202a" <= value <= "\u202e" or "\u2066" <= value <= "\u2069":
+            return Unreadable(
+                f"an invisible mark (U+{ord(value):04X}) turns the direction of the formula: take it out", self.line
+            )
         return Unreadable(f"the character {value!r} is not understood in a formula", self.line)
 
     def open_brace(self) -> None:

@@ -54,6 +54,9 @@ _MENTIONS = (
     (PSEUDO_INVERSE, re.compile(r"\bpseudo-?inverse|\bmoore[-\u2013]penrose", re.IGNORECASE)),
 )
 _SIGNS = re.compile(r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns", re.I)
+_SUMMED = re.compile(
+    r"^\s*[^.$]*(?:repeated indices|einstein)[^.$]*\.\s+(?=(?:Let|Given|Assume|Suppose)\b)", re.IGNORECASE
+)
 _EMPTY = re.compile(r"(?:^|(?<=[.]))\s*(?:where|here|and|with|let)?\s*[.,;]", re.IGNORECASE)
 
 
@@ -67,6 +70,9 @@ def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]
     mentioned: set[str] = set()
     out: list[Block] = []
     for block in blocks:
+        if isinstance(block, Paragraph) and (summed := _SUMMED.match(block.text)):  # what follows declares
+            out.append(replace(block, text=summed[0]))
+            block = replace(block, line=block.line + summed[0].count("\n"), text=block.text[summed.end() :])
         if not isinstance(block, Paragraph) or not _SIGNS.search(block.text):
             out.append(block)
             continue

@@ -8,7 +8,7 @@ labels) say something of it only now and then ("The vectors of the next section 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_core.derivation.document.blocks import (
@@ -28,7 +28,6 @@ from attention_core.derivation.words.paragraphs import is_declaration
 
 _TAGGED = re.compile(r"\\(?:tag\*?|label)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}|\{#([^{}]*)\}")
-_HTML = re.compile(r"<!--(.*?)-->", re.DOTALL)
 _PERCENT = re.compile(r"(?m)(?<!\\)%+([^\n]*)$")
 _FORMULA = re.compile(r"(?<!\\)\$[^$]*\$")
 _MACRO = re.compile(r"\\[a-zA-Z]+\*?")
@@ -145,12 +144,25 @@ def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
             out += [one for one in tags if " " in one.words]  # one word is a name of the step
     for found in _LABEL.finditer(text):  # of theorems and the like
         out += _pieces(1 + text.count("\n", 0, found.start()), found.group())
-    for found in _HTML.finditer(text):
-        out += _pieces(1 + text.count("\n", 0, found.start()), found.group(1))
+    for start, comment in comments_in(text):
+        out += _pieces(1 + text.count("\n", 0, start), comment)
     for number, line in enumerate(text.splitlines(), 1):
         if "%" in line and option_on(line, number) is None:
             out += [piece for comment in _PERCENT.findall(line) for piece in _pieces(number, comment)]
     return [one for one in out if re.search(r"[^\W\d_]{3}", one.words)]
+
+
+def comments_in(text: str) -> Iterator[tuple[int, str]]:
+    """Where the comments of HTML start, and what they hold; one that is never closed is none.
+
+    Example:
+        >>> list(comments_in("a <!-- b --> c <!-- d <!-- e"))
+        [(2, ' b ')]
+    """
+    at = 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        yield start, text[start + 4 : end]
+        at = end + 3
 
 
 def _pieces(line: int, text: str, title: bool = False) -> list[FarWords]:

@@ -62,7 +62,7 @@ from attention_core.derivation.reading.withdrawals import find_temporary, find_w
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, real_complexes, relation_in
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
-from attention_core.derivation.words.phrase_patterns import is_pattern, is_title
+from attention_core.derivation.words.phrase_patterns import is_joint, is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
 
 
@@ -224,7 +224,7 @@ class _Walk:
     def end_temporary(self, block: Paragraph) -> None:
         """Take back what was assumed for the moment, where a display stands after it and the text does not go on."""
         one = self.temporary
-        if one is None or not any(step.line > one.ends for step in self.shown) or is_pattern(block.text):
+        if one is None or not any(step.line > one.ends for step in self.shown) or is_joint(block.text):
             return
         self.context.caveats.append(one)
         self.temporary = None

@@ -25,6 +25,7 @@ from attention_core.derivation.lowering.spaces import constants
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 from attention_core.derivation.search.far import OPEN, Power
 from attention_core.derivation.search.huge import HALVES, OPERATIONS, Env, Huge, Spot
+from attention_core.derivation.search.huge_counts import OPS
 from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.same_sizes import equal_sizes
 from attention_core.derivation.terms.terms import Relation
@@ -83,7 +84,7 @@ def _can(problem: Problem) -> bool:
 
     claim = problem.claim
     ops = {t.op for side in (claim.left, claim.right) for t in side.walk()}
-    return claim.left.type.scalar and claim.right.type.scalar and ops <= HANDLERS.keys()
+    return claim.left.type.scalar and claim.right.type.scalar and ops <= HANDLERS.keys() | OPS
 
 
 def _points(problem: Problem) -> Iterator[Point]:

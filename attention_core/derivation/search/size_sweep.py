@@ -157,6 +157,23 @@ def _inverse(value: Any) -> Any:
     return np.where(np.asarray(value) == 0, np.nan, 1.0 / np.where(np.asarray(value) == 0, 1.0, value))
 
 
+def _log_factorial(value: Any) -> Any:
+    """log n! from sums of logarithms; `nan` of what is no whole number from 0 on."""
+    places = np.asarray(value, dtype=float)
+    whole = (places >= 0) & (places == np.floor(places)) & (places <= LONGEST)
+    table = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, np.max(np.where(whole, places, 0)) + 2)))])
+    return np.where(whole, table[np.where(whole, places, 0).astype(np.int64)], np.nan)
+
+
+def _binomial(above: Any, below: Any) -> Any:
+    """Binomial coefficients of whole numbers from 0 on; beyond floats they are infinite."""
+    a, b = np.broadcast_arrays(np.asarray(above, dtype=float), np.asarray(below, dtype=float))
+    inside = (b >= 0) & (b <= a)
+    safe = np.where(inside, b, 0.0)
+    found = np.exp(_log_factorial(a) - _log_factorial(safe) - _log_factorial(np.where(inside, a - b, a)))
+    return np.where(inside, found, np.where(a >= 0, 0.0, np.nan))
+
+
 COMBINE: dict[str, tuple[Any, Any, float]] = {
     "sum": (np.add, np.cumsum, 0.0),
     "prod": (np.multiply, np.cumprod, 1.0),
@@ -184,6 +201,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "sigmoid": lambda a: 1.0 / (1.0 + np.exp(-a)),
     "relu": lambda a: np.maximum(a, 0.0),
     "pi": lambda: np.float64(np.pi),
+    "factorial": lambda a: np.exp(_log_factorial(a)),
+    "binom": lambda a, b: _binomial(a, b),
 }
 
 
@@ -217,9 +236,18 @@ def size_sweep(problem: Problem) -> Finding | None:
         if found := certify(problem, columns, gaps, failing):
             return found
         if not reached and not len(failing):  # where float64 sees no difference, it has not seen that they agree
-            reached = {name: int(columns[name].max()) for name in problem.tuples.sizes}
+            reached = _reached(problem, columns, np.isnan(gaps))
     problem.tally.swept = reached
     return None
+
+
+def _reached(problem: Problem, columns: Grid, unseen: Any) -> dict[str, int]:
+    """Up to which sizes all tuples were seen; nothing is said where some are missing from the start."""
+    highest = {name: int(columns[name].max()) for name in problem.tuples.sizes}
+    if not unseen.any():
+        return highest
+    first = int(np.min(np.max([columns[name][unseen] for name in columns], axis=0))) - 1
+    return {name: min(top, first) for name, top in highest.items()} if first > 3 else {}
 
 
 def _grids(problem: Problem, names: list[str]) -> Iterator[Grid]:
@@ -234,7 +262,10 @@ def _grids(problem: Problem, names: list[str]) -> Iterator[Grid]:
 
 
 def relative_gaps(problem: Problem, columns: Grid) -> Any:
-    """How far each tuple is from holding, relatively: above 0 where it fails, minus infinity where it is not a case."""
+    """How far each tuple is from holding, relatively: above 0 where it fails, minus infinity where it is not a case.
+
+    Where both sides are beyond all floats nothing is seen, which `nan` says.
+    """
     at = TermColumns()
     count = len(next(iter(columns.values())))
     good = meets(problem, columns, problem.hypotheses, at)
@@ -243,9 +274,10 @@ def relative_gaps(problem: Problem, columns: Grid) -> Any:
         if problem.claim.op in (">", ">="):
             left, right = right, left
         size = np.maximum(np.maximum(np.abs(left), np.abs(right)), 1e-300)
-        gap = np.where(left == right, 0.0, (left - right) / size)
+        gap = np.where((left == right) & np.isfinite(left), 0.0, (left - right) / size)
         gap = {"=": np.abs(gap), "!=": -np.abs(gap)}.get(problem.claim.op, gap)
-        return np.where(good & np.isfinite(gap), np.broadcast_to(gap, (count,)), -np.inf)
+        overflown = good & np.isinf(left) & np.isinf(right)  # two infinities are not two equal numbers
+        return np.where(overflown, np.nan, np.where(good & np.isfinite(gap), np.broadcast_to(gap, (count,)), -np.inf))
 
 
 def meets(problem: Problem, columns: Grid, relations: Sequence[Relation], at: TermColumns | None = None) -> Any:

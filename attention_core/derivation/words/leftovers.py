@@ -72,6 +72,7 @@ class _Token:
 
 KEPT_SENTENCES = 1024
 """How many sentences have their words kept: each is looked at by several readers."""
+LONGEST = 6000  # characters of the words of a sentence; what is longer is not read
 
 
 def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: bool = False) -> tuple[str, ...]:
@@ -91,6 +92,8 @@ def left_over(parts: tuple[str, ...] | list[str], claims: bool = True, read: boo
         >>> left_over(["Computing the gradient of ", "f", " gives"])
         ()
     """
+    if sum(len(part) for part in parts[::2]) > LONGEST:
+        return (f"{parts[0][:40].strip()}...",)  # no sentence that anybody reads
     return _left_over(tuple(parts), claims, read)
 
 
@@ -117,6 +120,8 @@ def _left_over(parts: tuple[str, ...], claims: bool, read: bool) -> tuple[str, .
 
 def conditional_words(parts: tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """List the words that matter to some steps alone: to assignments, and to steps without symbols."""
+    if sum(len(part) for part in parts[::2]) > LONGEST:
+        return ()
     phrases = [found.group() for p in (OF_UPDATES, OF_DIGITS) for part in parts[::2] for found in p.finditer(part)]
     return tuple(dict.fromkeys(phrases))
 

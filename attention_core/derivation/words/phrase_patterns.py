@@ -578,3 +578,14 @@ _TAIL = re.compile(
 def opens_declaration(prose: str) -> bool:
     """Whether a sentence opens with a word that declares or assumes."""
     return bool(_OPENS_DECLARATION.match(prose))
+
+
+def is_joint(prose: str) -> bool:
+    """Whether words only join what stands around them, as "Hence" and "By (1), we get" do.
+
+    Example:
+        >>> [is_joint(words) for words in ("Hence", "Now we turn to sums.")]
+        [True, False]
+    """
+    text = _plain(prose)
+    return len(text) <= MAX_SENTENCE and _fits(text, (PATTERNS["connectives"], *_CLAIMED))

@@ -20,7 +20,9 @@ from attention_core.derivation.check import report_step
 from attention_core.derivation.effort import Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Graph
 from attention_core.derivation.graph.numbers import evaluate
+from attention_core.derivation.reading.step import comments_in
 from attention_core.derivation.reading.steps import steps_of
+from attention_core.derivation.words.leftovers import left_over
 from tests.properties.derivation_grammar import document
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -300,3 +302,23 @@ def test_no_formula_is_an_internal_error(parts: list[str], between: list[str], s
     text = f"{HEAD}{held}\n\n$$ {left} {sign} {parts[-1]} $$\n"
     for step in check_document(text, effort=Effort(seconds=0.5, proofs=False)).steps:
         assert "internal error" not in step.evidence.text, text
+
+
+def test_marks_that_nobody_sees_change_nothing() -> None:
+    text = "Let $x\u200b \\in \\mathbb{R}$.\n\n\ufeffLet $y \\in \\mathbb{R}$.\n\n$$ x\u200b + y\ufeff = y + \u200fx\u2060 $$\n"
+    assert [str(one.verdict) for one in check_document(text).steps] == ["PROVED"]
+
+
+def test_a_mark_that_turns_the_direction_is_named() -> None:
+    (step,) = check_document("Let $x \\in \\mathbb{R}$.\n\n$$ \u202ex = x\u202c $$\n").steps
+    assert str(step.verdict) == "UNREADABLE" and "U+202E" in step.evidence.text
+
+
+def test_words_in_other_scripts_are_not_understood_and_no_obstacle() -> None:
+    text = "# משפט\n\nיהי $x \\in \\mathbb{R}$.\n\nLet $x \\in \\mathbb{R}$.\n\n$$ (x+1)^2 = x^2 + 2 x + 1 $$\n\nلتكن\n\n$$ x = x + 1 $$\n"
+    assert [str(one.verdict) for one in check_document(text).steps] == ["PROVED", "UNDECIDED"]
+
+
+def test_comments_that_are_never_closed_are_walked_once() -> None:
+    assert list(comments_in("<!-- a --> <!-- b " + "<!--" * 50_000)) == [(0, " a ")]
+    assert left_over(["(" * 50_000, "x", "."]) == ("(" * 40 + "...",)

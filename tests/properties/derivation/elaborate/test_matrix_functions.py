@@ -42,6 +42,7 @@ WRONG = [
     (WHOLE, r"\binom{n}{k} = \frac{n!}{k!}"),
     (WHOLE, r"{n + 1 \choose k} = {n \choose k} + {n \choose k + 1}"),
     (WHOLE, r"n! \le 10^{400}"),
+    (WHOLE, r"\binom{n}{k} \le \left(\frac{2 n}{k}\right)^k"),  # from n = 48 and k = 11 on
     (WHOLE, r"\log(n!) \ge n \log n - n + \log n"),
     (KRONECKER, r"A \otimes B = B \otimes A"),
     (KRONECKER, r"\operatorname{vec}(A X B) = (A \otimes B) \operatorname{vec}(X)"),
@@ -126,3 +127,9 @@ def test_eigenvalues_far_below_floats_are_ordered() -> None:
         r"Let $A \in \mathbb{R}^{2 \times 2}$ with $A = \begin{bmatrix} 0 & 2^{-1400} \\ 2^{-1400} & 0 \end{bmatrix}$."
     )
     assert last(words, r"\lambda_{\max}(A) > 0")[0] in GOOD
+
+
+def test_sizes_beyond_floats_are_not_said_to_agree() -> None:
+    r"""As floats both sides of $n! \le n^n$ are infinite from n = 171 on."""
+    text = last(r"Let $n \in \mathbb{N}$.", r"n! \le n^n")[1]
+    assert "in floating point, up to n = 170" in text

@@ -140,3 +140,5 @@ def test_what_is_assumed_for_the_moment_ends_behind_its_displays() -> None:
     )
     found = [str(one.verdict) for one in check_document(text).steps]
     assert found == ["PROVED", "PROVED", "UNDECIDED"]
+    text = text.replace("The square has a root.", "Now we turn to squares.")
+    assert str(check_document(text).steps[-1].verdict) == "UNDECIDED"
