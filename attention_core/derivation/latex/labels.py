@@ -3,7 +3,10 @@ r"""What stands over, below or in the label of a sign: an index of an operator, 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from attention_core.derivation.latex.braces import read_braces
+from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import ARROWS, RELATIONS
 
 _IN_BRACES = re.compile(r"[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}")
@@ -59,3 +62,27 @@ def without_remark(name: str, label: str, base: str) -> str:
     if name == "underset" and r"\times" in label and _DIMENSIONS.fullmatch(label):
         return f"{{{bare}}}"
     return rf"\bar{{{bare}^{{{label}}}}}" if "$" not in label and _ONE_LETTER.fullmatch(bare) else ""
+
+
+_BRACE = re.compile(r"\\(?:under|over)brace(?=\s*\{)")
+_BELOW = re.compile(r"\s*[_^](?=\s*\{)")
+_WORDS_ALONE = re.compile(
+    r"(?:\\(?:text\w*|mathrm|mbox)\s*\{[^{}]*\}|\\(?:to|rightarrow|longrightarrow)(?![a-z])|[\s.,;()])*"
+)
+
+
+def labels_of_braces(text: str) -> Iterator[tuple[int, str]]:
+    r"""The labels of `\underbrace{x}_{= 1}` that hold a relation, each with its place.
+
+    Args:
+        text: The display.
+    """
+    for found in _BRACE.finditer(text):
+        try:
+            _, end = read_braces(text, found.end(), 0)
+            below = _BELOW.match(text, end)
+            label = read_braces(text, below.end(), 0)[0].strip() if below else ""
+        except Unreadable:
+            continue
+        if holds_relation(label) and not _WORDS_ALONE.fullmatch(label):
+            yield found.start(), label

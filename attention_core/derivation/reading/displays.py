@@ -18,10 +18,22 @@ from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.infer import definable
 from attention_core.derivation.inference.opaque import TERMS, is_opaque
-from attention_core.derivation.inference.usage import whole_names
-from attention_core.derivation.latex.braces import read_braces
+from attention_core.derivation.inference.usage import bound_letters, is_constant, walk, whole_names
+from attention_core.derivation.latex.labels import labels_of_braces
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Dots, Group, Minus, Name, Num, Statement, Sup, Unreadable
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Chain,
+    Dots,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Statement,
+    Sup,
+    Unreadable,
+    names_in,
+)
 from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
@@ -131,7 +143,7 @@ def _look_around(block: Display, steps: list[Step], statements: list[DisplayStat
         for found in _TAG.finditer(block.text):
             if WRITTEN_RELATION.search(found[1]) and "$" not in found[1]:
                 relations[FarRelation(block.line + block.text.count("\n", 0, found.start()), found[0], found[1])] = None
-        for start, label in _labels_of_braces(block.text):
+        for start, label in labels_of_braces(block.text):
             relations[FarRelation(block.line + block.text.count("\n", 0, start), label, label)] = None
         for item in _relations_in_brackets(written):
             relations[FarRelation(written.line, written.source, to_latex(item))] = None
@@ -162,29 +174,9 @@ def _read_somehow(
 
 def _tell_labels(context: Context, block: Display) -> None:
     """List the relations in labels of braces, which are not checked."""
-    for start, label in _labels_of_braces(block.text):
+    for start, label in labels_of_braces(block.text):
         told = f"not checked: the label {label} of a brace"
         context.understood.append((block.line + block.text.count("\n", 0, start), told))
-
-
-_BRACE = re.compile(r"\\(?:under|over)brace(?=\s*\{)")
-_BELOW = re.compile(r"\s*[_^](?=\s*\{)")
-_WORDS_ALONE = re.compile(
-    r"(?:\\(?:text\w*|mathrm|mbox)\s*\{[^{}]*\}|\\(?:to|rightarrow|longrightarrow)(?![a-z])|[\s.,;()])*"
-)
-
-
-def _labels_of_braces(text: str) -> Iterator[tuple[int, str]]:
-    r"""The labels of `\underbrace{x}_{= 1}` that hold a relation, each with its place."""
-    for found in _BRACE.finditer(text):
-        try:
-            _, end = read_braces(text, found.end(), 0)
-            below = _BELOW.match(text, end)
-            label = read_braces(text, below.end(), 0)[0].strip() if below else ""
-        except Unreadable:
-            continue
-        if WRITTEN_RELATION.search(label) and not _WORDS_ALONE.fullmatch(label):
-            yield found.start(), label
 
 
 def _read_statement(
@@ -260,6 +252,9 @@ def _read_alone(
     """
     context.understood = []
     context.forget_readings(written.line)
+    names = {name for chain in written.statement.chains for name in names_in(chain) if not is_constant(name)}
+    bound = {name for one in walk(written.statement.chains) if isinstance(one, Big) for name in bound_letters(one)}
+    inferred = not names <= bound | set(context.symbols)  # else what does not fit is false
     notes: list[tuple[int, str]] = []
     while True:
         trial = context.copy()
@@ -269,7 +264,7 @@ def _read_alone(
         fitting = (form for form, words in _LOOSENS.items() if any(one in why for one in words))
         form = next(
             (form for form in fitting if form not in context.loose),
-            TERMS if why and "not understood" not in why else "",
+            TERMS if why and inferred and "not understood" not in why else "",
         )
         if "stand in one sum" in why and context.broadcast is None:
             context.broadcast = context.level

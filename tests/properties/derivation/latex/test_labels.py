@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_core.derivation.latex.labels import around_operator, holds_relation, without_remark
+from attention_core.derivation.latex.labels import around_operator, holds_relation, labels_of_braces, without_remark
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,8 @@ def test_sizes_are_a_remark_and_other_marks_make_a_symbol(name: str, label: str,
 )
 def test_relations_in_labels_are_found(label: str, holds: bool) -> None:
     assert holds_relation(label) is holds
+
+
+def test_labels_that_claim_are_listed_with_their_places() -> None:
+    text = r"\underbrace{a}_{= 1} + \overbrace{b}^{\text{in} \to \text{out}} + \underbrace{c}_{n} + \underbrace{d} + \underbrace"
+    assert list(labels_of_braces(text)) == [(0, "= 1")]

@@ -88,3 +88,10 @@ def test_words_that_deny_are_refused(display: str) -> None:
 )
 def test_strict_documents_stay_strict(display: str) -> None:
     assert "UNREADABLE" in told(display, infer=False)[0]
+
+
+@pytest.mark.parametrize("display", ["x y = x^\\top y", "x A = A x", "(A + B) x = A + x"])
+def test_shapes_of_declared_symbols_that_do_not_fit_are_refuted(display: str) -> None:
+    head = "Let $n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^n$ and $A, B \\in \\mathbb{R}^{n \\times n}$.\n\n"
+    (step,) = check_document(f"{head}$$ {display} $$\n", infer=True, effort=BRIEF).steps
+    assert step.verdict in ("REFUTED", "UNREADABLE"), step.evidence.text
