@@ -32,7 +32,6 @@ from attention_core.derivation.latex.syntax import (
     Statement,
     Sup,
     Unreadable,
-    names_in,
 )
 from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
@@ -252,9 +251,7 @@ def _read_alone(
     """
     context.understood = []
     context.forget_readings(written.line)
-    names = {name for chain in written.statement.chains for name in names_in(chain) if not is_constant(name)}
-    bound = {name for one in walk(written.statement.chains) if isinstance(one, Big) for name in bound_letters(one)}
-    inferred = not names <= bound | set(context.symbols)  # else what does not fit is false
+    inferred = _has_undeclared(context, written)  # else what does not fit is false
     notes: list[tuple[int, str]] = []
     while True:
         trial = context.copy()
@@ -287,6 +284,15 @@ def _without_domain(one: DisplayStatement) -> DisplayStatement:
         return one
     kept = Chain(chains[0].exprs[:-1], chains[0].ops[:-1], chains[0].lines[:-1])
     return replace(one, statement=Statement((kept,)), parts=one.parts[:-1])
+
+
+def _has_undeclared(context: Context, one: DisplayStatement) -> bool:
+    """Whether a statement has a symbol that nothing declares, with its index or without."""
+    chains = one.statement.chains
+    bound = {name for node in walk(chains) if isinstance(node, Big) for name in bound_letters(node)}
+    known = bound | set(context.symbols)
+    names = {name for chain in chains for name in whole_names(chain) if not is_constant(name)}
+    return any(name not in known and name.split("_{")[0] not in known for name in names)
 
 
 _LOOSENS = {
