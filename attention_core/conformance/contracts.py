@@ -59,6 +59,7 @@ from attention_core.conformance.laws import (
     stored_pages,
     topk_index,
     tree_mask,
+    variant_attention,
     varlen,
 )
 from attention_core.conformance.laws.cache_methods import ChangingCache
@@ -87,6 +88,7 @@ from attention_core.conformance.subjects.quantised_subject import QuantisedSubje
 from attention_core.conformance.subjects.session_subject import SessionSubject
 from attention_core.conformance.subjects.subject import Subject
 from attention_core.conformance.subjects.tree_subject import TreeSubject
+from attention_core.conformance.subjects.variant_subject import VariantSubject
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.features import FEATURES
 from attention_core.declaration.implementation import Implementation, TargetError, summarize_error
@@ -314,6 +316,7 @@ BUILT_IN: tuple[Callable[[], Contract], ...] = (
     partial(parameter_contract, tree_mask, TreeSubject),
     partial(parameter_contract, topk_index, IndexedSubject),
     partial(parameter_contract, indexer, IndexerSubject),
+    partial(parameter_contract, variant_attention, VariantSubject),
     partial(parameter_contract, cross_cache, CrossSubject),
     batch_invariant_contract,
 )

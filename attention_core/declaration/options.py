@@ -133,6 +133,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     | {"layout", "causal", "always_causal", "dead_rows", "masked_nan", "accumulate", "merges", "scale", "gradients"}
     | {"grouping"},
     "indexer": _ALWAYS | {"causal", "always_causal", "accumulate"},
+    "variant-attention": _ALWAYS | {"layout", "causal", "always_causal", "dead_rows", "masks", "accumulate"},
     "cross-cache": _BUILT | {"layout", "accumulate", "merges", "scale", "grouping"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
@@ -150,13 +151,14 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "block-mask": ("block", "q_block", "k_block", "map"), "tree-mask": ("tree", "tree_axes", "roots"),
     "topk-index": ("tokens", "index_axes", "index_heads", "index_dtype", "block", "beyond", "repeats"),
     "indexer": ("scores", "tokens", "score_axes", "topk", "padding", "ties", "order"),
+    "variant-attention": ("kind", "bias"),
     "cross-cache": (), "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
 NUMBERS: Mapping[str, tuple[Any, float, str]] = {
     "window": (int, 1, "a whole number of keys, at least 1"), "block": (int, 1, "a whole number of keys, at least 1"),
     "topk": (int, 1, "a whole number of keys, at least 1"),
-    "base": (int | float, 1e-300, "a positive number"),
+    "base": (int | float, 1e-300, "a positive number"), "bias": (int | float, -1e30, "a number"),
     "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
     **dict.fromkeys(("q_block", "k_block"), (int, 1, "a whole number of at least 1")),
 }  # fmt: skip

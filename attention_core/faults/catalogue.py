@@ -50,6 +50,7 @@ from attention_core.faults import (
     tiles,
     topk_index,
     tree_mask,
+    variant_attention,
     varlen,
 )
 from attention_core.faults import reduced as reductions
@@ -65,7 +66,7 @@ SUBJECTS = (
     module_backward, merge, varlen, paged, stored_pages, batch_invariance,
     features, packed_features, linear_attention, linear_texts, linear_gradients,
     quantised, block_mask, latent_attention,
-    tree_mask, topk_index, indexer, cross_cache,
+    tree_mask, topk_index, indexer, variant_attention, cross_cache,
 )  # fmt: skip
 """The files that list their own faults."""
 FAULTS: tuple[Row, ...] = (

@@ -175,7 +175,7 @@ OURS = (
 
 WIDE_SUMS = (
     "kv-cache", "varlen", "paged", "batch-invariant", "linear-attention", "block-mask", "mla", "tree-mask",
-    "topk-index", "cross-cache",
+    "topk-index", "cross-cache", "variant-attention",
 )  # fmt: skip
 """Contracts of our kernels that keep what lies between in float32."""
 
@@ -314,6 +314,18 @@ OTHER_CONTRACTS = (
         "kernels.indexed:indexed_attention",
         "the keys that indices name, gathered for each query",
         "topk-index",
+    ),
+    other(
+        "sigmoid",
+        "kernels.variants:sigmoid_attention",
+        "weights that are sigmoids of their scores, each by itself",
+        "variant-attention",
+    ),
+    other(
+        "differential",
+        "kernels.variants:differential_attention",
+        "the difference of two maps of attention",
+        "variant-attention",
     ),
     other(
         "cross_cache",

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attention_core.declaration.implementation import Implementation, OtherForm, usual
+from attention_core.conformance.first_look.findings import option_text
+from attention_core.declaration.implementation import Implementation, OtherForm, usual, usual_dead_rows
 from attention_core.declaration.sizes import ATTENTION
 
 
@@ -43,11 +44,16 @@ KNOWN: Mapping[str, LibraryCall] = {
         "flash-attention", names("k_cache v_cache cache_seqlens block_table"), {"contract": "paged"}
     ),
     "memory_efficient_attention": LibraryCall(
-        "xFormers", names("attn_bias p scale"), {"layout": "bnhd", "masks": "additive"}
+        "xFormers", names("attn_bias p scale"), {"layout": "bnhd", "masks": "additive", "dead_rows": "unspecified"}
+    ),
+    "eager_attention_forward": LibraryCall(
+        "transformers", names("attention_mask scaling dropout"),
+        {"out_layout": "bnhd", "returns": "out,weights", "masks": "additive", "dropped_weights": True,
+         "dead_rows": "unspecified"},
     ),
     "dot_product_attention": LibraryCall(
         "JAX", names("bias mask is_causal key_value_seq_lengths local_window_size"),
-        {"layout": "bnhd", "window": "sides"},
+        {"layout": "bnhd", "window": "bounded_sides"},
     ),
 }  # fmt: skip
 """A function's name -> what is known of it."""
@@ -87,9 +93,9 @@ def follow_library(implementation: Implementation, parameters: Any) -> tuple[Imp
         raise OtherForm(message, {"contract": contract})
     fields = Implementation.__dataclass_fields__
     plain = {name: fields[name].default for name in known.conventions}
-    plain |= {name: usual(name, implementation.contract) for name in plain if name == "causal"}
+    plain |= {"causal": usual("causal", implementation.contract), "dead_rows": usual_dead_rows(implementation.contract)}
     changes = {n: value for n, value in known.conventions.items() if getattr(implementation, n) == plain[n] != value}
     if not changes:
         return implementation, []
-    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
+    options = " ".join(option_text(name, value) for name, value in changes.items())
     return implementation.with_(**changes), [f"it is called as {known.library} calls its function: {options}"]

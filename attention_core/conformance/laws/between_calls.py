@@ -32,6 +32,7 @@ from attention_core.conformance.laws import (
     seed_steps,
     topk_index,
     tree_mask,
+    variant_attention,
     varlen,
 )
 from attention_core.conformance.subjects.core import WITHOUT_ARRAYS
@@ -45,6 +46,7 @@ FAMILY = "between_calls"
 FUNCTIONS: tuple[ModuleType, ...] = (
     mask_builder, rotary, bias, position_table, seed_attention, seed_steps, merge, varlen, paged, linear_attention,
     quantised, block_mask, latent_attention, tree_mask, topk_index, indexer,
+    variant_attention,
 )  # fmt: skip
 """The laws of targets that are called themselves."""
 OBJECTS: tuple[ModuleType, ...] = (kv_cache, cross_cache)

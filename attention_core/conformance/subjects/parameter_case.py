@@ -61,6 +61,7 @@ FUNCTIONS = (
     "tree-mask",
     "topk-index",
     "indexer",
+    "variant-attention",
 )
 """Contracts whose target is called itself; those of the others are factories, or hold what is called."""
 LARGE_SCORES: dict[str, tuple[Any, ...]] = {

@@ -169,6 +169,7 @@ def test_every_contract_has_its_name_and_the_laws_of_its_name() -> None:
         "tree-mask",
         "topk-index",
         "indexer",
+        "variant-attention",
         "cross-cache",
     ],
 )

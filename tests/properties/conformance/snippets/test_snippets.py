@@ -114,6 +114,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
      "attention_core.faults.topk_index:build", {"factory": True, "accumulate": "float32"}),
     ("indexer", "the_highest_scores_are_chosen", "attention_core.faults.indexer:heads_not_weighed",
      "attention_core.faults.indexer:build", {"factory": True, "accumulate": "float32"}),
+    ("variant-attention", "the_bias_is_added_to_every_score", "attention_core.faults.variant_attention:bias_left_out",
+     "attention_core.faults.variant_attention:sigmoid", {"factory": True, "accumulate": "float32"}),
     ("cross-cache", "beams_are_reordered_with_their_texts", "attention_core.faults.cross_cache:values_not_reordered",
      "attention_core.faults.cross_cache:Cross", {"accumulate": "float32"}),
     ("batch-invariant", "another_number_of_threads_changes_no_bit",

@@ -37,6 +37,7 @@ from attention_core.faults import (
     split_merge_heads,
     topk_index,
     tree_mask,
+    variant_attention,
     varlen,
 )
 from attention_core.faults.bases.cache import Cache
@@ -70,6 +71,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "tree-mask": {"dtypes": ("float32",)},
     "topk-index": {"dtypes": ("float32",)},
     "indexer": {"dtypes": ("float32",)},
+    "variant-attention": {"dtypes": ("float32",)},
     "cross-cache": {"dtypes": ("float32",)},
     "self-attention": {"dtypes": ("float32",)},
     "batch-invariant": {"dtypes": ("float32",), "gradients": False},
@@ -88,6 +90,7 @@ RIGHT: dict[str, Any] = {
     "tree-mask": tree_mask.build(),
     "topk-index": topk_index.build(),
     "indexer": indexer.build(),
+    "variant-attention": variant_attention.sigmoid(),
     "cross-cache": cross_cache.Cross,
 }  # fmt: skip
 
@@ -141,7 +144,7 @@ def refuse_scores(scores: Any, topk: Any) -> Any:
 SERVED = {
     "varlen": refuse_texts, "paged": refuse_texts, "quantised": refuse_scales, "block-mask": refuse_maps,
     "mla": refuse_latents, "tree-mask": refuse_trees, "topk-index": refuse_indices,
-    "indexer": refuse_scores,
+    "indexer": refuse_scores, "variant-attention": refuses_everything,
 }  # fmt: skip
 NEVER: list[tuple[str, Any]] = [
     *(

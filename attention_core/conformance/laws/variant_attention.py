@@ -1,0 +1,309 @@
+"""Laws of sigmoid attention, whose weights do not sum to one, and of differential attention, which subtracts two maps.
+
+`--kind` says which of the two a target is, where the names of its parameters do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from attention_core.conformance.budgets.budget import round_to
+from attention_core.conformance.cases.null_models import SEPARATION
+from attention_core.conformance.laws.masked_calls import NOISE, VIEWS, factor_of_far
+from attention_core.conformance.subjects.evidence import NotApplicable, require_close
+from attention_core.conformance.subjects.law import Law
+from attention_core.conformance.subjects.parameter_case import FAR_SCORES, ParameterCase, Sizes, as_in_models
+from attention_core.conformance.subjects.variant_subject import (
+    DIFFERENTIAL,
+    SIGMOID,
+    Judged,
+    VariantCall,
+    VariantSubject,
+)
+from attention_core.conformance.worker.exchange import NDArray
+
+CONTRACT = "variant-attention"
+GRADIENTS = False
+HUGE = {"float16": 1e3}
+"""A value of keys that no query may have: 1e30, and less in float16."""
+
+
+# --- what each law compares ---------------------------------------------------------------------------------
+
+
+def softmax(scores: NDArray) -> NDArray:
+    """Weights of rows of scores that are numbers or -inf; 0 in rows of -inf alone."""
+    top = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
+    grown = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+    total = grown.sum(-1, keepdims=True)
+    return np.asarray(grown / np.where(total == 0, 1.0, total))
+
+
+def null_models(subject: VariantSubject, call: VariantCall) -> dict[str, NDArray]:
+    """What a call with one thing wrong gives, by the name of what it gets wrong."""
+    usual = subject.scale(call.with_(scale=None))
+    others = {"scale ignored": call.with_(scale=usual), "causality ignored": call.with_(causal=False)}
+    others |= {"mask ignored": call.with_(mask=None), "scale of 1": call.with_(scale=1.0)}
+    if call.lengths[1] > 128:
+        early = np.arange(call.lengths[1]) < 128
+        others["keys behind the first 128 left out"] = call.with_(mask=subject.pairs(call) & early)
+    others |= of_sigmoid(subject, call) if subject.kind == SIGMOID else of_difference(call)
+    found = {name: subject.outputs(other) for name, other in others.items()}
+    if subject.kind == SIGMOID:
+        scores = subject.scale(call) * (call.query @ call.key.swapaxes(-1, -2))
+        found["softmax"] = softmax(np.where(subject.pairs(call), scores, -np.inf)) @ call.value
+        halves = 1 / (1 + np.exp(-subject.bias(call)))
+        hidden = np.where(subject.pairs(call), 0.0, halves)
+        found["hidden scores of 0"] = subject.outputs(call) + hidden @ call.value
+    return found
+
+
+def of_sigmoid(subject: VariantSubject, call: VariantCall) -> dict[str, VariantCall]:
+    """Calls of sigmoid attention with another bias, by what is wrong with it."""
+    bias = subject.bias(call)
+    wrong = {"bias left out": 0.0, "bias of the other sign": -bias, "bias of the queries": -np.log(call.lengths[0])}
+    wrong["bias given ignored"] = subject.bias(call.with_(bias=None))
+    return {name: call.with_(bias=float(value)) for name, value in wrong.items()}
+
+
+def of_difference(call: VariantCall) -> dict[str, VariantCall]:
+    """Calls of differential attention with another second map, by what is wrong with it."""
+    return {
+        "first map alone": call.with_(weight=0.0), "maps added": call.with_(weight=-call.weight),
+        "lambda of 1": call.with_(weight=1.0), "keys of the first map": call.with_(key2=call.key),
+        "queries of the first map": call.with_(query2=call.query),
+        "maps exchanged": call.with_(query=call.query2, key=call.key2, query2=call.query, key2=call.key),
+    }  # fmt: skip
+
+
+def count_power(subject: VariantSubject, law: str, nulls: Mapping[str, NDArray], judged: Judged) -> None:
+    """Note which null models a case could tell from the truth.
+
+    Raises: NotApplicable where it could tell none: such a case cannot fail.
+    """
+    some = False
+    for name, out in nulls.items():
+        apart = np.abs(out - judged.out)
+        separated = bool((apart > SEPARATION * judged.bound).any())
+        subject.relevant[law, name] += bool((apart > NOISE).any())
+        subject.powers[law, name] += separated
+        some |= separated
+    if not some:
+        raise NotApplicable("no wrong call that is tried would stand out")
+
+
+def check(
+    subject: VariantSubject, case: ParameterCase, call: VariantCall, what: str, law: str = "", *,
+    about: Collection[str] = (), sent: VariantCall | None = None, **how: Any,
+) -> None:  # fmt: skip
+    """One call agrees with the truth; `sent` holds other numbers where they should not matter.
+
+    The power of `law` is counted by the null models that it is `about`, all of them where none is named.
+    """
+    judged = subject.judge(case, call)
+    if law:
+        nulls = null_models(subject, call)
+        count_power(subject, law, {n: out for n, out in nulls.items() if n in about or not about}, judged)
+    out = subject.attend(case, sent or call, **how)
+    ratio = require_close(out, judged.out, judged.bound, f"{what} of {subject.kind} attention")
+    key = (case.dtype, subject.implementation.contract)
+    subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+
+
+def with_options(case: ParameterCase, **options: Any) -> ParameterCase:
+    """The case with some options."""
+    return case.with_(options={**case.options, **options})
+
+
+# --- laws ---------------------------------------------------------------------------------------------------
+
+
+def variants_agree_with_the_truth(subject: VariantSubject, case: ParameterCase) -> None:
+    """Weights are sigmoids of the scores, each by itself, or the difference of two softmax maps.
+
+    Formula: |o_i - sum_j sigma(c q_i . k_j + b) v_j| <= E_o, or |o - (P_1 - lambda P_2) V| <= E_o
+    Source: Ramapuram et al., "Theory, Analysis, and Best Practices for Sigmoid Self-Attention" (2024), equation 3;
+        Ye et al., "Differential Transformer" (2024), equation 1; derivations/variants.md (sum-error, difference)
+    Fault: softmax_in_place_of_sigmoid
+    """
+    check(subject, case, subject.draw(case), "output", "variants_agree_with_the_truth")
+
+
+def hidden_pairs_have_no_weight(subject: VariantSubject, case: ParameterCase) -> None:
+    """A pair that a mask leaves out has no weight in either map: huge values of keys without a query are not seen.
+
+    Formula: o_i = sum over { j : M_ij } of p_ij v_j
+    Source: sigma(0) = 1/2 and sigma(b) = 1/(n + 1) where masked scores are 0; derivations/variants.md (hidden)
+    Fault: masked_scores_are_zero
+    """
+    if "mask" not in subject.roles:
+        raise NotApplicable("it has no parameter for a mask")
+    call = subject.draw(with_options(case, mask=True))
+    assert call.mask is not None
+    unseen = np.asarray(~call.mask.any(axis=0))
+    number = round_to(np.asarray(HUGE.get(case.dtype, 1e30)), case.dtype).item()
+    sent = call.with_(value=np.where(unseen[:, None], number, call.value)) if case.seed % 2 else None
+    law, about = "hidden_pairs_have_no_weight", ("mask ignored", "hidden scores of 0")
+    check(subject, case, call, "output under a mask", law, about=about, sent=sent)
+
+
+def later_keys_have_no_weight(subject: VariantSubject, case: ParameterCase) -> None:
+    """A causal call leaves out later keys, in either map.
+
+    Formula: o_i = sum over { j : j <= i + o } of p_ij v_j
+    Source: the definition; a second map whose mask is forgotten
+    Fault: second_map_sees_later_keys
+    """
+    if "causal" not in subject.roles and not subject.implementation.always_causal:
+        raise NotApplicable("it has no parameter for causality")
+    call = subject.draw(with_options(case, causal=True))
+    law, about = "later_keys_have_no_weight", ("causality ignored", "hidden scores of 0")
+    check(subject, case, call, "output of a causal call", law, about=about)
+
+
+def the_bias_is_added_to_every_score(subject: VariantSubject, case: ParameterCase) -> None:
+    """Sigmoid attention adds to scaled scores the bias that is given, 0 included, else -log of the number of keys.
+
+    Formula: p_ij = sigma(c q_i . k_j + b), b = -log n_kv unless given
+    Source: Ramapuram et al. (2024), section 3.1
+    Fault: bias_of_the_number_of_queries
+    """
+    if subject.kind != SIGMOID:
+        raise NotApplicable("differential attention has no bias")
+    drawn = [None, 0.0, -2.5, 1.25] if "bias" in subject.roles else [None]
+    call = subject.draw(with_options(case, bias=drawn[case.seed % len(drawn)]))
+    law, about = "the_bias_is_added_to_every_score", ("bias left out", "bias of the queries", "bias given ignored")
+    check(subject, case, call, f"output for a bias of {subject.bias(call):.3g}", law, about=about)
+
+
+def the_second_map_is_weighed_by_lambda(subject: VariantSubject, case: ParameterCase) -> None:
+    """Differential attention subtracts lambda times the second map, for any lambda, and does not normalise again.
+
+    Formula: o = P_1 V - lambda P_2 V
+    Source: Ye et al. (2024), equation 1: rows of P_1 - lambda P_2 sum to 1 - lambda
+    Fault: difference_is_normalised_again
+    """
+    if subject.kind != DIFFERENTIAL:
+        raise NotApplicable("sigmoid attention has one map")
+    weight = [0.25, 1.0, 0.0, -0.5, 1.5][case.seed % 5]
+    call = subject.draw(with_options(case, weight=weight))
+    check(subject, case, call, f"output for lambda {weight:g}", "the_second_map_is_weighed_by_lambda")
+
+
+def a_scale_that_is_given_scales_every_map(subject: VariantSubject, case: ParameterCase) -> None:
+    """A scale that is given takes the place of 1/sqrt(d), 0 included, in either map and before the bias.
+
+    Formula: s_ij = c q_i . k_j for the scale c
+    Source: parameter scale of every library
+    Fault: scale_taken_for_none_where_it_is_zero
+    """
+    if "scale" not in subject.roles:
+        raise NotApplicable("it takes no scale")
+    scale = [0.3, 0.0, 1.0, -0.5][case.seed % 4]
+    call = subject.draw(with_options(case, scale=scale))
+    law, about = "a_scale_that_is_given_scales_every_map", ("scale ignored",)
+    check(subject, case, call, f"output with scale {scale:g}", law, about=about)
+
+
+def scores_of_hundreds_give_numbers(subject: VariantSubject, case: ParameterCase) -> None:
+    """Scores far above what exp can take, of either sign, give weights of 0 and 1, and no NaN.
+
+    Formula: sigma(s) -> 1 or 0; softmax of s as of s - max s
+    Source: e^s / (1 + e^s) is inf / inf; one maximum for both maps leaves one of them nothing
+    Fault: exponential_of_large_scores
+    """
+    call = subject.draw(case)
+    factor = factor_of_far(case)
+    changes = {"query": round_to(call.query * factor, case.dtype)}
+    if call.query2 is not None:
+        changes["query2"] = round_to(-factor * call.query2, case.dtype)
+    check(subject, case, call.with_(**changes), "output for large scores")
+
+
+def rows_without_a_key_give_zero(subject: VariantSubject, case: ParameterCase) -> None:
+    """A row whose pairs are all hidden gives 0, beside rows that attend.
+
+    Formula: o_i = 0 where M_ij = 0 for all j
+    Source: an empty sum; a softmax over -inf alone is NaN in both maps, and so is their difference
+    Fault: rows_without_a_key_are_nan
+    """
+    if "mask" not in subject.roles or subject.implementation.dead_rows == "unspecified":
+        raise NotApplicable("it has no parameter for a mask, or says nothing of such rows")
+    call = subject.draw(with_options(case, mask=True))
+    assert call.mask is not None
+    mask = call.mask.copy()
+    mask[int(case.rng("dead").integers(len(mask)))] = False
+    check(subject, case, call.with_(mask=mask), "output of rows of which one has no key")
+
+
+def keys_of_long_rows_all_count(subject: VariantSubject, case: ParameterCase) -> None:
+    """The keys of a row of some hundreds all have their weight.
+
+    Formula: as the comparison with the truth, for n_kv from 129 to 300
+    Source: blocks of 128 keys
+    Fault: keys_behind_the_first_block_left_out
+    """
+    law, about = "keys_of_long_rows_all_count", ("keys behind the first 128 left out",)
+    check(subject, case, subject.draw(case), "output over many keys", law, about=about)
+
+
+def strides_of_both_maps_are_followed(subject: VariantSubject, case: ParameterCase) -> None:
+    """All arrays may be views of larger or turned memory.
+
+    Formula: f(views of x) = f(x)
+    Source: queries of both maps that are cut out of one projection
+    Fault: queries_read_in_order
+    """
+    view = str(case.rng("view").choice(VIEWS))
+    law, what = "strides_of_both_maps_are_followed", f"output of arrays whose memory is {view}"
+    check(subject, case, subject.draw(case), what, law, view=view)
+
+
+# --- which cases they want ----------------------------------------------------------------------------------
+
+
+def _as_many(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """As many queries as keys, and several."""
+    n = max(3, sizes["n_kv"])
+    return {**sizes, "n_q": n, "n_kv": n}
+
+
+def _other_numbers(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Another number of keys than of queries, several of both."""
+    n_kv = max(3, sizes["n_kv"])
+    return {**sizes, "n_kv": n_kv, "n_q": n_kv + 2 if sizes["n_q"] == n_kv else max(2, sizes["n_q"])}
+
+
+def _several(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
+    """Several queries and keys."""
+    return {**sizes, "n_q": max(2, sizes["n_q"]), "n_kv": max(3, sizes["n_kv"])}
+
+
+RANGES = {"B": (1, 3), "H": (1, 4), "n_q": (1, 8), "n_kv": (1, 12), "d": (1, 8), "d_v": (1, 8)}
+MODELS = {"H": (2, 6), "d": (32, 64), "d_v": (32, 64), "n_q": (17, 40), "n_kv": (33, 70)}
+OPTIONS: dict[str, tuple[Any, ...]] = {"causal": (False, False, True), "mask": (False, False, True)}
+SPACE = Sizes(RANGES, OPTIONS, adjust=as_in_models(MODELS))
+SMALL = Sizes(RANGES, adjust=_several)
+SQUARE = Sizes(RANGES, adjust=_as_many)
+UNLIKE = Sizes(RANGES, adjust=_other_numbers)
+FAR = replace(SMALL, options=FAR_SCORES)
+VIEWED = Sizes({**RANGES, "B": (2, 3), "H": (2, 4), "d": (2, 8), "d_v": (2, 8)}, adjust=_several)
+LONG = Sizes({**RANGES, "B": (1, 1), "H": (1, 2), "n_q": (1, 3), "n_kv": (129, 300), "d": (1, 4)})
+ROW: dict[str, Any] = {"contract": CONTRACT, "family": "variant_attention", "large": 8, "small": 0, "space": SMALL}
+LAWS = (
+    Law(variants_agree_with_the_truth, **{**ROW, "large": 20, "space": SPACE}, central=True),
+    Law(hidden_pairs_have_no_weight, **ROW),
+    Law(later_keys_have_no_weight, **{**ROW, "space": SQUARE}),
+    Law(the_bias_is_added_to_every_score, **{**ROW, "large": 12, "space": UNLIKE}),
+    Law(the_second_map_is_weighed_by_lambda, **{**ROW, "large": 12}),
+    Law(a_scale_that_is_given_scales_every_map, **{**ROW, "large": 12}),
+    Law(scores_of_hundreds_give_numbers, **{**ROW, "space": FAR}),
+    Law(rows_without_a_key_give_zero, **ROW),
+    Law(keys_of_long_rows_all_count, **{**ROW, "large": 6, "space": LONG}),
+    Law(strides_of_both_maps_are_followed, **{**ROW, "large": 12, "space": VIEWED}),
+)
+COMPARISONS = tuple(law.name for law in LAWS[1:])

@@ -1,0 +1,233 @@
+"""Faults of sigmoid and differential attention, one each: the plain computation with one step replaced.
+
+`sigmoid()` gives f(query, key, value, attn_mask, is_causal, scale, bias), `differential()` f(q1, k1, q2, k2, v, lam,
+attn_mask, is_causal, scale) and `joined()` the same of one array of heads for both maps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_core.faults.row import row
+
+Attend = Callable[..., Any]
+
+
+# --- steps -----------------------------------------------------------------------------
+
+
+def see(scores: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
+    """The pairs that are attended, bool (n_q, n_kv)."""
+    pairs = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    pairs = pairs.tril() if is_causal else pairs
+    return pairs if attn_mask is None else pairs & attn_mask
+
+
+def weigh(scores: Tensor, pairs: Tensor) -> Tensor:
+    """Softmax over the pairs; 0 in a row without any."""
+    dead = ~pairs.any(-1, keepdim=True)
+    return scores.masked_fill(~pairs, -torch.inf).masked_fill(dead, 0.0).softmax(-1).masked_fill(dead, 0.0)
+
+
+STEPS: dict[str, Callable[..., Any]] = {
+    "see": see, "weigh": weigh, "read": lambda x: x, "scaled": lambda scale, d: d**-0.5 if scale is None else scale,
+    "bias": lambda bias, scores: -math.log(scores.shape[-1]) if bias is None else bias,
+    "sigmoid": lambda scores, pairs: scores.sigmoid() * pairs,
+    "score": lambda q, k, scale, bias: q @ k.mT * scale + bias,
+    "join": lambda one, two, lam, v: (one - lam * two) @ v, "see2": see, "split": lambda x: (x[:, 0::2], x[:, 1::2]),
+}  # fmt: skip
+
+
+def sigmoid(**replaced: Callable[..., Any]) -> Attend:
+    """Sigmoid attention, with some steps replaced."""
+    step = STEPS | replaced
+
+    def attend(
+        query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False,
+        scale: float | None = None, bias: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        wide = torch.promote_types(query.dtype, torch.float32)
+        q, k, v = (step["read"](x).to(wide) for x in (query, key, value))
+        plain = q @ k.mT
+        scores = step["score"](q, k, step["scaled"](scale, q.shape[-1]), step["bias"](bias, plain))
+        weights = step["sigmoid"](scores, step["see"](scores, attn_mask, is_causal))
+        return (weights @ v).to(query.dtype)
+
+    return attend
+
+
+def differential(**replaced: Callable[..., Any]) -> Attend:
+    """Differential attention of two queries and two keys, with some steps replaced."""
+    step = STEPS | replaced
+
+    def attend(
+        q1: Tensor, k1: Tensor, q2: Tensor, k2: Tensor, v: Tensor, lam: float, attn_mask: Tensor | None = None,
+        is_causal: bool = False, scale: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        wide = torch.promote_types(q1.dtype, torch.float32)
+        first, key1, second, key2, value = (step["read"](x).to(wide) for x in (q1, k1, q2, k2, v))
+        factor = step["scaled"](scale, q1.shape[-1])
+        one, two = first @ key1.mT * factor, second @ key2.mT * factor
+        pairs, others = step["see"](one, attn_mask, is_causal), step["see2"](two, attn_mask, is_causal)
+        out: Tensor = step["join"](step["weigh"](one, pairs), step["weigh"](two, others), lam, value)
+        return out.to(q1.dtype)
+
+    return attend
+
+
+def joined(**replaced: Callable[..., Any]) -> Attend:
+    """Differential attention of queries and keys whose neighbouring heads are those of the two maps."""
+    step = STEPS | replaced
+
+    def attend(
+        query: Tensor, key: Tensor, value: Tensor, lam: float, is_causal: bool = False, scale: float | None = None
+    ) -> Tensor:
+        (q1, q2), (k1, k2) = step["split"](query), step["split"](key)
+        out: Tensor = differential(**replaced)(q1, k1, q2, k2, value, lam, None, is_causal, scale)
+        return out
+
+    return attend
+
+
+# --- sigmoid attention -----------------------------------------------------------------
+
+
+def softmax_in_place_of_sigmoid() -> Attend:
+    """The weights of a row are normalised."""
+    return sigmoid(sigmoid=weigh)
+
+
+def bias_left_out() -> Attend:
+    """Scores have no bias unless one is given."""
+    return sigmoid(bias=lambda bias, scores: bias or 0.0)
+
+
+def bias_of_the_other_sign() -> Attend:
+    """The logarithm of the number of keys is added, and not subtracted."""
+    return sigmoid(bias=lambda bias, scores: math.log(scores.shape[-1]) if bias is None else bias)
+
+
+def bias_of_the_number_of_queries() -> Attend:
+    """The bias is that of as many keys as there are queries."""
+    return sigmoid(bias=lambda bias, scores: -math.log(scores.shape[-2]) if bias is None else bias)
+
+
+def given_bias_of_zero_taken_for_none() -> Attend:
+    """`bias or -log(n)`."""
+    return sigmoid(bias=lambda bias, scores: bias or -math.log(scores.shape[-1]))
+
+
+def bias_is_scaled() -> Attend:
+    """The bias is added before scores are scaled."""
+    return sigmoid(score=lambda q, k, scale, bias: (q @ k.mT + bias) * scale)
+
+
+def masked_scores_are_zero() -> Attend:
+    """Masked scores are set to 0, whose sigmoid is a half."""
+    return sigmoid(sigmoid=lambda scores, pairs: torch.where(pairs, scores, 0.0).sigmoid())
+
+
+def weights_divided_by_the_number_of_keys() -> Attend:
+    """Weights are divided by the number of keys beside their bias."""
+    return sigmoid(sigmoid=lambda scores, pairs: scores.sigmoid() * pairs / scores.shape[-1])
+
+
+def exponential_of_large_scores() -> Attend:
+    """e^s / (1 + e^s) is inf / inf for large scores."""
+    return sigmoid(sigmoid=lambda scores, pairs: scores.exp() / (1 + scores.exp()) * pairs)
+
+
+def keys_behind_the_first_block_left_out() -> Attend:
+    """The first 128 keys are attended to."""
+    return sigmoid(see=lambda scores, mask, causal: see(scores, mask, causal) & (torch.arange(scores.shape[-1]) < 128))
+
+
+def scale_taken_for_none_where_it_is_zero() -> Attend:
+    """`scale or d**-0.5`."""
+    return sigmoid(scaled=lambda scale, d: scale or d**-0.5)
+
+
+def queries_read_in_order() -> Attend:
+    """Arrays that are views are read as if they were whole."""
+
+    def flat(x: Tensor) -> Tensor:
+        if x.is_contiguous():
+            return x
+        return x.as_strided(x.shape, torch.empty(x.shape).stride(), 0).nan_to_num(0.0)
+
+    return sigmoid(read=flat)
+
+
+# --- differential attention ------------------------------------------------------------
+
+
+def first_map_alone() -> Attend:
+    """The second map is not subtracted."""
+    return differential(join=lambda one, two, lam, v: one @ v)
+
+
+def maps_are_added() -> Attend:
+    """The second map is added."""
+    return differential(join=lambda one, two, lam, v: (one + lam * two) @ v)
+
+
+def lambda_not_read() -> Attend:
+    """The second map is subtracted as it is."""
+    return differential(join=lambda one, two, lam, v: (one - two) @ v)
+
+
+def difference_is_normalised_again() -> Attend:
+    """Rows of the difference are divided by their sum, 1 - lambda, where that is not 0."""
+    return differential(join=lambda one, two, lam, v: (one - lam * two) @ v / ((1 - lam) or 1.0))
+
+
+def negative_weights_are_cut_off() -> Attend:
+    """Weights of the difference below 0 are set to 0."""
+    return differential(join=lambda one, two, lam, v: (one - lam * two).relu() @ v)
+
+
+def second_map_sees_later_keys() -> Attend:
+    """The second map has the mask, and no causality."""
+    return differential(see2=lambda scores, mask, causal: see(scores, mask, False))
+
+
+def second_map_sees_masked_keys() -> Attend:
+    """The second map has causality, and no mask."""
+    return differential(see2=lambda scores, mask, causal: see(scores, None, causal))
+
+
+def rows_without_a_key_are_nan() -> Attend:
+    """A softmax over -inf alone."""
+    return differential(weigh=lambda scores, pairs: scores.masked_fill(~pairs, -torch.inf).softmax(-1))
+
+
+def maximum_of_both_maps() -> Attend:
+    """No maximum is subtracted before exp."""
+
+    def plain(scores: Tensor, pairs: Tensor) -> Tensor:
+        grown = scores.exp() * pairs
+        total = grown.sum(-1, keepdim=True)
+        return grown / torch.where(total == 0, 1.0, total)
+
+    return differential(weigh=plain)
+
+
+def halves_taken_for_neighbours() -> Attend:
+    """The first half of the heads is taken for the first map."""
+    return joined(split=lambda x: x.chunk(2, 1))
+
+
+FAULTY = (
+    softmax_in_place_of_sigmoid, bias_left_out, bias_of_the_other_sign, bias_of_the_number_of_queries,
+    given_bias_of_zero_taken_for_none, bias_is_scaled, masked_scores_are_zero, weights_divided_by_the_number_of_keys,
+    exponential_of_large_scores, keys_behind_the_first_block_left_out, scale_taken_for_none_where_it_is_zero,
+    queries_read_in_order, first_map_alone, maps_are_added, lambda_not_read, difference_is_normalised_again,
+    negative_weights_are_cut_off, second_map_sees_later_keys, second_map_sees_masked_keys, rows_without_a_key_are_nan,
+    maximum_of_both_maps, halves_taken_for_neighbours,
+)  # fmt: skip
+ROWS = tuple(row(fault, "law", contract="variant-attention", accumulate="float32") for fault in FAULTY)

@@ -1,0 +1,101 @@
+"""Power and false alarms of the laws of sigmoid and differential attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from judging import refuted
+from judging_contracts import conforming, first_refuting
+from torch import Tensor
+
+from attention_core.conformance.laws import variant_attention
+from attention_core.conformance.laws.variant_attention import CONTRACT
+from attention_core.faults import variant_attention as faults
+from attention_core.kernels.variants import differential_attention, sigmoid_attention
+
+WIDE: dict[str, Any] = {"accumulate": "float32"}
+FLOAT: dict[str, Any] = {**WIDE, "dtypes": ("float32",)}
+SEEN_BY = {  # what no law but these is sure to see
+    "bias_of_the_number_of_queries": "the_bias_is_added_to_every_score",
+    "given_bias_of_zero_taken_for_none": "the_bias_is_added_to_every_score",
+    "bias_left_out": "the_bias_is_added_to_every_score",
+    "bias_of_the_other_sign": "the_bias_is_added_to_every_score",
+    "masked_scores_are_zero": "hidden_pairs_have_no_weight",
+    "exponential_of_large_scores": "scores_of_hundreds_give_numbers",
+    "maximum_of_both_maps": "scores_of_hundreds_give_numbers",
+    "keys_behind_the_first_block_left_out": "keys_of_long_rows_all_count",
+    "scale_taken_for_none_where_it_is_zero": "a_scale_that_is_given_scales_every_map",
+    "queries_read_in_order": "strides_of_both_maps_are_followed",
+    "difference_is_normalised_again": "the_second_map_is_weighed_by_lambda",
+    "second_map_sees_later_keys": "later_keys_have_no_weight",
+    "second_map_sees_masked_keys": "hidden_pairs_have_no_weight",
+    "rows_without_a_key_are_nan": "rows_without_a_key_give_zero",
+}
+
+
+def by_tanh(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    """Sigmoid attention by a hyperbolic tangent, key by key, tokens before heads."""
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    out = torch.zeros(*q.shape[:3], v.shape[-1], dtype=q.dtype)
+    for j in range(k.shape[2]):
+        score = (q * k[:, :, j : j + 1]).sum(-1, keepdim=True) / math.sqrt(q.shape[-1]) - math.log(k.shape[2])
+        weight = 0.5 + 0.5 * torch.tanh(score / 2)
+        if causal:
+            weight = weight * (torch.arange(q.shape[2]) >= j)[:, None]
+        out = out + weight * v[:, :, j : j + 1]
+    return out.transpose(1, 2)
+
+
+def multihead_diffattn(q: Tensor, k: Tensor, v: Tensor, lambda_full: float) -> Tensor:
+    """The form of the authors' code: both maps in neighbouring heads, weights subtracted before the values."""
+    weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)
+    weights = weights.view(len(q), -1, 2, *weights.shape[2:])
+    return (weights[:, :, 0] - lambda_full * weights[:, :, 1]) @ v
+
+
+def in_numpy(query: Any, key: Any, value: Any, attn_mask: Any = None, bias: float | None = None) -> Any:
+    """Sigmoid attention in NumPy, additive masks."""
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.dtype.type(query.shape[-1]))
+    scores = scores - scores.dtype.type(np.log(key.shape[2]) if bias is None else -bias)
+    scores = scores if attn_mask is None else scores + attn_mask.astype(scores.dtype)
+    with np.errstate(over="ignore"):
+        return (1 / (1 + np.exp(-scores)) @ value).astype(query.dtype)
+
+
+RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "ours, sigmoid": (sigmoid_attention, WIDE),
+    "ours, differential": (differential_attention, WIDE),
+    "sigmoid": (faults.sigmoid(), WIDE),
+    "differential": (faults.differential(), FLOAT),
+    "joined": (faults.joined(), FLOAT),
+    "tanh": (by_tanh, {"dtypes": ("float32",), "layout": "bnhd"}),
+    "authors": (multihead_diffattn, {"dtypes": ("float32", "float64")}),
+    "numpy": (in_numpy, {"array": "numpy", "masks": "additive", "dtypes": ("float32", "float64")}),
+}
+
+
+@pytest.mark.parametrize("law", variant_attention.LAWS, ids=lambda law: law.name)
+def test_every_law_refutes_the_fault_it_names(law: variant_attention.Law) -> None:
+    refuted(law.name, getattr(faults, law.fault)(), "quick", contract=CONTRACT, **WIDE)
+
+
+@pytest.mark.thorough(leave_out=tuple(dict.fromkeys(law.fault for law in variant_attention.LAWS)))
+@pytest.mark.parametrize("fault", faults.FAULTY)
+def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+    if fault.__name__ in SEEN_BY:
+        refuted(SEEN_BY[fault.__name__], fault(), "quick", contract=CONTRACT, **WIDE)
+    else:
+        assert first_refuting(fault(), CONTRACT, **WIDE) == variant_attention.LAWS[0].name
+
+
+@pytest.mark.thorough(keep=("*-0",))
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_functions_conform(name: str, seed: int) -> None:
+    target, record = RIGHT[name]
+    conforming(target, CONTRACT, "quick", seed, **record)
