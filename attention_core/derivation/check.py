@@ -239,6 +239,9 @@ def internal(error: Exception) -> str:
 def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
     """The finding on one step, with unchecked reasons and, on request, the hypotheses that it needs."""
     found = decide_step(step, effort, advise=advise)
+    if step.plain is not None:  # where its shapes fit by another reading, that counts
+        other = decide_step(step.plain, effort)
+        found = found if other.verdict is Verdict.UNREADABLE else other
     if step.unread_words and found.verdict is not Verdict.UNREADABLE:
         words = ", ".join(f"'{one}'" for one in dict.fromkeys(step.unread_words))
         return Finding(Verdict.UNDECIDED, Evidence(f"not understood in its display: {words}"))

@@ -165,9 +165,10 @@ def _read_somehow(
     if again is None:
         return found
     context.understood += before.understood
-    for one in again:
+    for one, plain in zip(again, found if len(again) == len(found) else [None] * len(again), strict=True):
         if isinstance(one, Step):
             one.strange = why
+            one.plain = plain if TERMS in one.context.loose and isinstance(plain, Step) else None
     return again
 
 
