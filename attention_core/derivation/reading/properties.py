@@ -41,6 +41,7 @@ from attention_core.derivation.reading.property_meanings import (
     of_one_norm,
     one_hot,
     orthogonal,
+    orthogonal_to_each_other,
     orthonormal,
     orthonormal_basis,
     orthonormal_columns,
@@ -232,9 +233,10 @@ PROPERTIES: tuple[Property, ...] = (
     Property("orthogonal projection", _words(
         r"(?:an )?orthogonal (?:projections?|projectors?)(?: matrix| matrices)?"),
              squares(("A A = A", ""), (r"A^\top = A", ""))),
-    Property("orthogonal", _words(
-        r"(?:pairwise |mutually )?(?:orthogonal|perpendicular|unitary)(?: to (?:each other|one another))?"),
-             orthogonal),
+    Property("orthogonal to each other", _words(
+        r"(?:pairwise |mutually )(?:orthogonal|perpendicular)(?: to (?:each other|one another))?|"
+        r"(?:orthogonal|perpendicular) to (?:each other|one another)"), orthogonal_to_each_other),
+    Property("orthogonal", _words(r"orthogonal|perpendicular|unitary"), orthogonal),
     Property("unit", _words(_NORM_ONE), unit),
     Property("distinct", _words(
         r"(?:pairwise |mutually |all )?(?:distinct|different|unequal|not equal)(?! (?:from|to) (?:0|zero))"
@@ -296,8 +298,9 @@ _NOUNS = (
     r"inputs?|scores?|variables?|constants?|parameters?|random|column|row|directions?|temperatures?|scales?|"
     r"distributions?|draws?|samples?|two|three|square"
 )
-_BEHIND = re.compile(rf"^[\s,(]*(?:(?:{_FILL}|{_NOUNS}|and|,)\b[\s,]*)*$", re.IGNORECASE)
-_BEFORE = re.compile(rf"^\s*(?:(?:{_NOUNS})\b\s*)*$", re.IGNORECASE)
+# Possessive, as some words stand in both lists: each would be tried in all ways, which takes for ever in a long list.
+_BEHIND = re.compile(rf"^[\s,(]*(?:(?:{_FILL}|{_NOUNS}|and|,)\b[\s,]*)*+$", re.IGNORECASE)
+_BEFORE = re.compile(rf"^\s*(?:(?:{_NOUNS})\b\s*)*+$", re.IGNORECASE)
 _ANEW = re.compile(r"\b(?:and|,)\s+(?:an?|the|two|some|let)\b|,\s*$|\band\s*$", re.IGNORECASE)
 
 

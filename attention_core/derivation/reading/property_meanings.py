@@ -166,6 +166,11 @@ def orthogonal(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     return None
 
 
+def orthogonal_to_each_other(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    """Vectors, each two orthogonal; of matrices it is said of their inner product, or of their columns."""
+    return orthogonal(context, symbols) if not any(_is_matrix(one) for one in symbols) else None
+
+
 def orthonormal(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     """Orthogonal vectors of norm one, or a matrix of such columns."""
     cross = orthogonal(context, symbols)

@@ -6,6 +6,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.reading.properties import properties_in
 from attention_core.derivation.records import GOOD, Verdict
 
 M = r"Let $n \in \mathbb{N}$, $A, B \in \mathbb{R}^{n \times n}$ and $x \in \mathbb{R}^n$."
@@ -72,3 +73,15 @@ def test_the_mean_of_what_may_be_random_is_not_that_of_its_entries() -> None:
     words = "Let $x$ be a random vector with zero mean."
     assert verdicts(V, words, r"\mathbf{1}_n^\top x = 0") != [Verdict.PROVED]
     assert verdicts(V, words, r"\mathbf{1}_n^\top x = 0")[0] not in GOOD
+
+
+def test_matrices_orthogonal_to_each_other_need_not_be_orthogonal() -> None:
+    words = "Let $A$ and $B$ be orthogonal to each other."
+    assert verdicts(M, words, r"A^\top A = I_n") == [Verdict.UNDECIDED]
+
+
+def test_a_long_list_of_words_is_read_once() -> None:
+    listed = "real, column, random " * 100
+    assert properties_in(f" is {listed} and here symmetric", True, False) == ()
+    assert [one.about.name for one in properties_in(f" is {listed} symmetric", True, False)] == ["symmetric"]
+    assert [one.about.name for one in properties_in(f" a unit {'column ' * 100}, $", False, True)] == []
