@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 EXIT_STATUS = """Exit status: 1 if any target is refuted, else 2 if any is in error or incomplete, else 0.
 With --law: 0 if the chosen laws held (the verdict is then incomplete, as it needs all laws)."""
+MERGE_STATUS = """Exit status: that of the whole run, had it not been split; 2 also if a shard is missing."""
 
 
 @click.group(cls=Commands, context_settings=HELP)
@@ -218,7 +219,7 @@ def _finish(console: Console, reports: list[Report], options: dict[str, Any], sh
         exit_on_target_error(lambda: annotate(reports, aside=options["json_path"] == STANDARD_OUTPUT))
 
 
-@main.command(epilog=EXIT_STATUS)
+@main.command(epilog=MERGE_STATUS)
 @click.argument("paths", nargs=-1, required=True, metavar="REPORT...", type=click.Path(dir_okay=False, path_type=Path))
 @output_options
 @click.option("-q", "--quiet", is_flag=True, help="Show only the verdicts.")

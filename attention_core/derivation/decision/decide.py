@@ -130,7 +130,7 @@ def _where(problem: Problem, count: int) -> str:
 def with_large_sizes(problem: Problem, found: Finding) -> Finding:
     """The finding, with what a larger size says modulo a prime; a difference there is shown at a point."""
     large = at_large_size(problem) if problem.tuples.sizes else None
-    if large is None:
+    if large is None or (not large.differs and large.missed == 0):  # without an entry to draw, chance shows nothing
         return found
     where = ", ".join(f"{n} = {v}" for n, v in large.sizes.items())
     if large.differs:

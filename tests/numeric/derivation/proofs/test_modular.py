@@ -45,6 +45,12 @@ def test_a_hypothesis_on_the_entries_keeps_the_method_away() -> None:
     assert step.verdict == "AGREES" and "modular" not in step.evidence.figures
 
 
+def test_numbers_alone_have_no_probability() -> None:
+    head = "Let $m, k \\in \\mathbb{N}$ with $k \\le m$.\n\n"
+    (step,) = check_document(head + r"$$ \binom{m + 1}{k} = \binom{m}{k} + \binom{m}{k - 1} $$" + "\n").steps
+    assert step.verdict == "AGREES" and "modular" not in step.evidence.figures
+
+
 def test_residues_are_those_of_the_rationals() -> None:
     graph = Graph()
     x, y = graph.leaf(("x", (1, 1))), graph.leaf(("y", (1, 1)))
