@@ -65,7 +65,7 @@ def verify_section(part: Part) -> Section:
     reports = [report_from_dict(one) for one in part.data.get("reports", [part.data])]
     verdicts = [report.verdict for report in reports]
     worst = next((word for word in WORST_FIRST if word in verdicts), "incomplete")
-    remark = count_words(verdicts, WORST_FIRST)
+    remark = count_words(verdicts, WORST_FIRST) if len(reports) != 1 else reports[0].target
     state = {"conforms": GOOD, "refuted": BAD}.get(worst, OPEN)
     title = "Is this attention right?"
     return Section(title, part.name, worst, state, remark, to_sections(reports, LEVEL), part.kind)
@@ -74,10 +74,10 @@ def verify_section(part: Part) -> Section:
 DERIVATIONS = """\
 {% for document in documents %}
 <h3>{{ document.file }}</h3>
-<p>{{ document.summary }}</p>
-<table class="steps"><tr><th>step</th><th>line</th><th>relation</th><th>verdict</th><th>what it rests on</th></tr>
-{% for step in document.steps %}<tr><td>{{ step.id }}</td><td class="number">{{ step.line }}</td>
-<td>{{ step.formula }}</td><td class="{{ step.state }}">{{ step.verdict }}</td>
+{% if documents | length > 1 %}<p>{{ document.summary }}</p>{% endif %}
+<table class="steps"><tr><th>step</th><th>verdict</th><th>line</th><th>relation</th><th>what it rests on</th></tr>
+{% for step in document.steps %}<tr><td>{{ step.id }}</td><td class="{{ step.state }}">{{ step.verdict }}</td>
+<td class="number">{{ step.line }}</td><td>{{ step.formula }}</td>
 <td>{% for line in step.lines %}{% if not loop.first %}<br>{% endif %}{{ line }}{% endfor %}</td></tr>
 {% endfor %}</table>
 {% endfor %}
@@ -108,6 +108,7 @@ def step_of(step: Mapping[str, Any]) -> dict[str, Any]:
     """One step as the template has it."""
     from markupsafe import Markup
 
+    from attention_core.derivation.cases.counterexamples import describe
     from attention_core.derivation.report import inline
 
     bad = step["verdict"] in ("REFUTED", "VACUOUS") or step["expected"] == "refuted"
@@ -115,9 +116,9 @@ def step_of(step: Mapping[str, Any]) -> dict[str, Any]:
     example = step["counterexample"]
     if example is not None:
         where = f" in {example['where']}" if example["where"] else ""
-        values = ", ".join(f"{name} = {value}" for name, value in example["values"].items())
+        values = describe(example["values"])
         lines.append(f"left side{where}: {example['left']}; right side: {example['right']}")
-        lines += [f"at {values}"] if values else []
+        lines += [f"at {values}"] if example["values"] and values not in lines[0] else []
     lines += [step["evidence"]["advice"]] if step["evidence"]["advice"] else []
     return {
         "id": step["id"], "line": step["line"], "formula": Markup(inline(step["text"])),

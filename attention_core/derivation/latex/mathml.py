@@ -271,7 +271,11 @@ def alphabet(kind: str, letter: str) -> str:
 
 
 def call(node: Call) -> str:
-    """A function of its arguments."""
+    """A function of its arguments; a binomial coefficient, whose arguments stand one above the other."""
+    if node.function == "binom" and len(node.args) == 2 and not node.sub:
+        above, beneath = (join_chains((one,)) for one in node.args)
+        stacked = fence("(", f"<mfrac linethickness='0'>{above}{beneath}</mfrac>", ")")
+        return stacked if node.power is None else f"<msup>{stacked}{mathml(node.power)}</msup>"
     words = FUNCTIONS.get(node.function, node.function)
     head = f"<mi mathvariant='normal'>{escape(words)}</mi>"
     if node.sub:

@@ -115,3 +115,16 @@ def test_steps_and_rows_that_are_wrong_come_first() -> None:
     body = str(section_of(Part("matrix", "a.json", matrix("conforms", "error", "refuted"))).body)
     places = [body.index(f">{word}<") for word in ("refuted", "error", "conforms")]
     assert places == sorted(places)
+
+
+def test_values_that_the_evidence_tells_are_shown_once() -> None:
+    example = {"values": {"n": 1, "x": [["1"], ["2"]]}, "left": "0", "right": "1", "where": ""}
+    told = {**step("REFUTED", passed=False), "counterexample": example}
+    assert "at n = 1, x = [1; 2]" in str(section_of(Part("derive", "a.json", derive(told))).body)
+    told["evidence"] = {"text": "0 is not 1 at n = 1, x = [1; 2]", "advice": ""}
+    assert str(section_of(Part("derive", "a.json", derive(told))).body).count("x = [1; 2]") == 1
+
+
+def test_a_part_about_one_target_names_it() -> None:
+    both = verify("held")
+    assert section_of(Part("verify", "a.json", {**both, "reports": both["reports"][1:]})).remark == "g"

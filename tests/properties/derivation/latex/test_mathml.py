@@ -36,6 +36,11 @@ CHILDREN = {"msub": 2, "msup": 2, "msubsup": 3, "mfrac": 2, "mroot": 2, "munder"
             "<mrow><munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>"
             "<msub><mi>x</mi><mi>i</mi></msub></mrow>",
         ),
+        (
+            r"\binom{n}{k}^2",
+            "<msup><mrow><mo fence='true'>(</mo><mfrac linethickness='0'><mi>n</mi><mi>k</mi></mfrac>"
+            "<mo fence='true'>)</mo></mrow><mn>2</mn></msup>",
+        ),
         (r"\|x\|", "<mrow><mo fence='true'>‖</mo><mi>x</mi><mo fence='true'>‖</mo></mrow>"),
     ],
 )
