@@ -54,7 +54,7 @@ from finetune.errors import BadInput, prefix_errors
 @train_options(CHARACTERS, epochs="until --minutes are over", final_tokens="none, the rate stays")
 @device_options
 def characters(text_path: str, **options: Any) -> None:
-    """Train a model on TEXT; show bits and perplexity of its held-out end over time, then a sample.
+    """Train a model on TEXT; show the perplexity of its held-out end over time, then a sample.
 
     With --checkpoint_path the same command continues where it stopped.
     """

@@ -102,7 +102,7 @@ def sentences(
 
 
 def first_line(text: str) -> str:
-    """The first line of a message, cut where it is very long (torch lists all its backends).
+    r"""The first line of a message, cut where it is very long (torch lists all its backends).
 
     Example:
         >>> first_line("heads differ\nsee above"), len(first_line("x" * 1000))

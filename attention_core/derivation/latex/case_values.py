@@ -79,8 +79,8 @@ def without_rules(text: str, at: int) -> tuple[str, int] | None:
         None where the matrix has no such bars.
 
     Example:
-        >>> without_rules(r"| & | \\\\ a & b \\\\ | & | \end{pmatrix}", 0)
-        ('a & b', 31)
+        >>> without_rules(r"| & | \\ a & b \\ | & | \end{pmatrix}", 0)
+        ('a & b', 37)
     """
     found = end_of_cases(text, at)
     if found is None or not ("|" in found[0] or "-" in found[0] or "\\" in found[0]):

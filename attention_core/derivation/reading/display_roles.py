@@ -39,6 +39,9 @@ from attention_core.derivation.latex.syntax import (
 from attention_core.derivation.terms.context import Context
 
 
+_RELATION = re.compile(r"=|\\(?:le|ge|leq|geq|equiv|approx|ne|neq)\b|[<>]")
+
+
 def complete_displays(blocks: Sequence[Block]) -> list[Block]:
     """Give a display that begins with a relation the last side of the display before it in its section.
 
@@ -52,10 +55,11 @@ def complete_displays(blocks: Sequence[Block]) -> list[Block]:
             last = ""
         elif isinstance(block, Display):
             found = GOES_ON.match(block.text) or FRAMED_GOES_ON.match(block.text)
-            if not block.error and found:
+            if not block.error and found and (last or len(_RELATION.findall(block.text)) > 1):
                 frame = found.groupdict().get("frame", "")
                 gap = "\n" * found.group().count("\n", len(frame))
-                before = last or rf"\operatorname{{side above line {block.line}}}"  # which stands in the words
+                # What stands in the words is not known: the relations after the first one are decided all the same.
+                before = last or rf"\operatorname{{side above line {block.line}}}"
                 block = replace(block, text=f"{frame}{before} {gap}{block.text[found.end() :]}")
             last = _last_side(block)
         out.append(block)

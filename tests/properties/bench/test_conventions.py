@@ -32,7 +32,7 @@ number = 3
     ("said", "here"),
     [
         ("k is a class: give --factory if calling it", "k is a class: give k@factory=true if calling it"),
-        ("(for another contract use --contract NAME)", "(for another contract say k@contract=NAME)"),
+        ("(for another contract use --contract NAME)", "(for another contract use k@contract=NAME)"),
         ("without a default: give --arg w=VALUE", "without a default: give k@arguments=w=VALUE"),
         ("--factory: the target is not callable", "k@factory=true: the target is not callable"),
         ("declare --no-gradients, in Python gradients=False", "declare k@gradients=false, in Python gradients=False"),

@@ -132,7 +132,6 @@ NOT_READ = [
     ("Here $A \\succeq 0$.", "\\operatorname{tr}(A) \\ge 0"),
     ("$A = Q \\Lambda Q^\\top$ with $\\Lambda$ diagonal.", "A^\\top = A"),
     ("This is for $x = t^2$.", ABSOLUTE),
-    ("$x$ is at least $0$.", ABSOLUTE),
     ("$0$ bounds $x$ from below.", ABSOLUTE),
     ("$A$ commutes with $B$.", "A B = B A"),
 ]

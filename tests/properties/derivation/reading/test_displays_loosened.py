@@ -25,7 +25,6 @@ def told(display: str, infer: bool = True) -> tuple[list[str], str]:
         (r"q(x) = q_1(x_1) q_2(x_2) \cdots q_n(x_n)", "arrays with dots"),
         (r"p(x_n) = \sum_{x_1} \cdots \sum_{x_{n-1}} p(x_1, \dotsc, x_n)", "sums without a range"),
         (r"G = \sum_{k=0}^\infty \gamma^k R_k", "sums without a range"),
-        (r"= a + b", "side above line"),
     ],
 )
 def test_what_states_nothing_is_told(display: str, understood: str) -> None:

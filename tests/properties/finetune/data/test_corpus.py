@@ -53,7 +53,7 @@ def test_questions_come_with_or_without_places(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "is empty"),
-        ("a\tb\nc\n", "line 2: 1 columns"),
+        ("a\tb\nc\n", "line 2: 1 column"),
         ("a\nb\tc\n", "line 2: 2 columns"),
         ("a\tb\tc\n", "line 1: 3 columns"),
         ("a\tb\nc\t\n", "line 2: an empty question or place"),
