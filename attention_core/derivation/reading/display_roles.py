@@ -38,7 +38,6 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.terms.context import Context
 
-
 _RELATION = re.compile(r"=|\\(?:le|ge|leq|geq|equiv|approx|ne|neq)\b|[<>]")
 
 

@@ -260,10 +260,10 @@ def _read_alone(
         found = _read_statement(trial, written, around, supply, alone=True)
         why = _unreadable(found, judge)
         fitting = (form for form, words in _LOOSENS.items() if any(one in why for one in words))
-        # Shapes that do not fit may fit in another reading, which says more than symbols would.
-        unfit = any(words in why for words in ("not understood", "cannot be compared"))
-        last = TERMS if why and inferred and not unfit else ""
-        form = next((form for form in fitting if form not in context.loose), last)
+        form = next(
+            (form for form in fitting if form not in context.loose),
+            TERMS if why and inferred and "not understood" not in why else "",
+        )
         if "stand in one sum" in why and context.broadcast is None:
             context.broadcast = context.level
             notes.append((written.line, f"read with sums that are broadcast: {written.source}"))

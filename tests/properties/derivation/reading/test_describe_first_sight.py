@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from tests.properties.derivation.reading.test_properties_hypothesis_words import judge
 
+from tests.properties.derivation.reading.test_properties_hypothesis_words import judge
 from tests.properties.derivation_first_sight import SECOND, SENTENCES
 
 
