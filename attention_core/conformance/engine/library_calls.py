@@ -1,18 +1,23 @@
 """Functions of libraries that are known by their name and their parameters: the conventions of their calls.
 
 A target of such a name with such parameters is called as its library calls it, unless another convention is declared.
-A function of the same name with other parameters, or of another name, is called as it is declared.
+A function of the same name with other parameters, or of another name, is called as it is declared. So is one of such a
+name and parameters that agrees with the truth in the declared layout and not in its library's: the name is its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attention_core.conformance.first_look.findings import option_text
-from attention_core.declaration.implementation import Implementation, OtherForm, usual, usual_dead_rows
+from attention_core.conformance.first_look.findings import FirstLook, option_text
+from attention_core.declaration.implementation import Implementation, OtherForm, TargetError, usual, usual_dead_rows
 from attention_core.declaration.sizes import ATTENTION
+
+if TYPE_CHECKING:
+    from attention_core.conformance.engine.session import Session
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,29 @@ def find_library_call(name: str, parameters: Any) -> LibraryCall | None:
     return known if known is not None and known.parameters <= own else None
 
 
-def follow_library(implementation: Implementation, parameters: Any) -> tuple[Implementation, list[str]]:
+def adapt_to_library(session: Session) -> tuple[Implementation, list[str]]:
+    """The record of a session as `follow_library` has it, by a look at its target."""
+
+    def look(record: Implementation) -> FirstLook | None:
+        with suppress(TargetError):  # what cannot be called so is reported by the laws
+            return ask(session.runner, record, session.description, session.seed) if ask else None
+        return None
+
+    ask = session.contract.look
+    return follow_library(session.implementation, session.description.get("parameters"), look)
+
+
+def follow_library(
+    implementation: Implementation, parameters: Any, look: Callable[[Implementation], FirstLook | None] | None = None
+) -> tuple[Implementation, list[str]]:
     """The record with the conventions of the library's function that the target is, and notes that name them.
 
     What is declared stays as it is. Without such a function there is no note.
+
+    Args:
+        implementation: as declared.
+        parameters: of the target, as its description has them.
+        look: what a few calls find under a record.
 
     Raises:
         OtherForm: it is called as functions of another contract.
@@ -97,5 +121,23 @@ def follow_library(implementation: Implementation, parameters: Any) -> tuple[Imp
     changes = {n: value for n, value in known.conventions.items() if getattr(implementation, n) == plain[n] != value}
     if not changes:
         return implementation, []
+    own = _layout_of_its_own(implementation, changes, look)
+    changes = {n: value for n, value in changes.items() if own.get(n) != plain[n]}
+    heads = [f"{known.library} has a function of this name; this one takes arrays {plain['layout']}"] if own else []
+    if not changes:
+        return implementation, heads
     options = " ".join(option_text(name, value) for name, value in changes.items())
-    return implementation.with_(**changes), [f"it is called as {known.library} calls its function: {options}"]
+    return implementation.with_(**changes), [*heads, f"it is called as {known.library} calls its function: {options}"]
+
+
+def _layout_of_its_own(
+    implementation: Implementation,
+    changes: Mapping[str, Any],
+    look: Callable[[Implementation], FirstLook | None] | None,
+) -> Mapping[str, Any]:
+    """What a few calls find where the target agrees with the truth in the declared layout, not in its library's."""
+    if look is None or "layout" not in changes:
+        return {}
+    seen = look(implementation.with_(**changes))
+    own = seen is not None and seen.explains and seen.found.get("layout") == implementation.layout
+    return seen.found if own and seen is not None else {}

@@ -40,7 +40,7 @@ from attention_core.conformance.engine.joint_results import (
     explain_no_comparison,
     list_claims,
 )
-from attention_core.conformance.engine.library_calls import follow_library
+from attention_core.conformance.engine.library_calls import adapt_to_library
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
@@ -155,7 +155,7 @@ class Session:
 
     def _fit_to_target(self) -> list[str]:
         """Take the conventions of a library's function and the dtypes that there are; the notes of a report."""
-        self.implementation, known = follow_library(self.implementation, self.description.get("parameters"))
+        self.implementation, known = adapt_to_library(self)
         return [
             *known, *self._fit_precision(), *notes.about_gradients(self.implementation, self.contract),
             *notes.about_stand_ins(self.description),

@@ -62,6 +62,22 @@ def test_a_function_of_another_contract_is_judged_under_that() -> None:
     assert caught.value.changes == {"contract": "paged"}
 
 
+def test_a_function_that_only_has_the_name_is_judged_as_declared() -> None:
+    def heads_first(
+        q: Tensor, k: Tensor, v: Tensor, softmax_scale: float | None = None, causal: bool = False
+    ) -> Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, is_causal=causal, scale=softmax_scale, enable_gqa=True
+        )
+
+    record = Implementation(heads_first, "mine.py:flash_attn_func", dtypes=("float32",))
+    with Session(record, effort="quick") as session:
+        assert (session.implementation.layout, session.implementation.causal) == ("bhnd", "top_left")
+        assert session.notes[0] == "flash-attention has a function of this name; this one takes arrays bhnd"
+        laws = [law for law in session.laws if law.name in ("agrees_with_truth", "causal_alignment_is_as_declared")]
+        assert [result.status for result in session.results(laws)] == ["held", "held"]
+
+
 def test_a_right_function_of_the_library_holds_without_an_option() -> None:
     with Session(Implementation(flash_attn_func, dtypes=("float32",)), effort="quick") as session:
         laws = [law for law in session.laws if law.name in ("agrees_with_truth", "causal_alignment_is_as_declared")]
