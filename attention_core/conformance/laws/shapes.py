@@ -7,7 +7,7 @@ truth; result shapes are checked by every call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
@@ -204,8 +204,13 @@ def one_problem_needs_no_batch_axis(subject: Subject, case: Case) -> None:
     Fault: batch_axis_added
     """
     other = _first_batch(case)
-    judge_output(subject, other, "for inputs without a batch axis")
-    judge_gradients(subject, other, "for inputs without a batch axis")
+    try:
+        judge_output(subject, other, "for inputs without a batch axis")
+        judge_gradients(subject, other, "for inputs without a batch axis")
+    except Violation:
+        with suppress(Violation):
+            subject.forward(case)  # what declines the batch means other axes by rank 3, such as (B, n, E)
+        raise
 
 
 def _split_batch(x: NDArray, outer: int) -> NDArray:

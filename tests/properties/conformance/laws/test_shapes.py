@@ -205,3 +205,16 @@ def last_rows_lost() -> Callable[..., Tensor]:
         return torch.softmax(scores, -1) @ value
 
     return attention
+
+
+def test_a_function_of_tokens_by_features_is_declined_and_not_refuted() -> None:
+    """(B, n, E) is of rank 3, too, as ONNX Runtime's MultiHeadAttention has it: its middle axis is no head's."""
+
+    def tokens_by_features(query: Any, key: Any, value: Any) -> Any:
+        if query.dim() != 3:
+            raise ValueError(f"query has the shape [B, n, E], got {tuple(query.shape)}")
+        q, k, v = (x.unflatten(-1, (1, -1)).transpose(1, 2) for x in (query, key, 2 * value))
+        return correct(q, k, v).transpose(1, 2).flatten(2)
+
+    result = judged("one_problem_needs_no_batch_axis", tokens_by_features)
+    assert result.status == "refused", result.message
