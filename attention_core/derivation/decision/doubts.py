@@ -349,7 +349,8 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
 
 
 def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected: bool) -> list[Caveat]:
-    """The caveats that are about a step."""
+    """The caveats that are about a step; what is said of a function may be about its derivatives."""
+    names |= {name.rstrip("'") for name in names}
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
     about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
     if expected or step.context.formal is not None:

@@ -42,6 +42,7 @@ _SOFT = (
     "parallel regular singular definite spherical permutation rotation reflection circulant toeplitz projector "
     "pairwise "
     "positive negative integer integers integral natural rational irrational binary boolean even odd sorted ordered "
+    "non-decreasing nondecreasing non-increasing nonincreasing concavity convexity monotonicity "
     "ascending descending decreasing increasing monotone monotonic monotonically strictly convex concave lipschitz "
     "smooth differentiable continuous bounded saturated square equal equals identical the_same constant "
     "constants commute "

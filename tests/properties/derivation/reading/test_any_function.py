@@ -74,3 +74,12 @@ def test_what_the_tried_functions_do_not_decide_is_not_accepted() -> None:
     assert last("convex", r"f''(x) \le f''(y) (1 + (x - y)^2)^3 + f''(a) (1 + (a - x)^2)^3 + 3 |x - y|")[0] is not (
         Verdict.AGREES
     )
+
+
+@pytest.mark.parametrize("words", ["strictly convex", "smooth and convex", "non-decreasing", "bounded", "monotone"])
+@pytest.mark.parametrize("step", [r"f''(x) \ge 0", r"f'(x) \ge 0"])
+def test_words_of_a_function_that_are_not_read_may_be_about_its_derivatives(words: str, step: str) -> None:
+    text = (
+        f"Let $f : \\mathbb{{R}} \\to \\mathbb{{R}}$ be {words} and $x \\in \\mathbb{{R}}$.\n\nThen\n\n$$ {step} $$\n"
+    )
+    assert check_document(text).steps[-1].verdict is Verdict.UNDECIDED
