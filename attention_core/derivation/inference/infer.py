@@ -386,6 +386,9 @@ def definable(context: Context, chain: Chain) -> str:
         return ""
     if any(symbol_name(node.base) == name for node in walk(right) if isinstance(node, Sub)):
         return ""  # x = [x_1, ..., x_n]
+    head, bracket, _ = name.partition("(")
+    if bracket and any(one.startswith(head + bracket) for one in whole_names(right)):
+        return ""  # f(x) = f(x + 1) is a claim about f
     return "" if {name, base} & _collect_mentions(context, whole_names(right)) else name
 
 

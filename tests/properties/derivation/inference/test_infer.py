@@ -241,3 +241,11 @@ def test_a_definition_of_a_past_section_is_not_taken_up_with_other_symbols() -> 
     )
     steps = check_document(text, infer=True, effort=Effort(seconds=1)).steps
     assert all("internal error" not in one.evidence.text for one in steps), [one.evidence.text for one in steps]
+
+
+@pytest.mark.parametrize(
+    "formula", [r"h(x) = h(x + 1)", r"\operatorname{entmax}(x) = \operatorname{entmax}(x + \mathbf{1}_n)"]
+)
+def test_a_function_on_both_sides_is_claimed_about_and_not_defined(formula: str) -> None:
+    report = check_document(f"Let $n \\in \\mathbb{{N}}$.\n\n$$ {formula} $$\n", infer=True)
+    assert [str(step.verdict) for step in report.steps] == ["UNDECIDED"], report.understood
