@@ -58,7 +58,7 @@ from attention_core.derivation.reading.scope_words import (
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
-from attention_core.derivation.reading.withdrawals import find_temporary, find_withdrawal
+from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, real_complexes, relation_in
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
@@ -224,7 +224,9 @@ class _Walk:
     def end_temporary(self, block: Paragraph) -> None:
         """Take back what was assumed for the moment, where a display stands after it and the text does not go on."""
         one = self.temporary
-        if one is None or not any(step.line > one.ends for step in self.shown) or is_joint(block.text):
+        if one is None or not any(step.line > one.ends for step in self.shown):
+            return
+        if is_joint(block.text) and not REACHES_ABSURDITY.search(block.text):
             return
         self.context.caveats.append(one)
         self.temporary = None

@@ -148,9 +148,12 @@ def without_older(context: Context, line: int, names: frozenset[str]) -> Context
 
 _TEMPORARY = re.compile(
     r"\b(?:for (?:now|the moment|a moment|the time being)|momentarily|temporarily|for (?:this|the next) (?:step|"
-    r"display|formula|equation|line|computation|calculation|paragraph))\b",
+    r"display|formula|equation|line|computation|calculation|paragraph)|"
+    r"for (?:a |the sake of (?:a )?)?(?:contradiction|argument)|(?:to|on) the contrary|towards? a contradiction)\b",
     re.IGNORECASE,
 )
+REACHES_ABSURDITY = re.compile(r"\b(?:contradict\w*|absurd\w*|impossible|cannot be)\b", re.IGNORECASE)
+"""Words that end a proof by contradiction, also where they begin with "Hence"."""
 
 
 def find_temporary(context: Context, paragraph: Paragraph) -> Caveat | None:

@@ -142,3 +142,19 @@ def test_what_is_assumed_for_the_moment_ends_behind_its_displays() -> None:
     assert found == ["PROVED", "PROVED", "UNDECIDED"]
     text = text.replace("The square has a root.", "Now we turn to squares.")
     assert str(check_document(text).steps[-1].verdict) == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    "supposed", ["Suppose for contradiction that $x$ is zero.", "Suppose, to the contrary, that $x = 0$.",
+                 "For the sake of contradiction, assume $x = 0$."]
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "end", ["This is a contradiction.", "This is absurd. Hence", "Hence we reach a contradiction, and"]
+)
+def test_what_is_supposed_for_contradiction_ends_with_it(supposed: str, end: str) -> None:
+    """`x = 0` was PROVED under the very assumption that the text has shown to be false."""
+    steps = check_document(
+        f"Let $x, y \\in \\mathbb{{R}}$.\n\n{supposed}\n\n$$ x y = 0 $$\n\n{end}\n\n$$ x = 0 $$\n"
+    ).steps
+    assert str(steps[0].verdict) in (("PROVED",) if supposed.startswith("Suppose for") else ("PROVED", "UNDECIDED"))
+    assert str(steps[1].verdict) == "UNDECIDED"
