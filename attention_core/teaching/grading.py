@@ -27,6 +27,8 @@ from attention_core.worker.processes import MARK, Patience, end_all
 
 POLL = 0.2
 """Seconds between two looks at a process."""
+COPY = "submission"
+"""The folder into which files are copied."""
 JUDGED = ("held", "refuted")
 
 
@@ -159,7 +161,7 @@ def _judge(submission: Submission, options: Options, stop: Event) -> dict[str, A
     """The report on one submission, or in one line why there is none."""
     assert submission.path is not None
     with tempfile.TemporaryDirectory(prefix="attention-core-class-") as place:
-        copy, report = Path(place, "submission"), Path(place, "report.json")
+        copy, report = Path(place, COPY), Path(place, "report.json")
         for file in submission.files:
             to = copy / file.relative_to(submission.folder)
             to.parent.mkdir(parents=True, exist_ok=True)
@@ -173,9 +175,22 @@ def _judge(submission: Submission, options: Options, stop: Event) -> dict[str, A
         if problem:
             return problem
         try:
-            return dict(json.loads(report.read_text(encoding="utf-8")))
+            text = report.read_text(encoding="utf-8")
+            return dict(json.loads(as_handed_in(text, submission.path.relative_to(submission.folder))))
         except (OSError, ValueError):
             return "the process that judged it ended without a report"
+
+
+def as_handed_in(report: str, file: Path) -> str:
+    """Return the JSON of a report with a file as its author names it, in place of the copy that was judged.
+
+    >>> as_handed_in("submission/a.py: import sys; sys.path.insert(0, 'submission')\\\\nfrom a import f", Path("a.py"))
+    'a.py: from a import f'
+    """
+    name, folder = (json.dumps(str(path))[1:-1] for path in (file, file.parent))
+    path = "import sys; sys.path.insert(0, '{}')\\n"
+    copied, own = (path.format(COPY), "") if folder == "." else (path.format(f"{COPY}/{folder}"), path.format(folder))
+    return report.replace(f"{COPY}/{name}", name).replace(copied, own)
 
 
 def _run(folder: Path, request: str, limit: float, stop: Event) -> str:

@@ -34,7 +34,7 @@ def test_a_class_is_judged_and_only_what_is_new_is_judged_again(
     assert "no file defines attn_softmax" in result.output
     assert sorted(path.name for path in submissions.rglob("*")) == ["ann.py", "ben.py", "eve.py"]
     page = (tmp_path / "out/ben.html").read_text(encoding="utf-8")
-    assert "sys.path.insert(0, &#39;submission&#39;)" in page and str(tmp_path) not in page
+    assert "from ben import attn_softmax" in page and "&#39;submission&#39;" not in page and str(tmp_path) not in page
 
     monkeypatch.setattr(grading, "_judge", lambda submission, *_: f"{submission.person} is judged again")
     again = CliRunner().invoke(main, [*words, "--json", "-"])
@@ -77,3 +77,16 @@ def test_names_of_files_stay_apart() -> None:
     assert file_name("ann-1") == "ann-1"
     assert len({file_name("../up"), file_name(".._up"), file_name("..:up")}) == 3
     assert "/" not in file_name("../up")
+
+
+def test_a_report_names_the_file_as_it_was_handed_in() -> None:
+    """In the folder of a submission and below it; what is read is JSON, with its escapes."""
+    top, below = (
+        "import sys; sys.path.insert(0, 'submission')\n",
+        "import sys; sys.path.insert(0, 'submission/übung')\n",
+    )
+    for file, program in (("a.py", top), ("übung/a.py", below)):
+        report = json.dumps({"target": f"submission/{file}:f", "snippet": f"{program}from a import f\n"})
+        found = json.loads(grading.as_handed_in(report, Path(file)))
+        assert found["target"] == f"{file}:f" and "submission" not in found["snippet"]
+        assert ("insert(0, 'übung')" in found["snippet"]) == (file != "a.py")
