@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attention_core.grading.render_text import details, sort_by_rank, speed
+from attention_core.grading.render_text import details, sort_by_rank, speed_of
 from attention_core.grading.results import Grade
 from attention_core.html_page import STYLE, render, render_page
 
@@ -81,7 +81,7 @@ def why(grade: Grade) -> str:
 
 def fast(grade: Grade) -> str:
     """The speed of an accepted submission, in words."""
-    return "" if grade.ratio is None or grade.verdict != "accepted" else speed(grade.ratio)
+    return speed_of(grade) if grade.verdict == "accepted" else ""
 
 
 def times(each: Any) -> tuple[tuple[str, str], ...]:

@@ -23,8 +23,7 @@ def headline(grade: Grade) -> str:
     """
     rule = f" ({grade.rule})" if grade.rule else ""
     if grade.verdict == "accepted":
-        ratio = grade.ratio
-        words = "" if ratio is None else f": {speed(ratio)}"
+        words = f": {spoken}" if (spoken := speed_of(grade)) else ""
         laws = f", {grade.laws['held']} laws hold" if grade.laws else ""
         return f"{grade.submission}: accepted{words}{laws}"
     return f"{grade.submission}: {grade.verdict}{rule}: {grade.reason}"
@@ -37,6 +36,16 @@ def speed(ratio: float) -> str:
     ('2.00 times as fast as the reference', '0.50 times as fast as the reference')
     """
     return f"{1 / ratio:.2f} times as fast as the reference"
+
+
+def speed_of(grade: Grade) -> str:
+    """How fast a submission is, '' where it was not timed; no claim where each interval has the reference's speed."""
+    if grade.ratio is None:
+        return ""
+    compared = [each["comparison"] for each in grade.timings]
+    if all(c["low"] <= 1 <= c["high"] for c in compared):
+        return f"no difference from the reference's speed is shown ({1 / grade.ratio:.2f} times as fast)"
+    return speed(grade.ratio)
 
 
 def details(grade: Grade) -> Iterator[str]:

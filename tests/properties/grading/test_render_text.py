@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -33,3 +34,12 @@ def test_the_table_has_the_fastest_first() -> None:
 
 def test_the_table_of_rules() -> None:
     assert all(f"{name}: " in rules_as_text() for name in RULES)
+
+
+def test_no_speed_is_claimed_where_the_intervals_have_that_of_the_reference() -> None:
+    (timing,) = FAST.timings
+    even = timing | {"comparison": timing["comparison"] | {"ratio": 1.35, "low": 0.82, "high": 1.71}}
+    told = headline(replace(FAST, timings=[even]))
+    assert "no difference from the reference's speed is shown (0.74 times as fast)" in told
+    faster = headline(replace(FAST, timings=[even, timing]))
+    assert "times as fast as the reference" in faster  # one shape tells them apart
