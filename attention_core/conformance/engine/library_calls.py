@@ -122,7 +122,7 @@ def follow_library(
     if not changes:
         return implementation, []
     own = _layout_of_its_own(implementation, changes, look)
-    changes = {n: value for n, value in changes.items() if own.get(n) != plain[n]}
+    changes = {n: value for n, value in changes.items() if n not in own or own[n] != plain[n]}
     heads = [f"{known.library} has a function of this name; this one takes arrays {plain['layout']}"] if own else []
     if not changes:
         return implementation, heads
