@@ -158,7 +158,7 @@ def _inverse(value: Any) -> Any:
 
 
 def _log_factorial(value: Any) -> Any:
-    """log n! from sums of logarithms; `nan` of what is no whole number from 0 on."""
+    """log n! from sums of logarithms; `nan` unless n is a whole number from 0 on."""
     places = np.asarray(value, dtype=float)
     whole = (places >= 0) & (places == np.floor(places)) & (places <= LONGEST)
     table = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, np.max(np.where(whole, places, 0)) + 2)))])
