@@ -21,7 +21,7 @@ COLOURS = """
 .left_out { opacity: .75; }
 """
 SECTIONS = """\
-<p class="{{ audit.verdict.replace(' ', '_') }}"><strong>{{ headline }}</strong></p>
+{% if headline %}<p class="{{ audit.verdict.replace(' ', '_') }}"><strong>{{ headline }}</strong></p>{% endif %}
 {% for line in remarks %}<p>{{ line }}</p>{% endfor %}
 {% if subjects %}
 <h{{ level }}>By subject</h{{ level }}>
@@ -54,10 +54,10 @@ def to_html(audit: Audit) -> str:
     return render_page(f"audit of {audit.target}", STYLE + COLOURS, template, sections=to_sections(audit))
 
 
-def to_sections(audit: Audit, level: int = 2) -> Markup:
-    """The score, the subjects, the survivors and every fault, without the page; headings are of a level."""
+def to_sections(audit: Audit, level: int = 2, *, scored: bool = True) -> Markup:
+    """The subjects, the survivors and every fault, without the page; headings are of a level; with the score or not."""
     return render(
-        SECTIONS, audit=audit, headline=headline(audit), level=level,
+        SECTIONS, audit=audit, headline=headline(audit) if scored else "", level=level,
         remarks=list(remarks(audit)),
         subjects=[((name, ""), (str(k), "number"), (str(n), "number")) for name, k, n in audit.subjects()],
         survivors=[((f.name, ""), (f.about, ""), (f.law, ""), (f.case, "")) for f in audit.survivors],

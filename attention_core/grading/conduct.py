@@ -41,7 +41,12 @@ class Files:
     def changes(self) -> list[str]:
         """The names of files that are others now, new or gone."""
         now = self._look()
-        return [path.name for path in {**self.kept, **now} if self.kept.get(path) != now.get(path)]
+        return [self._name(path) for path in {**self.kept, **now} if self.kept.get(path) != now.get(path)]
+
+    def _name(self, path: Path) -> str:
+        """A file as a person finds it: under the name of the folder that is watched."""
+        folder = next((folder for folder in self.paths if folder in path.parents), None)
+        return path.name if folder is None else f"{folder.name}/{path.relative_to(folder).as_posix()}"
 
 
 def grader_files(*more: Path) -> Files:
@@ -83,7 +88,8 @@ def check_files(files: Files) -> None:
     Raises: Refused.
     """
     if changed := files.changes():
-        raise Refused("changes_grader", f"{', '.join(changed[:3])} changed while it ran")
+        names = f"{', '.join(changed[:3])}{f' and {len(changed) - 3} more' if len(changed) > 3 else ''}"
+        raise Refused("changes_grader", f"{names} changed on disk while it was graded")
 
 
 def copy_submission(path: Path, to: Path) -> list[Path]:

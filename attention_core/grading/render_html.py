@@ -22,8 +22,10 @@ COLOURS = """
 .name { overflow-wrap: anywhere; min-width: 7rem; }
 """
 ORDER = ("refused", "error", "incomplete", "accepted")
+NAMED = 4
+"""Submissions that a summary names; of more it counts the verdicts."""
 TIMES = (
-    ("shape", ""), ("time", "number"), ("reference", "number"), ("ratio", "number"), ("95 % interval", "number"),
+    ("shape", ""), ("ratio", "number"), ("95 % interval", "number"), ("time", "number"), ("reference", "number"),
     ("calls judged", "number"), ("error / allowed", "number"),
 )  # fmt: skip
 SECTIONS = """\
@@ -43,17 +45,28 @@ SECTIONS = """\
 def to_html(grades: Sequence[Grade]) -> str:
     """Return the page.
 
-    >>> "1 refused, 1 accepted" in to_html([Grade("a.py", "t", "accepted"), Grade("b.py", "t", "refused")])
+    >>> "refused: b.py; accepted: a.py" in to_html([Grade("a.py", "t", "accepted"), Grade("b.py", "t", "refused")])
     True
     """
     template = '<h1>{{ title }}</h1>\n<p class="{{ worst }}"><strong>{{ summary }}</strong></p>\n{{ sections }}'
-    verdicts = [grade.verdict for grade in grades]
-    summary = ", ".join(f"{verdicts.count(word)} {word}" for word in ORDER if word in verdicts)
+    verdicts, summary = [grade.verdict for grade in grades], name_verdicts(grades)
     worst = next((word for word in ORDER if word in verdicts), "incomplete")
     title = f"Grades of {', '.join(dict.fromkeys(grade.task for grade in grades))}"
     return render_page(
         title, STYLE + COLOURS, template, title=title, summary=summary, worst=worst, sections=to_sections(grades)
     )
+
+
+def name_verdicts(grades: Sequence[Grade]) -> str:
+    """Which submissions have which verdict, the worst first; of more than `NAMED`, how many.
+
+    >>> name_verdicts([Grade("a.py", "t", "accepted"), Grade("b.py", "t", "refused")])
+    'refused: b.py; accepted: a.py'
+    """
+    names = {word: [grade.submission for grade in grades if grade.verdict == word] for word in ORDER}
+    if len(grades) > NAMED:
+        return ", ".join(f"{len(own)} {word}" for word, own in names.items() if own)
+    return "; ".join(f"{word}: {', '.join(own)}" for word, own in names.items() if own)
 
 
 def to_sections(grades: Sequence[Grade], level: int = 2) -> Markup:
@@ -88,7 +101,7 @@ def times(each: Any) -> tuple[tuple[str, str], ...]:
     """A row of `TIMES`."""
     c = each["comparison"]
     words = (
-        f"{each['seconds'] * 1e3:.3g} ms", f"{each['reference'] * 1e3:.3g} ms", f"{c['ratio']:.2f}",
-        f"{c['low']:.2f} to {c['high']:.2f}", str(each["calls"]), f"{each['worst']:.2g}",
+        f"{c['ratio']:.2f}", f"{c['low']:.2f} to {c['high']:.2f}",
+        f"{each['seconds'] * 1e3:.3g} ms", f"{each['reference'] * 1e3:.3g} ms", str(each["calls"]), f"{each['worst']:.2g}",
     )  # fmt: skip
     return ((str(each["shape"]), ""), *((text, "number") for text in words))

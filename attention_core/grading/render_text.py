@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 STYLES = {"accepted": "green", "refused": "red", "incomplete": "yellow", "error": "yellow"}
 
+NOT_CITED = ("law", "changes_grader")
+"""Rules without the threads of cheats that broke them: a wrong kernel is no cheat, and others change files, too."""
+
 
 def headline(grade: Grade) -> str:
     """The verdict in a line.
@@ -62,7 +65,7 @@ def details(grade: Grade) -> Iterator[str]:
     if grade.hint:
         yield f"what to do: {grade.hint}"
     yield from grade.notes
-    if grade.rule in RULES and RULES[grade.rule].sources and grade.rule != "law":
+    if grade.rule in RULES and RULES[grade.rule].sources and grade.rule not in NOT_CITED:
         yield f"known from: {'; '.join(RULES[grade.rule].sources)}"
 
 

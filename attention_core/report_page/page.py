@@ -21,6 +21,9 @@ a { color: light-dark(#0b57d0, #9ec1ff); }
 section { border-top: 3px solid #8886; margin-top: 2.5rem; }
 .file { opacity: .8; font-size: 90%; overflow-wrap: anywhere; } td.file { min-width: 9rem; }
 td.good, td.bad, td.open { white-space: nowrap; } td a { overflow-wrap: normal; }
+/* A formula is not broken: it scrolls by itself, and what it rests on stays within the screen. */
+.formula { overflow-x: auto; overflow-y: hidden; width: 0; min-width: 100%; margin-bottom: .3rem; }
+.steps td:last-child { width: 100%; min-width: 11rem; }
 figure { display: inline-block; margin: .4rem .8rem .4rem 0; }
 dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 .held-box { position: relative; } .held-box pre { padding-top: 2.4rem; }

@@ -75,10 +75,11 @@ DERIVATIONS = """\
 {% for document in documents %}
 <h3>{{ document.file }}</h3>
 {% if documents | length > 1 %}<p>{{ document.summary }}</p>{% endif %}
-<table class="steps"><tr><th>step</th><th>verdict</th><th>line</th><th>relation</th><th>what it rests on</th></tr>
-{% for step in document.steps %}<tr><td>{{ step.id }}</td><td class="{{ step.state }}">{{ step.verdict }}</td>
-<td class="number">{{ step.line }}</td><td>{{ step.formula }}</td>
-<td>{% for line in step.lines %}{% if not loop.first %}<br>{% endif %}{{ line }}{% endfor %}</td></tr>
+<table class="steps"><tr><th>step</th><th>verdict</th><th>relation, and what the verdict rests on</th></tr>
+{% for step in document.steps %}<tr><td>{{ step.id }}<br><span class="file">line {{ step.line }}</span></td>
+<td class="{{ step.state }}">{{ step.verdict }}</td>
+<td><div class="formula" tabindex="0">{{ step.formula }}</div>
+{% for line in step.lines %}{% if not loop.first %}<br>{% endif %}{{ line | breakable }}{% endfor %}</td></tr>
 {% endfor %}</table>
 {% endfor %}
 """
@@ -90,7 +91,8 @@ def derive_section(part: Part) -> Section:
     states = [step["state"] for document in documents for step in document["steps"]]
     state = BAD if BAD in states else OPEN if OPEN in states or not states else GOOD
     verdict = {BAD: "refuted", OPEN: "not all known", GOOD: "holds"}[state]
-    remark = f"{states.count(GOOD)} of {len(states)} steps are as the documents say"
+    say = f"{documents[0]['file']} says" if len(documents) == 1 else "the documents say"
+    remark = f"{states.count(GOOD)} of {len(states)} steps are as {say}"
     title = "Is what was derived true?"
     return Section(title, part.name, verdict, state, remark, render(DERIVATIONS, documents=documents), part.kind)
 
@@ -170,19 +172,20 @@ def audit_section(part: Part) -> Section:
     audit = Audit.from_dict(part.data)
     state = {"passes": GOOD, "survivors": BAD}.get(audit.verdict, OPEN)
     title = "Would these tests see a wrong attention?"
-    return Section(title, part.name, audit.verdict, state, headline(audit), to_sections(audit, LEVEL), part.kind)
+    body = to_sections(audit, LEVEL, scored=False)  # the section's remark has the score
+    return Section(title, part.name, audit.verdict, state, headline(audit), body, part.kind)
 
 
 def grade_section(part: Part) -> Section:
     """Each submission with its verdict, its time and its smallest case."""
-    from attention_core.grading.render_html import ORDER, to_sections
+    from attention_core.grading.render_html import ORDER, name_verdicts, to_sections
     from attention_core.grading.results import Grade
 
     grades = [Grade.from_dict(one) for one in part.data["grades"]]
     states = {"accepted": GOOD, "refused": BAD}
     verdicts = [each.verdict for each in grades]
     worst = next((word for word in ORDER if word in verdicts), "incomplete")
-    remark, title = count_words(verdicts, ORDER), "Which submissions are right, and how fast?"
+    remark, title = name_verdicts(grades), "Which submissions are right, and how fast?"
     return Section(title, part.name, worst, states.get(worst, OPEN), remark, to_sections(grades, LEVEL), part.kind)
 
 

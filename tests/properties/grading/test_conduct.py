@@ -9,7 +9,10 @@ import pytest
 
 from attention_core.declaration.implementation import TargetError
 from attention_core.grading.conduct import Files, Machine, check_files, copy_submission
+from attention_core.grading.render_text import details
+from attention_core.grading.results import Grade
 from attention_core.grading.rules import Refused
+from attention_core.grading.run import refuse
 
 
 class Quiet:
@@ -35,9 +38,14 @@ def test_files_that_change_are_seen(tmp_path: Path, change: str) -> None:
         (tmp_path / "rooms/b.json").write_text("{}")
     else:
         (tmp_path / "rooms/a.py").unlink()
-    with pytest.raises(Refused, match="changed while it ran") as found:
+    name = f"{tmp_path.name}/rooms/{'b.json' if change == 'a new file' else 'a.py'}"
+    with pytest.raises(Refused, match=f"^{name} changed on disk while it was graded$") as found:
         check_files(files)
     assert found.value.rule == "changes_grader"
+    refused = Grade("s.py", "t", "accepted")
+    refuse(refused, found.value)
+    words = " ".join(details(refused))
+    assert "says nothing of the submission: grade it again" in words and "known from" not in words
 
 
 def test_processes_that_are_left_are_seen() -> None:

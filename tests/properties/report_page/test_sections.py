@@ -117,6 +117,25 @@ def test_steps_and_rows_that_are_wrong_come_first() -> None:
     assert places == sorted(places)
 
 
+def test_the_evidence_of_a_step_stands_below_its_relation() -> None:
+    section = section_of(Part("derive", "a.json", derive(step("REFUTED", passed=False))))
+    row = str(section.body).partition('<td class="bad">')[2].partition("</tr>")[0]
+    assert row.count("<td>") == 1 and row.index("formula") < row.index("left side: 0")
+    assert section.remark == f"0 of 1 steps are as {EVIL} says"
+
+
+def test_the_score_of_an_audit_stands_in_its_remark_alone() -> None:
+    section = section_of(Part("audit", "a.json", audit("survived")))
+    assert "sees 1 of 2 faults" in section.remark and "sees 1 of 2 faults" not in section.body
+
+
+def test_verdicts_of_few_submissions_name_them() -> None:
+    both = grade("accepted", "refused")
+    both["grades"][1]["submission"] = "b.py"
+    assert section_of(Part("grade", "a.json", both)).remark == f"refused: b.py; accepted: {EVIL}"
+    assert section_of(Part("grade", "a.json", grade(*["accepted"] * 5))).remark == "5 accepted"
+
+
 def test_values_that_the_evidence_tells_are_shown_once() -> None:
     example = {"values": {"n": 1, "x": [["1"], ["2"]]}, "left": "0", "right": "1", "where": ""}
     told = {**step("REFUTED", passed=False), "counterexample": example}
