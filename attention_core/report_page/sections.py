@@ -111,7 +111,7 @@ def step_of(step: Mapping[str, Any]) -> dict[str, Any]:
     from markupsafe import Markup
 
     from attention_core.derivation.cases.counterexamples import describe
-    from attention_core.derivation.report import inline
+    from attention_core.derivation.report import inline, prose
 
     bad = step["verdict"] in ("REFUTED", "VACUOUS") or step["expected"] == "refuted"
     lines = [step["evidence"]["text"]]
@@ -121,7 +121,7 @@ def step_of(step: Mapping[str, Any]) -> dict[str, Any]:
         values = describe(example["values"])
         lines.append(f"left side{where}: {example['left']}; right side: {example['right']}")
         lines += [f"at {values}"] if example["values"] and values not in lines[0] else []
-    lines += [step["evidence"]["advice"]] if step["evidence"]["advice"] else []
+    lines += [Markup(prose(step["evidence"]["advice"]))] if step["evidence"]["advice"] else []
     return {
         "id": step["id"], "line": step["line"], "formula": Markup(inline(step["text"])),
         "verdict": step["verdict"] + (", as expected" if step["expected"] and step["passed"] else ""),
