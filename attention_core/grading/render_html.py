@@ -102,6 +102,7 @@ def times(each: Any) -> tuple[tuple[str, str], ...]:
     c = each["comparison"]
     words = (
         f"{c['ratio']:.2f}", f"{c['low']:.2f} to {c['high']:.2f}",
-        f"{each['seconds'] * 1e3:.3g} ms", f"{each['reference'] * 1e3:.3g} ms", str(each["calls"]), f"{each['worst']:.2g}",
+        f"{each['seconds'] * 1e3:.3g} ms", f"{each['reference'] * 1e3:.3g} ms",
+        str(each["calls"]), f"{each['worst']:.2g}",
     )  # fmt: skip
     return ((str(each["shape"]), ""), *((text, "number") for text in words))

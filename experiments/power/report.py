@@ -321,8 +321,8 @@ def false_alarms(alarms: Sequence[ledger.Entry]) -> Iterator[str]:
     """Runs of correct targets."""
     yield from (
         ALARMS, "",
-        "A false alarm is a law that refutes a correct target of the catalogues: correct ones written in unusual ways, and",
-        "targets that look like bugs but do what their declaration says.", "",
+        "A false alarm is a law that refutes a correct target of the catalogues: correct ones written in unusual ways,",
+        "and targets that look like bugs but do what their declaration says.", "",
     )  # fmt: skip
     yield from ("| effort | targets | seeds | runs | laws judged | false alarms | bound on the rate per run |",)
     yield "|---|--:|--:|--:|--:|--:|--:|"
