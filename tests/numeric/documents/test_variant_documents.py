@@ -67,7 +67,7 @@ def test_the_bound_of_an_output_is_that_of_its_weights_and_of_the_sum(dtype: str
         moved = {"s": score + bias, "d": float(factor * (abs(score) + bias) + lost)}
         grown = sides_of(DOCUMENT, "weight-error", {}, moved)[1].item()
         off.append(grown * (1 + gamma(SIGMOID_ROUNDINGS, fmt.w)) - weight + ABSOLUTE * fmt.a + fmt.flush_between)
-    given = {"p": weights, "v": VALUES, "e": off, "E": off}
+    given = {"w": weights, "v": VALUES, "e": off, "E": off}
     summed = sides_of(DOCUMENT, "sum-error", {"n": n}, given)[1].item()
     summed += gamma(n + 2, fmt.a) * ((weights + off) @ np.abs(VALUES))
     wanted = (1 + fmt.u) * summed + fmt.u * abs(weights @ VALUES) + (n + 2) * fmt.flush
