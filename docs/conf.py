@@ -13,7 +13,7 @@ author = "attention-core contributors"
 copyright = author
 release = version = version_of("attention-core")
 
-extensions = ["myst_parser", "sphinx_copybutton", "mathml", "law_links", "prose_columns"]
+extensions = ["myst_parser", "sphinx_copybutton", "mathml", "law_links", "prose_columns", "reachable"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 smartquotes = False

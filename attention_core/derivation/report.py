@@ -252,21 +252,33 @@ def value(symbol: str, found: object) -> str:
 
 STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body {
+  font: 16px/1.55 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: break-word;
+  background: light-dark(#fff, #16181c); color: light-dark(#1a1a1a, #e8e8e8);
+}
 table.steps { border-collapse: collapse; width: 100%; margin: .6rem 0; }
 table.steps td { padding: .25rem .5rem; vertical-align: middle; }
 td.left { text-align: right; width: 1%; }
 td.about { text-align: right; font-size: 80%; white-space: nowrap; width: 1%; }
-@media (max-width: 40rem) { td.about { white-space: normal; } }
 tr.step > td:first-child, tr.found > td { border-left: .3rem solid var(--c); }
+/* On a phone a step's name and verdict stand above its formula, which alone may be wider than the screen. */
+@media (max-width: 40rem) {
+  table.steps, table.steps tbody, tr.found, tr.found > td { display: block; }
+  tr.step { display: flex; flex-wrap: wrap; border-left: .3rem solid var(--c); }
+  tr.step > td:first-child { border-left: 0; } tr.step > td { flex: none; } td.left { width: auto; }
+  tr.step > td[colspan] { flex: 0 1 auto; min-width: 0; }
+  tr.step > td.about { order: -1; flex: 0 0 100%; box-sizing: border-box; white-space: normal; text-align: left; }
+}
 tr.step, tr.found { background: color-mix(in srgb, var(--c) 9%, transparent); }
 .verdict { color: var(--c); font-weight: 700; }
-.PROVED { --c: #0a6b2d; } .EXACT { --c: #0a6b2d; } .AGREES { --c: #3a9a4b; } .STATISTICAL { --c: #2a86a8; }
-.REFUTED { --c: #c22; } .VACUOUS { --c: #b40; } .AMBIGUOUS, .UNDECIDED { --c: #b80; } .UNREADABLE { --c: #b80; }
-.expected { --c: #968; } .failed { --c: #c22; } .less { --c: #b80; }
+.PROVED, .EXACT { --c: light-dark(#0a6b2d, #6bd089); } .AGREES { --c: light-dark(#1f7330, #8ad69a); }
+.STATISTICAL { --c: light-dark(#14607d, #7cc4e0); } .VACUOUS { --c: light-dark(#a33a00, #ffa070); }
+.REFUTED, .failed { --c: light-dark(#b31b1b, #ff8d8d); } .expected { --c: light-dark(#7a4f6c, #d3a6c4); }
+.AMBIGUOUS, .UNDECIDED, .UNREADABLE, .less { --c: light-dark(#7d5200, #e8b04a); }
 tr.found td { font-size: 85%; } .values { margin: .2rem 0; } .values math, .option { margin-right: 1.2em; }
 details { display: inline; } pre { background: #8881; padding: .6rem; overflow-x: auto; white-space: pre-wrap; }
-.line { opacity: .6; } summary { cursor: pointer; display: inline; }
+.line { opacity: .8; } summary { cursor: pointer; display: inline; }
 """
 _SECTION = re.compile(r"^\\[a-z]+\*?\{(.*)\}.*$")  # of a TeX document
 

@@ -64,7 +64,7 @@ class Argument:
 ARGUMENTS: dict[str, Argument] = {
     "values counted for keys": Argument(
         "flaw", 1, ("lengths_of_key_and_value_must_agree",),
-        "torch's fused kernel on the processor takes the number of keys from the value and reads behind the key.",
+        "torch's fused kernel on the processor takes the number of keys from the value and reads past the key's end.",
         "compare both lengths before the call.", "pytorch",
     ),
     "masked before it is scaled": Argument(
@@ -101,8 +101,8 @@ ARGUMENTS: dict[str, Argument] = {
             "entries_behind_the_last_page_are_not_followed", "query_heads_share_pages_heads_in_order",
             "many_pages_are_read_to_the_last", "pages_are_read_by_their_own_strides", "texts_without_keys_are_dead",
         ),
-        "two or more new tokens behind cached keys see the first keys, a single one sees those up to its own place.",
-        "another kernel for chunks behind a cache.", "kernels_in_triton",
+        "two or more new tokens after cached keys see the first keys, a single one sees those up to its own place.",
+        "another kernel for chunks after a cache.", "kernels_in_triton",
     ),
     "single tokens turned twice": Argument(
         "flaw", 22,
@@ -182,7 +182,7 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     "values without keys": Argument(
         "flaw", 38, ("lengths_of_key_and_value_must_agree",),
-        "values behind the last chunk of keys are dropped.",
+        "values after the last chunk of keys are dropped.",
         "compare both lengths before the call.", "memory_efficient_attention",
     ),
     "quantizable heads": Argument(
@@ -197,7 +197,7 @@ ARGUMENTS: dict[str, Argument] = {
     "frozen adapters thaw": Argument(
         "flaw", 19, ("what_was_frozen_stays_frozen",),
         "leaving disable_adapter() makes an adapter trainable that was frozen.",
-        "freeze it again behind every disable_adapter().", "peft",
+        "freeze it again after every disable_adapter().", "peft",
     ),
     "disabled prompts raise": Argument(
         "flaw", 10,

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 
 def identity_heads(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
-    """MultiHeadAttention whose projections copy: attention on (B, H, n, d), heads beside each other on the way."""
+    """MultiHeadAttention whose projections copy: attention on (B, H, n, d), heads beside each other on the way.
+
+    Under jax.jit, as Haiku is used: XLA then compiles a new size once, and not each operation of it.
+    """
+    return compiled()(query, key, value, mask)
+
+
+@cache
+def compiled() -> Any:
+    """The call, compiled for each size that it meets."""
+    import jax
+
+    return jax.jit(apply)
+
+
+def apply(query: Any, key: Any, value: Any, mask: Any) -> Any:
+    """The layer on arrays of heads."""
     import haiku
     import jax.numpy as np
 

@@ -50,6 +50,22 @@ PLACES = {
 
 
 @pytest.mark.parametrize(
+    ("theme", "found"),
+    [
+        ("<pre>x</pre>", '<pre tabindex="0">x</pre>'),
+        ('<div class="table-wrapper docutils"><table>', '<div class="table-wrapper docutils" tabindex="0"><table>'),
+        ('<p><img src="a.svg"></p>', '<p tabindex="0"><img src="a.svg"></p>'),
+        ('<aside class="toc-drawer no-toc">', '<aside class="toc-drawer no-toc" aria-label="On this page">'),
+        ('<th class="head"><p></p></th>', '<td class="head"></td>'),
+        ("<p>x</p>", "<p>x</p>"),
+    ],
+)
+def test_what_scrolls_on_a_page_takes_the_focus_and_its_parts_have_names(builder: Any, theme: str, found: str) -> None:
+    complete = builder("reachable").complete
+    assert complete(theme) == complete(found) == found
+
+
+@pytest.mark.parametrize(
     ("source", "text", "found"),
     [
         ("docs/a.md", "see [news](../NEWS.md#top).", "see [news](news.md#top)."),

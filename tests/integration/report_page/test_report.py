@@ -141,3 +141,32 @@ def test_a_phone_breaks_a_long_name_behind_an_underscore(tmp_path: Path) -> None
     seen = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     lines = re.findall(r"<title>(.*?)</title>", seen)[0].split()
     assert "".join(lines) == name and len(lines) > 2 and all(line.endswith("_") for line in lines[:-1]), lines
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium: it lays the page out")
+@pytest.mark.parametrize("command", ["derive", "report"])
+def test_a_phone_shows_verdict_and_evidence_of_a_step_beside_no_long_formula(tmp_path: Path, command: str) -> None:
+    """A formula wider than the screen had carried both off it."""
+    document, page, data = tmp_path / "a.md", tmp_path / "a.html", tmp_path / "a.json"
+    terms = " + ".join(f"{k} x^{{{k}}}" for k in range(2, 16))
+    document.write_text(f"Let $x \\in \\mathbb{{R}}$.\n\n$$ {terms} = {terms} + x^2 $$\n", encoding="utf-8")
+    run = CliRunner().invoke(main, ["derive", str(document), "--json", str(data), "--html", str(page)])
+    assert run.exit_code == 1 and "REFUTED" in run.output
+    if command == "report":
+        assert CliRunner().invoke(main, ["report", str(data), "--out", str(page)]).exit_code == 0
+    measure = """
+      const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), ends = [];
+      while (walk.nextNode()) {
+        const here = walk.currentNode, range = document.createRange();
+        if (!here.data.trim() || here.parentElement.closest("math, details > pre")) continue;
+        range.selectNodeContents(here); ends.push(range.getBoundingClientRect().right);
+      }
+      document.title = `${innerWidth} ${Math.ceil(Math.max(...ends))}`;
+    """
+    text = re.sub("<meta http-equiv[^>]*>", "", page.read_text(encoding="utf-8"))
+    page.write_text(text.replace("</body>", f"<script>{measure}</script></body>"), encoding="utf-8")
+    words = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--window-size=390,800"]
+    words += [f"--user-data-dir={tmp_path}/c", page.as_uri()]
+    seen = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True).stdout
+    width, right = map(int, re.findall(r"<title>(\d+) (\d+)</title>", seen)[0])
+    assert right <= width <= 500
