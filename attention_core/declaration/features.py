@@ -81,6 +81,18 @@ def spell_window(kind: str, sides: tuple[int, int]) -> Any:
     return sides if kind in PAIRS else sides[0] - WINDOWS[kind][0]
 
 
+def fit_cap(cap: float, whole: bool | None) -> float:
+    """A cap as a target can take it: the next whole number, at least 1, where it takes these alone.
+
+    Example:
+        >>> fit_cap(0.43, True), fit_cap(0.43, False), fit_cap(12.0, None)
+        (1, 0.43, 12)
+    """
+    if whole:
+        return max(1, round(cap))
+    return int(cap) if whole is None and cap == int(cap) else cap
+
+
 def is_neutral_feature(name: str, value: Any) -> bool:
     """Whether a default of a feature, as far as it is known, leaves it out."""
     return value is None or value is False or value in (-1, 0)

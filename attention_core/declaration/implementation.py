@@ -18,7 +18,7 @@ from attention_core.declaration.sizes import ALIKE, ATTENTION, alike
 
 __all__ = [
     "ALIASES", "CHOICES", "CLAIMS", "DTYPES", "Implementation", "OtherForm", "TargetError", "Unavailable",
-    "summarize_error", "usual", "usual_dead_rows",
+    "Unstated", "is_stated", "summarize_error", "usual", "usual_dead_rows",
 ]  # fmt: skip
 
 CLAIMS = ("attn_mask", "is_causal", "scale", "dropout_p", "enable_gqa")
@@ -60,6 +60,22 @@ UNDECLARED = (("key_layout", None), ("out_layout", None), ("window", ""))
 QKV_AXES = (-3, -4, -2, -5)
 """Where the axis of query, key and value may lie in the one array that holds them, the most usual first."""
 DTYPES = ("float32", "float64", "bfloat16", "float16")
+
+
+class Unstated(str):
+    """A default that nobody declared: equal to the same word when it is declared, and told apart by `is_stated`."""
+
+    __slots__ = ()
+
+
+def is_stated(value: object, default: object) -> bool:
+    """Whether a field of the record was declared; what has no word of its own is where it differs from its default.
+
+    Example:
+        >>> is_stated("bhnd", "bhnd"), is_stated(Implementation(len).layout, "bhnd"), is_stated(None, None)
+        (True, False, False)
+    """
+    return not isinstance(value, Unstated) and (isinstance(value, str) or value != default)
 
 
 USUAL: Mapping[str, Mapping[str, str]] = {
@@ -153,9 +169,9 @@ class Implementation:
     name: str = ""
     contract: str = "attention"
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    layout: str = "bhnd"
+    layout: str = Unstated("bhnd")
     out_layout: str | None = None
-    returns: str = "out"
+    returns: str = Unstated("out")
     causal: str = ""
     mask_true: str = "attend"
     grouping: str = "interleaved"
@@ -178,7 +194,7 @@ class Implementation:
     factory: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     axes: int = 4
-    masks: str = "any"
+    masks: str = Unstated("any")
     always_causal: bool = False
     scale: str = "1/sqrt(d)"
     declines: tuple[str, ...] = ()
@@ -195,9 +211,9 @@ class Implementation:
     misfits: str = "refused"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dead_rows", self.dead_rows or usual_dead_rows(self.contract))
+        object.__setattr__(self, "dead_rows", self.dead_rows or Unstated(usual_dead_rows(self.contract)))
         for name in ("causal", "masked_nan"):
-            object.__setattr__(self, name, getattr(self, name) or usual(name, self.contract))
+            object.__setattr__(self, name, getattr(self, name) or Unstated(usual(name, self.contract)))
         if self.contract == "attention-lse" and self.returns == "out":  # the contract says what comes back
             object.__setattr__(self, "returns", "out,lse")
         for name, choices in CHOICES.items():

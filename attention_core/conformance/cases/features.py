@@ -18,7 +18,7 @@ from attention_core.conformance.budgets.rounding import round_to
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.near import neighbours
 from attention_core.conformance.worker.exchange import NDArray
-from attention_core.declaration.features import PAIRS, SYMMETRIC, WINDOWS, sides_of
+from attention_core.declaration.features import PAIRS, SYMMETRIC, WINDOWS, fit_cap, sides_of
 
 Sides = tuple[int, int]
 OTHER_CORNER = {"top_left": "bottom_right", "bottom_right": "top_left"}
@@ -188,11 +188,15 @@ def draw_window(case: Case, kind: str, rng: np.random.Generator) -> Sides:
     return left, right
 
 
-def draw_softcap(case: Case, rng: np.random.Generator) -> float:
-    """A cap near the largest score of a case, in two digits."""
+def draw_softcap(case: Case, rng: np.random.Generator, whole: bool | None = False) -> float:
+    """A cap near the largest score of a case, in two digits.
+
+    Args: whole: whether the target takes whole numbers alone; None where it may, and half of the caps are.
+    """
     key = np.repeat(case.key, case.group, axis=-3)
     peak = float(np.abs(case.factor * (case.query @ key.swapaxes(-1, -2))).max(initial=0.0))
-    return float(f"{max(peak, 0.5) * rng.choice([0.25, 0.5, 1.0, 2.0]):.2g}")
+    cap = float(f"{max(peak, 0.5) * rng.choice([0.25, 0.5, 1.0, 2.0]):.2g}")
+    return fit_cap(cap, whole is None and bool(rng.integers(2))) if whole is None else fit_cap(cap, whole)
 
 
 def draw_sinks(case: Case, lse: NDArray, rng: np.random.Generator) -> NDArray:

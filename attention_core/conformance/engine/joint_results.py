@@ -51,6 +51,7 @@ def list_claims(binding: Binding, laws: Sequence[Law], results: Sequence[LawResu
             continue
         about = [law.name for law in laws if claim in law.needs and law.name in status]
         ran = [status[name] for name in about if name not in left]
-        declined = bool(ran) and all(s in ("refused", "not_applicable") for s in ran)
+        compared = [status.get(law.name) for law in laws if law.feature == claim]
+        declined = "refused" in compared or (bool(ran) and all(s in ("refused", "not_applicable") for s in ran))
         tested[claim] = "refused" if declined else "tested" if ran or not about else "not tested: its laws were not run"
     return tested

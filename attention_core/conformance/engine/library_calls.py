@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attention_core.conformance.first_look.findings import FirstLook, option_text
-from attention_core.declaration.implementation import Implementation, OtherForm, TargetError, usual, usual_dead_rows
+from attention_core.declaration.implementation import (
+    Implementation,
+    OtherForm,
+    TargetError,
+    is_stated,
+    usual,
+    usual_dead_rows,
+)
 from attention_core.declaration.sizes import ATTENTION
 
 if TYPE_CHECKING:
@@ -118,7 +125,8 @@ def follow_library(
     fields = Implementation.__dataclass_fields__
     plain = {name: fields[name].default for name in known.conventions}
     plain |= {"causal": usual("causal", implementation.contract), "dead_rows": usual_dead_rows(implementation.contract)}
-    changes = {n: value for n, value in known.conventions.items() if getattr(implementation, n) == plain[n] != value}
+    usually = {n: value for n, value in known.conventions.items() if value != plain[n]}
+    changes = {n: value for n, value in usually.items() if not is_stated(getattr(implementation, n), plain[n])}
     if not changes:
         return implementation, []
     own = _layout_of_its_own(implementation, changes, look)

@@ -263,7 +263,9 @@ class Session:
             law.untested for law in self.laws
             if law.untested and status.get(law.name) == "not_applicable" and not why_not_applicable(law, self.subject)
         ]  # fmt: skip
-        return list(dict.fromkeys([*silent, *unjudged]))
+        own = getattr(self.subject.binding, "names", None) or getattr(self.subject, "roles", {})
+        declined = [law.feature for law in self.laws if law.feature and status.get(law.name) == "refused"]
+        return list(dict.fromkeys([*silent, *(own.get(name, name) for name in declined), *unjudged]))
 
     def _check_known_failures(self) -> None:
         names = [law.name for law in self.laws]

@@ -41,9 +41,8 @@ from attention_core.declaration.implementation import (
     OtherForm,
     TargetError,
     Unavailable,
+    Unstated,
     summarize_error,
-    usual,
-    usual_dead_rows,
 )
 from attention_core.declaration.json_file import read_json
 from attention_core.declaration.known_failures import KnownFailure
@@ -410,15 +409,16 @@ def check_implementation(
         return report
 
 
+OPEN = ("dead_rows", "causal", "masked_nan")
+"""Fields whose defaults differ by contract."""
+
+
 def _in_form(
     implementation: Implementation, changes: Mapping[str, Any], effort: str, seed: int, progress: OnResult | None
 ) -> Report:
     """The report on a target under another form; what it cannot be called with is the report's error."""
-    if implementation.dead_rows == usual_dead_rows(implementation.contract):  # where it is not declared
-        changes = {"dead_rows": "", **changes}
-    for name in ("causal", "masked_nan"):
-        if getattr(implementation, name) == usual(name, implementation.contract):
-            changes = {name: "", **changes}
+    open_ones = [name for name in OPEN if isinstance(getattr(implementation, name), Unstated)]
+    changes = {**dict.fromkeys(open_ones, ""), **changes}  # each contract has defaults of its own
     try:
         return _judge(implementation.with_(**changes), effort, seed, (), progress)
     except TargetError as error:

@@ -92,7 +92,10 @@ def gradients_with_slopes_are_true(subject: Subject, case: Case) -> None:
 
 
 LAWS = (
-    Law(scores_fall_with_distance, FAMILY, needs=needs(FEATURE), space=USUAL, large=12, small=16, compares=True),
+    Law(
+        scores_fall_with_distance, FAMILY, needs=needs(FEATURE), space=USUAL, large=12, small=16, compares=True,
+        feature=FEATURE,
+    ),
     Law(slopes_of_zero_change_nothing, FAMILY, needs=needs(FEATURE), space=FEW, large=4, small=8),
     Law(
         gradients_with_slopes_are_true, FAMILY, needs=needs(FEATURE), space=SINGLE, large=4, small=8,

@@ -46,7 +46,7 @@ INPUTS = ("query", "key", "value")
 Draw = Callable[[Subject, Case, np.random.Generator], object]
 DRAWS: dict[str, Draw] = {
     "window": lambda subject, case, rng: draw_window(case, subject.binding.window_kind, rng),
-    "softcap": lambda subject, case, rng: draw_softcap(case, rng),
+    "softcap": lambda subject, case, rng: draw_softcap(case, rng, subject.binding.whole_cap),
     "sinks": lambda subject, case, rng: draw_sinks(case, subject.truth(case).lse, rng),
     "alibi_slopes": lambda subject, case, rng: draw_slopes(case, rng),
     "key_lengths": lambda subject, case, rng: draw_lengths(case, rng, empty=rng.random() < EMPTY),

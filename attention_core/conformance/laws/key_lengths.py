@@ -79,7 +79,8 @@ def gradients_with_key_lengths_are_true(subject: Subject, case: Case) -> None:
 
 LAWS = (
     Law(
-        keys_beyond_a_length_do_not_count, FAMILY, needs=needs(FAMILY), space=USUAL, large=12, small=16, compares=True
+        keys_beyond_a_length_do_not_count, FAMILY, needs=needs(FAMILY), space=USUAL, large=12, small=16, compares=True,
+        feature=FAMILY,
     ),
     Law(what_lies_beyond_a_length_is_invisible, FAMILY, needs=needs(FAMILY), space=FEW, large=6, small=8),
     Law(full_lengths_change_nothing, FAMILY, needs=needs(FAMILY), space=FEW, large=4, small=8),

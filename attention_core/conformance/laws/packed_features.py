@@ -255,7 +255,7 @@ def asking(wanted: str, ranges: dict[str, tuple[int, int]], lengths: tuple[str, 
 
 def rows_of(wanted: str) -> dict[str, dict[str, Any]]:
     """What the laws of a feature declare, by contract."""
-    own = {"family": "packed_features", "large": 10, "small": 0}
+    own = {"family": "packed_features", "large": 10, "small": 0, "feature": wanted}
     packed = asking(wanted, heads_of(group=(1, 2)), LENGTHS, adjust=as_in_models)
     pages = asking(wanted, heads_of(group=(1, 2), page=(1, 5)), ("any", "same", "decode", "edges"), adjust=without_page)
     return {

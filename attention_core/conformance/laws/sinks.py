@@ -68,7 +68,10 @@ def the_sinks_gradient_is_true(subject: Subject, case: Case) -> None:
 
 GRADIENTS = {"declares": lambda i: bool(i.gradients), "because": NO_GRADIENTS, "space": SINGLE, "small": 8}
 LAWS = (
-    Law(a_sink_takes_its_weight, FAMILY, needs=needs("sinks"), space=USUAL, large=12, small=16, compares=True),
+    Law(
+        a_sink_takes_its_weight, FAMILY, needs=needs("sinks"), space=USUAL, large=12, small=16, compares=True,
+        feature="sinks",
+    ),
     Law(a_low_sink_takes_nothing, FAMILY, needs=needs("sinks"), space=FEW, large=6, small=8),
     Law(gradients_with_sinks_are_true, FAMILY, needs=needs("sinks"), large=4, **GRADIENTS),  # type: ignore[arg-type]
     Law(the_sinks_gradient_is_true, FAMILY, needs=needs("sinks"), large=6, **GRADIENTS),  # type: ignore[arg-type]

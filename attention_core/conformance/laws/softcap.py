@@ -45,7 +45,10 @@ def gradients_through_the_cap_are_true(subject: Subject, case: Case) -> None:
 
 
 LAWS = (
-    Law(scores_are_capped, FAMILY, needs=needs("softcap"), space=USUAL, large=12, small=16, compares=True),
+    Law(
+        scores_are_capped, FAMILY, needs=needs("softcap"), space=USUAL, large=12, small=16, compares=True,
+        feature="softcap",
+    ),
     Law(a_cap_beyond_all_scores_is_none, FAMILY, needs=needs("softcap"), space=FEW, large=6, small=8),
     Law(
         gradients_through_the_cap_are_true, FAMILY, needs=needs("softcap"), space=SINGLE, large=6, small=8,

@@ -100,7 +100,10 @@ def gradients_of_a_window_are_true(subject: Subject, case: Case) -> None:
 
 
 LAWS = (
-    Law(a_window_agrees_with_the_truth, FAMILY, needs=needs("window"), space=USUAL, large=12, small=16, compares=True),
+    Law(
+        a_window_agrees_with_the_truth, FAMILY, needs=needs("window"), space=USUAL, large=12, small=16, compares=True,
+        feature="window",
+    ),
     Law(keys_outside_the_window_are_invisible, FAMILY, needs=needs("window"), space=FEW, large=6, small=8),
     Law(a_window_beyond_all_keys_is_none, FAMILY, needs=needs("window"), space=LONG, large=8, small=0),
     Law(

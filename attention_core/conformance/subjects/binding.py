@@ -20,7 +20,14 @@ from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.worker.bound_parameters import MODULES
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
 from attention_core.declaration.aliases import PACKED, SIZES
-from attention_core.declaration.features import FEATURES, FILLED, is_neutral_feature, spell_window, window_kind
+from attention_core.declaration.features import (
+    FEATURES,
+    FILLED,
+    fit_cap,
+    is_neutral_feature,
+    spell_window,
+    window_kind,
+)
 from attention_core.declaration.implementation import ALIASES, CLAIMS, QKV_AXES, Implementation, OtherForm, TargetError
 from attention_core.declaration.scales import scale_of
 from attention_core.declaration.sizes import ATTENTION
@@ -64,6 +71,7 @@ class Binding:
         ungrouped: why grouped heads are not claimed although nothing declares so, or "".
         is_module: an `nn.Module`, called in evaluation mode unless a law says otherwise.
         pair_window: the default of the window's parameter is two numbers.
+        whole_cap: whether the soft cap's parameter takes whole numbers alone; None where its default is one.
     """
 
     implementation: Implementation
@@ -74,6 +82,7 @@ class Binding:
     ungrouped: str = ""
     is_module: bool = False
     pair_window: bool = False
+    whole_cap: bool | None = False
 
     def profile(self) -> Profile:
         """What the case generators may ask for."""
@@ -150,7 +159,7 @@ class Binding:
         if name == "window":
             return spell_window(self.window_kind, value)
         if name == "softcap":
-            return value
+            return fit_cap(value, self.whole_cap)
         if self.implementation.axes < 4 and case.sizes[4] > 1:
             raise NotApplicable("the target has no axis of heads")
         if name == "key_lengths":
@@ -240,7 +249,11 @@ def bind(implementation: Implementation, description: Mapping[str, Any]) -> Bind
     """
     binding = replace(_read_claims(implementation, description), is_module=bool(description.get("is_module")))
     pairs = [p["name"] for p in description["parameters"] or () if p.get("pair")]
-    binding = replace(binding, pair_window=binding.names.get("window") in pairs)
+    whole = {p["name"]: p.get("whole", False) for p in description["parameters"] or ()}
+    binding = replace(
+        binding, pair_window=binding.names.get("window") in pairs,
+        whole_cap=whole.get(binding.names.get("softcap", ""), False),
+    )  # fmt: skip
     return replace(binding, claims=binding.claims | {"is_causal"}) if implementation.always_causal else binding
 
 

@@ -42,6 +42,8 @@ class Law:
             judged a case does not conform.
         untested: what a target keeps untested where no case of this law says anything, as a name that `--untested`
             accepts.
+        feature: the feature of calls that it holds against the truth; a target that declines all of its cases keeps the
+            feature untested, whatever else it answers.
         absent: what a report notes of a target of which no case of this law says anything, or "".
         large, small: cases at effort "quick" from each source; other efforts multiply them.
         near: whether it meets cases near the sizes that are written in a target; comparisons with a truth do anyway.
@@ -58,6 +60,7 @@ class Law:
     central: bool = False
     compares: bool = False
     untested: str = ""
+    feature: str = ""
     absent: str = ""
     large: int = 4
     small: int = 12

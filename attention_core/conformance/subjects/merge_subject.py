@@ -82,6 +82,36 @@ def form_of(names: list[str] | None, implementation: Implementation) -> MergeFor
     return replace(form, base=base)
 
 
+TAKEN: Mapping[str, int] = {"pair": 4, "in_place": 4, "stacked": 2, "into": 6}
+"""Arguments of a call of each form."""
+ONE_OF_TWO = ("_a", "_1", "_0", "_x", "_left", "_first", "_prev", "_old", "_prefix", "1", "0")
+"""Ends of names that say of which of two parts a parameter is."""
+FORMS = (
+    "merging takes two parts, f(out_a, lse_a, out_b, lse_b), or all of them stacked, f(outs, lses) with --parameter "
+    "form=stacked"
+)
+
+
+def check_parameters(name: str, form: MergeForm, parameters: list[dict[str, Any]] | None, declared: Any) -> None:
+    """Refuse a target that cannot be given the parts of its form, or has parameters that nothing fills.
+
+    Args: parameters: of the target without those that are given a value otherwise; declared: its form, if it is.
+
+    Raises: TargetError, which says what is missing.
+    """
+    if parameters is None or any(p["kind"] == "VAR_POSITIONAL" for p in parameters):
+        return
+    places = [p["name"] for p in parameters if p["kind"] in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
+    needed, listed = TAKEN[form.kind], ", ".join(places) or "no parameter by position"
+    half = len(places) == 2 and not declared and all(place.lower().endswith(ONE_OF_TWO) for place in places)
+    if len(places) < needed or half or (not declared and len(places) == 3 and not parameters[2]["default"]):
+        raise TargetError(f"{name} takes {listed}, which is not all that a merge is given: {FORMS}")
+    others = [p for p in parameters if p["name"] not in places[:needed] and p["kind"] != "VAR_KEYWORD"]
+    if unfilled := [p["name"] for p in others if not p["default"]]:
+        give = " ".join(f"--arg {one}=VALUE" for one in unfilled)
+        raise TargetError(f"what {name} is given for {', '.join(unfilled)} is not known: give {give}")
+
+
 @dataclass(frozen=True)
 class Parts:
     """Parts to merge: outs (parts, B, H, n, d), lses (parts, B, H, n) in natural log, as a target reads them."""
@@ -104,6 +134,9 @@ class Merger(ParameterSubject):
             raise TargetError("dead_rows=uniform says nothing of parts without keys: declare zeros, nan or unspecified")
         super().__init__(runner, implementation.with_(returns="out,lse"), description, seed)
         self.call_form = form_of(self.names(), implementation)
+        given = description["parameters"]
+        open_ones = None if given is None else [p for p in given if p["name"] not in implementation.arguments]
+        check_parameters(implementation.name, self.call_form, open_ones, implementation.parameters.get("form"))
         self.outs, self.lses = (
             Arrangement(full if self.call_form.kind == "stacked" else full[1:], own)
             for full, own in ((OUTS, self.call_form.out), (LSES, self.call_form.lse))

@@ -29,7 +29,14 @@ from attention_core.conformance.subjects.packed_case import (
 from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
 from attention_core.conformance.worker.exchange import Array, NDArray, Request, Response, array
 from attention_core.conformance.worker.runner import Runner
-from attention_core.declaration.features import ALIASES, FEATURES, is_neutral_feature, spell_window, window_kind
+from attention_core.declaration.features import (
+    ALIASES,
+    FEATURES,
+    fit_cap,
+    is_neutral_feature,
+    spell_window,
+    window_kind,
+)
 from attention_core.declaration.implementation import Implementation, TargetError
 from attention_core.declaration.scales import scale_of
 
@@ -277,7 +284,14 @@ class PackedSubject(ParameterSubject):
 
     def _softcap(self, cap: Any) -> float | None:
         """A cap, one that is usual in models where the target needs some."""
-        return USUAL_CAP if cap is None and "softcap" in self.needed else cap
+        cap = USUAL_CAP if cap is None and "softcap" in self.needed else cap
+        return None if cap is None else fit_cap(cap, self.whole_cap)
+
+    @property
+    def whole_cap(self) -> bool | None:
+        """Whether the soft cap's parameter takes whole numbers alone; None where its default is one."""
+        whole = {p["name"]: p.get("whole", False) for p in self.description["parameters"] or ()}
+        return whole.get(self.roles.get("softcap", ""), False)
 
     def pack(self, case: PackedCase, more: int = 0) -> Pack:
         """The arrays of a case, drawn; `more` rows belong to no text."""
@@ -365,6 +379,8 @@ class PackedSubject(ParameterSubject):
         """A value as the target takes it; slopes are float32 beside inputs of two bytes."""
         if role == "window":
             return spell_window(self.window_kind, value)
+        if role == "softcap":
+            return fit_cap(value, self.whole_cap)
         if isinstance(value, np.ndarray):
             value = value if order is None else value[order]
             return array(value, case.dtype if role == "sinks" or case.dtype == "float64" else "float32")

@@ -420,7 +420,7 @@ def described_parameters(call: Any) -> list[dict[str, Any]] | None:
             "name": p.name, "kind": p.kind.name, "default": p.default is not empty,
             "value": p.default if isinstance(p.default, bool | int | float) else None,
             "word": p.default if isinstance(p.default, str) else None,
-            "pair": _is_pair(p.default),
+            "pair": _is_pair(p.default), "whole": _is_whole(p),
         }
         for p in signature.parameters.values()
     ]  # fmt: skip
@@ -429,6 +429,20 @@ def described_parameters(call: Any) -> list[dict[str, Any]] | None:
 def _is_pair(default: Any) -> bool:
     """Whether a default is two whole numbers, such as the sides of a window."""
     return isinstance(default, tuple | list) and len(default) == 2 and all(isinstance(one, int) for one in default)
+
+
+def _is_whole(parameter: inspect.Parameter) -> bool | None:
+    """Whether a parameter takes whole numbers alone, by its annotation; None where only its default is one."""
+    words = getattr(parameter.annotation, "__name__", "") if isinstance(parameter.annotation, type) else ""
+    words = words or str(parameter.annotation).removeprefix("typing.")
+    if words.replace(" ", "") in WHOLE:
+        return True
+    default = parameter.default
+    return None if isinstance(default, int) and not isinstance(default, bool) else False
+
+
+WHOLE = ("int", "int|None", "None|int", "Optional[int]", "typing.Optional[int]", "Union[int,None]")
+"""Annotations of parameters that take whole numbers alone."""
 
 
 def has_method(target: Any, name: str) -> bool:

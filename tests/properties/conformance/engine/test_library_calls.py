@@ -52,6 +52,11 @@ def test_what_is_declared_stays() -> None:
     assert (other.layout, other.causal) == ("nbhd", "bottom_right")
     assert note.endswith(": --causal bottom_right")
     assert follow_library(found, flash) == (found, [])
+    typed, (note,) = follow_library(record.with_(causal="top_left"), flash)  # the default, typed
+    assert (typed.layout, typed.causal) == ("bnhd", "top_left")
+    assert note.endswith(": --layout bnhd")
+    typed, (note,) = follow_library(record.with_(layout="bhnd", gradients=False), flash)
+    assert (typed.layout, typed.causal) == ("bhnd", "bottom_right")
     assert follow_library(record.with_(contract="quantised"), flash)[1] == []
 
 

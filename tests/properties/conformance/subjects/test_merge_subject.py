@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from typing import Any
 
 import pytest
@@ -54,6 +55,48 @@ def test_the_form_of_a_target(target: Any, record: dict[str, Any], expected: Mer
 def test_what_means_nothing_is_refused(record: dict[str, Any], words: str) -> None:
     with pytest.raises(TargetError, match=words), Session(Implementation(faults.correct, contract="merge", **record)):
         pass
+
+
+def half(out_a: Any, lse_a: Any, out_b: Any) -> Any: ...
+def first(out_a: Any, lse_a: Any) -> Any: ...
+def numbered(o1: Any, lse1: Any) -> Any: ...
+def whole(outs: Any, lses: Any) -> Any: ...
+def more(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any, weights: Any) -> Any: ...
+def by_name(out_a: Any, lse_a: Any, *, out_b: Any, lse_b: Any) -> Any: ...
+def named(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any, *, base: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("target", "parameters", "words"),
+    [
+        (
+            half,
+            {},
+            "half takes out_a, lse_a, out_b, which is not all that a merge is given: merging takes two parts, f",
+        ),
+        (half, {"form": "pair"}, "half takes out_a, lse_a, out_b, which is not all"),
+        (first, {}, "first takes out_a, lse_a, which is not all that a merge is given"),
+        (numbered, {}, "numbered takes o1, lse1, which is not all that a merge is given"),
+        (whole, {"form": "pair"}, "whole takes outs, lses, which is not all"),
+        (by_name, {}, "by_name takes out_a, lse_a, which is not all"),
+        (more, {}, "what more is given for weights is not known: give --arg weights=VALUE"),
+        (named, {}, "what named is given for base is not known: give --arg base=VALUE"),
+    ],
+)
+def test_a_merge_that_lacks_parts_is_not_judged(target: Any, parameters: dict[str, Any], words: str) -> None:
+    """Half of the parts was taken for stacked ones: a function of three parameters was refuted by its shapes."""
+    record = Implementation(target, target.__name__, contract="merge", parameters=parameters)
+    with pytest.raises(TargetError, match=re.escape(words)), Session(record):
+        pass
+
+
+def test_parts_that_are_declared_or_fixed_are_judged() -> None:
+    for record in (
+        Implementation(whole, contract="merge"), Implementation(first, contract="merge", parameters={"form": "stacked"}),
+        Implementation(more, contract="merge", arguments={"weights": 1}),
+    ):  # fmt: skip
+        with Session(record) as session:
+            assert session.subject.call_form.kind == ("pair" if record.function is more else "stacked")
 
 
 def test_parts_are_what_a_target_can_read() -> None:
