@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from judging import search_briefly
+from judging import refuted, search_briefly
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
@@ -61,6 +62,53 @@ def conforming(
     wrong = [f"{r.law}: {r.status}: {r.message}" for r in results if r.status not in ("held", "not_applicable")]
     assert report.verdict == "conforms", "; ".join(wrong) or report.problem
     return {r.law: r for r in results}
+
+
+Test = Callable[..., None]
+
+
+def power_tests(
+    laws: Any, faults: Any, right: Mapping[str, tuple[Any, Mapping[str, Any]]], seen_by: Mapping[str, str],
+    **record: Any,
+) -> tuple[Test, Test, Test]:  # fmt: skip
+    """Tests of a contract's power and of its false alarms, to be named in a module of tests.
+
+    Every law refutes the fault it names; every fault is refuted; every right function conforms, with ten seeds.
+
+    Args:
+        laws: the module of the laws. faults: that of the faults, whose `DECLARED` has parameters of some, if any.
+        right: right functions and what they declare. seen_by: faults that no law but these is sure to see; the others
+            are refuted by the comparison with the truth, which is the first law.
+        record: what every fault declares.
+    """
+    declared: Mapping[str, Any] = getattr(faults, "DECLARED", {})
+
+    def judge(law: str, name: str) -> None:
+        given = {**record, "parameters": declared.get(name, {})}
+        refuted(law, getattr(faults, name)(), "quick", contract=laws.CONTRACT, **given)
+
+    @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.name)
+    def test_every_law_refutes_the_fault_it_names(law: Any) -> None:
+        judge(law.name, law.fault)
+
+    @pytest.mark.thorough(leave_out=tuple(dict.fromkeys(law.fault for law in laws.LAWS)))
+    @pytest.mark.parametrize("fault", faults.FAULTY)
+    def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
+        name = fault.__name__
+        if name in seen_by:
+            judge(seen_by[name], name)
+        else:
+            given = {**record, "parameters": declared.get(name, {})}
+            assert first_refuting(fault(), laws.CONTRACT, **given) == laws.LAWS[0].name
+
+    @pytest.mark.thorough(keep=("*-0",))
+    @pytest.mark.parametrize("seed", range(10))
+    @pytest.mark.parametrize("name", right)
+    def test_right_functions_conform(name: str, seed: int) -> None:
+        target, own = right[name]
+        conforming(target, laws.CONTRACT, "quick", seed, **own)
+
+    return test_every_law_refutes_the_fault_it_names, test_every_fault_is_refuted, test_right_functions_conform
 
 
 def counterexample(law: str, origin: str, contract: str, **record: Any) -> str:

@@ -196,7 +196,7 @@ def draw_softcap(case: Case, rng: np.random.Generator, whole: bool | None = Fals
     key = np.repeat(case.key, case.group, axis=-3)
     peak = float(np.abs(case.factor * (case.query @ key.swapaxes(-1, -2))).max(initial=0.0))
     cap = float(f"{max(peak, 0.5) * rng.choice([0.25, 0.5, 1.0, 2.0]):.2g}")
-    return fit_cap(cap, whole is None and bool(rng.integers(2))) if whole is None else fit_cap(cap, whole)
+    return fit_cap(cap, bool(rng.integers(2)) if whole is None else whole)
 
 
 def draw_sinks(case: Case, lse: NDArray, rng: np.random.Generator) -> NDArray:

@@ -6,8 +6,8 @@ any key gives is declared by `--dead-rows`; with fewer queries than keys `--caus
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from attention_core import oracle
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.laws.masked_calls import (
+    check_call,
     compare,
     compare_gradients,
     count_power,
@@ -25,7 +26,7 @@ from attention_core.conformance.laws.masked_calls import (
     wrong_scales,
 )
 from attention_core.conformance.subjects.block_subject import BlockCall, BlockSubject
-from attention_core.conformance.subjects.evidence import NotApplicable, Result
+from attention_core.conformance.subjects.evidence import NotApplicable
 from attention_core.conformance.subjects.law import Law
 from attention_core.conformance.subjects.parameter_case import (
     APART,
@@ -87,21 +88,8 @@ def null_models(subject: BlockSubject, call: BlockCall, mask: NDArray) -> dict[s
     return found
 
 
-def check(
-    subject: BlockSubject, case: ParameterCase, call: BlockCall, what: str, law: str = "", *,
-    about: Collection[str] = (), given: BlockCall | None = None, **how: Any,
-) -> Result:  # fmt: skip
-    """One call agrees with the truth; `given` holds other numbers where they should not matter.
-
-    The power of `law` is counted by the null models that it is `about`, all of them where none is named.
-    """
-    judged = subject.judge(case, call)
-    if law:
-        nulls = null_models(subject, call, subject.mask(call))
-        count_power(subject, law, {n: out for n, out in nulls.items() if n in about or not about}, judged)
-    out = subject.attend(case, given or call, **how)
-    compare(subject, case, out, judged, what)
-    return out
+check = partial(check_call, lambda subject, call: null_models(subject, call, subject.mask(call)))
+"""One call agrees with the truth, with the null models of this contract."""
 
 
 # --- laws ---------------------------------------------------------------------------------------------------
@@ -256,7 +244,7 @@ def keys_outside_the_blocks_do_not_matter(subject: BlockSubject, case: Parameter
     keys = slice(gone * call.block[1], (gone + 1) * call.block[1])
     key[:, :, keys] = value[:, :, keys] = poison
     what = f"out beside a block of {poison:g} that is not attended"
-    check(subject, case, call, what, given=call.with_(key=key, value=value))
+    check(subject, case, call, what, sent=call.with_(key=key, value=value))
 
 
 def another_map_of_the_same_shape_is_read_anew(subject: BlockSubject, case: ParameterCase) -> None:

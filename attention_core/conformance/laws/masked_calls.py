@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,16 @@ def wrong_scales(subject: MaskedSubject, call: Any, mask: NDArray) -> dict[str, 
     return {name: subject.truth(call.with_(scale=scale), mask).out for name, scale in scales.items()}
 
 
-def count_power(subject: MaskedSubject, law: str, nulls: Mapping[str, NDArray], judged: Judged) -> None:
+def count_power(subject: MaskedSubject, law: str, nulls: Mapping[str, NDArray], judged: Any) -> None:
     """Note which null models a case could tell from the truth.
+
+    Args: judged: the true `out`, its `bound` and the `rows` to compare.
 
     Raises: NotApplicable where it could tell none: such a case cannot fail.
     """
-    rows, some = judged.rows, False
+    some = False
     for name, out in nulls.items():
-        apart = np.where(rows & ~(np.isnan(out) & np.isnan(judged.truth.out)), np.abs(out - judged.truth.out), 0.0)
+        apart = np.where(judged.rows & ~(np.isnan(out) & np.isnan(judged.out)), np.abs(out - judged.out), 0.0)
         separated = bool(((apart > SEPARATION * judged.bound) | np.isnan(apart)).any())
         subject.relevant[law, name] += bool(((apart > NOISE) | np.isnan(apart)).any())
         subject.powers[law, name] += separated
@@ -75,11 +78,39 @@ def count_power(subject: MaskedSubject, law: str, nulls: Mapping[str, NDArray], 
         raise NotApplicable("no wrong call that is tried would stand out")
 
 
-def compare(subject: MaskedSubject, case: ParameterCase, out: Result, judged: Judged, what: str) -> None:
+def compare(subject: MaskedSubject, case: ParameterCase, out: Result, judged: Any, what: str) -> None:
     """A result against truth and budget."""
-    ratio = require_close(out, judged.truth.out, judged.bound, what, where=judged.rows)
-    key = (case.dtype, subject.implementation.contract)
+    note_ratio(subject, case, "", require_close(out, judged.out, judged.bound, what, where=judged.rows))
+
+
+def note_ratio(subject: MaskedSubject, case: ParameterCase, of: str, ratio: float) -> None:
+    """Note an error over its budget, of the output or `of` the gradient of something."""
+    contract = subject.implementation.contract
+    key = (case.dtype, f"{of} of {contract}" if of else contract)
     subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+
+
+def check_call(
+    null_models: Callable[[Any, Any], Mapping[str, NDArray]],
+    subject: Any, case: ParameterCase, call: Any, what: str, law: str = "", *,
+    about: Collection[str] = (), sent: Any = None, where: NDArray | None = None, **how: Any,
+) -> Result:  # fmt: skip
+    """One call agrees with the truth; returns its output.
+
+    Args:
+        null_models: what a call with one thing wrong gives, by the name of what it gets wrong.
+        law: the law whose power is counted, by the null models that it is `about`, all of them where none is named.
+        sent: other numbers where they should not matter. where: which rows are compared, (B, 1, n, 1).
+    """
+    judged = subject.judge(case, call)
+    if where is not None:
+        judged = replace(judged, rows=judged.rows & where)
+    if law:
+        nulls = null_models(subject, call)
+        count_power(subject, law, {n: out for n, out in nulls.items() if n in about or not about}, judged)
+    out: Result = subject.attend(case, sent or call, **how)
+    compare(subject, case, out, judged, what)
+    return out
 
 
 def compare_gradients(subject: MaskedSubject, case: ParameterCase, call: Any, judged: Judged) -> None:
@@ -99,6 +130,4 @@ def compare_gradients(subject: MaskedSubject, case: ParameterCase, call: Any, ju
     for place, (name, (want, bound)) in enumerate(true.items()):
         got = subject.read_gradient(response.gradients.get(str(place)), str(place), request, want)
         got = put_heads_in_order(got, 1, order if name == "query" else None)
-        ratio = require_close(got, want, bound, f"gradient of the {name}")
-        key = (case.dtype, f"{name} of {subject.implementation.contract}")
-        subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+        note_ratio(subject, case, name, require_close(got, want, bound, f"gradient of the {name}"))

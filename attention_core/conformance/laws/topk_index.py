@@ -5,8 +5,8 @@ An index of -1 names no key. What a row without any gives is declared by `--dead
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.counts import count_many, share_heads
 from attention_core.conformance.laws.masked_calls import (
+    check_call,
     compare,
     compare_gradients,
     count_power,
@@ -87,19 +88,8 @@ def every_block(call: IndexedCall) -> NDArray:
     return np.broadcast_to(np.arange(columns), (1, 1, call.query.shape[2], columns))
 
 
-def check(
-    subject: IndexedSubject, case: ParameterCase, call: IndexedCall, what: str, law: str = "", *,
-    about: Collection[str] = (), sent: IndexedCall | None = None, **how: Any,
-) -> None:  # fmt: skip
-    """One call agrees with the truth; `sent` holds other numbers where they should not matter.
-
-    The power of `law` is counted by the null models that it is `about`, all of them where none is named.
-    """
-    judged = subject.judge(case, call)
-    if law:
-        nulls = null_models(subject, call)
-        count_power(subject, law, {n: out for n, out in nulls.items() if n in about or not about}, judged)
-    compare(subject, case, subject.attend(case, sent or call, **how), judged, what)
+check = partial(check_call, null_models)
+"""One call agrees with the truth, with the null models of this contract."""
 
 
 # --- laws ---------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ This is how the drafts of speculative decoding are verified in one call. Gradien
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.counts import count_many, share_heads, single_tokens
 from attention_core.conformance.laws.masked_calls import (
+    check_call,
     compare,
     count_power,
     draw_views,
@@ -88,22 +89,8 @@ def null_models(subject: TreeSubject, call: TreeCall) -> dict[str, NDArray]:
     return found
 
 
-def check(
-    subject: TreeSubject, case: ParameterCase, call: TreeCall, what: str, law: str = "", *,
-    about: Collection[str] = (), sent: TreeCall | None = None, where: NDArray | None = None, **how: Any,
-) -> None:  # fmt: skip
-    """One call agrees with the truth; `sent` holds other numbers where they should not matter.
-
-    The power of `law` is counted by the null models that it is `about`, all of them where none is named. `where` says
-    which rows are compared, (B, 1, n, 1).
-    """
-    judged = subject.judge(case, call)
-    if where is not None:
-        judged = type(judged)(judged.truth, judged.bounds, judged.mask, judged.rows & where)
-    if law:
-        nulls = null_models(subject, call)
-        count_power(subject, law, {n: out for n, out in nulls.items() if n in about or not about}, judged)
-    compare(subject, case, subject.attend(case, sent or call, **how), judged, what)
+check = partial(check_call, null_models)
+"""One call agrees with the truth, with the null models of this contract."""
 
 
 # --- laws ---------------------------------------------------------------------------------------------------

@@ -124,6 +124,11 @@ class Judged:
     rows: NDArray
 
     @property
+    def out(self) -> NDArray:
+        """The true output."""
+        return self.truth.out
+
+    @property
     def bound(self) -> NDArray:
         """The budget of the output."""
         return np.broadcast_to(self.bounds.out, self.truth.out.shape)

@@ -290,7 +290,8 @@ class PackedSubject(ParameterSubject):
     @property
     def whole_cap(self) -> bool | None:
         """Whether the soft cap's parameter takes whole numbers alone; None where its default is one."""
-        whole = {p["name"]: p.get("whole", False) for p in self.description["parameters"] or ()}
+        parameters: list[dict[str, Any]] = self.description["parameters"] or []
+        whole: dict[str, bool | None] = {p["name"]: p.get("whole", False) for p in parameters}
         return whole.get(self.roles.get("softcap", ""), False)
 
     def pack(self, case: PackedCase, more: int = 0) -> Pack:

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
-from judging import refuted
-from judging_contracts import conforming, first_refuting
+from judging_contracts import power_tests
 from torch import Tensor
 
 from attention_core.conformance.laws import indexer
-from attention_core.conformance.laws.indexer import CONTRACT
 from attention_core.faults import indexer as faults
 
 WIDE: dict[str, Any] = {"accumulate": "float32"}
@@ -95,25 +92,8 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("law", indexer.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_fault_it_names(law: indexer.Law) -> None:
-    declared = faults.DECLARED.get(law.fault, {})
-    refuted(law.name, getattr(faults, law.fault)(), "quick", contract=CONTRACT, parameters=declared, **WIDE)
-
-
-@pytest.mark.thorough(leave_out=tuple(dict.fromkeys(law.fault for law in indexer.LAWS)))
-@pytest.mark.parametrize("fault", faults.FAULTY)
-def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
-    record = {**WIDE, "parameters": faults.DECLARED.get(fault.__name__, {})}
-    if fault.__name__ in SEEN_BY:
-        refuted(SEEN_BY[fault.__name__], fault(), "quick", contract=CONTRACT, **record)
-    else:
-        assert first_refuting(fault(), CONTRACT, **record) == indexer.LAWS[0].name
-
-
-@pytest.mark.thorough(keep=("*-0",))
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_functions_conform(name: str, seed: int) -> None:
-    target, record = RIGHT[name]
-    conforming(target, CONTRACT, "quick", seed, **record)
+(
+    test_every_law_refutes_the_fault_it_names,
+    test_every_fault_is_refuted,
+    test_right_functions_conform,
+) = power_tests(indexer, faults, RIGHT, SEEN_BY, **WIDE)

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
-from judging import refuted
-from judging_contracts import conforming, first_refuting
+from judging_contracts import power_tests
 from torch import Tensor
 
 from attention_core.conformance.laws import topk_index
-from attention_core.conformance.laws.topk_index import CONTRACT
 from attention_core.faults import topk_index as faults
 from attention_core.kernels.indexed import indexed_attention
 
@@ -114,28 +111,11 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("law", topk_index.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_fault_it_names(law: topk_index.Law) -> None:
-    declared = faults.DECLARED.get(law.fault, {})
-    refuted(law.name, getattr(faults, law.fault)(), "quick", contract=CONTRACT, parameters=declared, **WIDE)
-
-
-@pytest.mark.thorough(leave_out=tuple(dict.fromkeys(law.fault for law in topk_index.LAWS)))
-@pytest.mark.parametrize("fault", faults.FAULTY)
-def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
-    record = {**WIDE, "parameters": faults.DECLARED.get(fault.__name__, {})}
-    if fault.__name__ in SEEN_BY:
-        refuted(SEEN_BY[fault.__name__], fault(), "quick", contract=CONTRACT, **record)
-    else:
-        assert first_refuting(fault(), CONTRACT, **record) == topk_index.LAWS[0].name
-
-
-@pytest.mark.thorough(keep=("*-0",))
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_functions_conform(name: str, seed: int) -> None:
-    target, record = RIGHT[name]
-    conforming(target, CONTRACT, "quick", seed, **record)
+(
+    test_every_law_refutes_the_fault_it_names,
+    test_every_fault_is_refuted,
+    test_right_functions_conform,
+) = power_tests(topk_index, faults, RIGHT, SEEN_BY, **WIDE)
 
 
 def test_wrong_indices_are_all_wrong_somewhere() -> None:

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
-from judging import refuted
-from judging_contracts import conforming, first_refuting
+from judging_contracts import power_tests
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_core.conformance.laws import tree_mask
-from attention_core.conformance.laws.tree_mask import CONTRACT
 from attention_core.faults import tree_mask as faults
 from attention_core.kernels.tree import tree_attention
 
@@ -112,26 +109,11 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("law", tree_mask.LAWS, ids=lambda law: law.name)
-def test_every_law_refutes_the_fault_it_names(law: tree_mask.Law) -> None:
-    refuted(law.name, getattr(faults, law.fault)(), "quick", contract=CONTRACT, **WIDE)
-
-
-@pytest.mark.thorough(leave_out=tuple(dict.fromkeys(law.fault for law in tree_mask.LAWS)))
-@pytest.mark.parametrize("fault", faults.FAULTY)
-def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
-    if fault.__name__ in SEEN_BY:
-        refuted(SEEN_BY[fault.__name__], fault(), "quick", contract=CONTRACT, **WIDE)
-    else:
-        assert first_refuting(fault(), CONTRACT, **WIDE) == tree_mask.LAWS[0].name
-
-
-@pytest.mark.thorough(keep=("*-0",))
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_functions_conform(name: str, seed: int) -> None:
-    target, record = RIGHT[name]
-    conforming(target, CONTRACT, "quick", seed, **record)
+(
+    test_every_law_refutes_the_fault_it_names,
+    test_every_fault_is_refuted,
+    test_right_functions_conform,
+) = power_tests(tree_mask, faults, RIGHT, SEEN_BY, **WIDE)
 
 
 def test_wrong_trees_are_all_wrong_somewhere() -> None:
