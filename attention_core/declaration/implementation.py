@@ -63,7 +63,7 @@ DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
 class Unstated(str):
-    """A default that nobody declared: equal to the same word when it is declared, and told apart by `is_stated`."""
+    """A default that nobody declared: equal to the same word when it is declared; `is_stated` knows which it is."""
 
     __slots__ = ()
 

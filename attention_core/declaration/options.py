@@ -133,7 +133,8 @@ APPLIES: Mapping[str, frozenset[str]] = {
     | {"layout", "causal", "always_causal", "dead_rows", "masked_nan", "accumulate", "merges", "scale", "gradients"}
     | {"grouping"},
     "indexer": _ALWAYS | {"causal", "always_causal", "accumulate"},
-    "variant-attention": _ALWAYS | {"layout", "causal", "always_causal", "dead_rows", "masks", "accumulate"},
+    "variant-attention": _ALWAYS
+    | {"layout", "causal", "always_causal", "dead_rows", "masks", "accumulate", "gradients", "grouping"},
     "cross-cache": _BUILT | {"layout", "accumulate", "merges", "scale", "grouping"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }
@@ -151,7 +152,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "block-mask": ("block", "q_block", "k_block", "map"), "tree-mask": ("tree", "tree_axes", "roots"),
     "topk-index": ("tokens", "index_axes", "index_heads", "index_dtype", "block", "beyond", "repeats"),
     "indexer": ("scores", "tokens", "score_axes", "topk", "padding", "ties", "order"),
-    "variant-attention": ("kind", "bias"),
+    "variant-attention": ("kind", "bias", "norm", "eps", "lambda_init"),
     "cross-cache": (), "batch-invariant": (),
 }  # fmt: skip
 """What `--parameter` can declare by contract (`--kind` and `--pairing` are two of these)."""
@@ -159,6 +160,7 @@ NUMBERS: Mapping[str, tuple[Any, float, str]] = {
     "window": (int, 1, "a whole number of keys, at least 1"), "block": (int, 1, "a whole number of keys, at least 1"),
     "topk": (int, 1, "a whole number of keys, at least 1"),
     "base": (int | float, 1e-300, "a positive number"), "bias": (int | float, -1e30, "a number"),
+    "eps": (int | float, 1e-300, "a positive number"), "lambda_init": (int | float, -1e30, "a number"),
     "min_position": (int, -(2**31), "a whole number"), "max_position": (int, 0, "a whole number of at least 0"),
     **dict.fromkeys(("q_block", "k_block"), (int, 1, "a whole number of at least 1")),
 }  # fmt: skip
@@ -176,7 +178,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "index_axes": ("bhqk", "bqhk", "bqk", "hqk", "qhk", "qk"), "index_heads": ("query",),
     "index_dtype": ("int32", "int64"), "beyond": ("padding",), "repeats": ("once",),
     "scores": ("given", "made"), "score_axes": ("bqk", "qk", "bhqk", "hqk"), "padding": ("minus_one", "beyond", "any"),
-    "ties": ("first", "last"), "order": ("scores", "keys"),
+    "ties": ("first", "last"), "order": ("scores", "keys"), "norm": ("rms", "layer"),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

@@ -30,7 +30,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "tree-mask": ("B", "n", "context", "H", "H_kv", "d", "d_v"),
     "topk-index": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v", "topk", "block"),
     "indexer": ("B", "n_q", "n_kv", "H", "d", "topk"),
-    "variant-attention": ("B", "n_q", "n_kv", "H", "d", "d_v"),
+    "variant-attention": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "cross-cache": ("B", "n_q", "n_kv", "H", "H_kv", "d", "d_v"),
     "batch-invariant": OF_ATTENTION,
 }  # fmt: skip

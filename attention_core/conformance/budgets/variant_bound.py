@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attention_core.conformance.budgets.error_rows import float_format, gamma
+from attention_core.conformance.budgets.error_rows import Format, float_format, gamma
 from attention_core.conformance.budgets.rounding import Array
 
 STORES = 4
@@ -44,18 +44,25 @@ def sigmoid_bound(
     Source: derivations/variants.md (weight-error, near-one, sum-error).
     """
     fmt = float_format(dtype, accumulate)
-    d, n = query.shape[-1], key.shape[-2]
-    weights, size = sigmoid_weights(query, key, pairs, scale, bias), np.abs(value)
+    n, size = key.shape[-2], np.abs(value)
+    weights, off = weights_and_errors(query, key, pairs, scale=scale, bias=bias, fmt=fmt)
+    error = off @ size + gamma(n + 2, fmt.a) * ((weights + off) @ size)  # (sum-error)
+    out = np.abs(weights @ value)
+    return np.asarray((1 + fmt.u) * error + fmt.u * out + (n + 2) * fmt.flush)
+
+
+def weights_and_errors(
+    query: Array, key: Array, pairs: Array, *, scale: float, bias: float, fmt: Format
+) -> tuple[Array, Array]:
+    """The weights of sigmoid attention, and how far each may be off; 0 and 0 at pairs that are not attended."""
+    d, weights = query.shape[-1], sigmoid_weights(query, key, pairs, scale, bias)
     factor = (1 + gamma(d, fmt.a)) * (1 + gamma(STORES, fmt.w)) - 1
     products = np.abs(query) @ np.abs(key).swapaxes(-1, -2)
     lost = fmt.flush_between * (d + 2)
     with np.errstate(over="ignore"):
         grown = np.exp(factor * (abs(scale) * products + abs(bias)) + lost)  # (weight-error)
     off = weights * (grown * (1 + gamma(SIGMOID_ROUNDINGS, fmt.w)) - 1) + ABSOLUTE * fmt.a + fmt.flush_between
-    off = np.where(pairs, np.minimum(off, 1.0), 0.0)  # a weight lies between 0 and 1
-    error = off @ size + gamma(n + 2, fmt.a) * ((weights + off) @ size)  # (sum-error)
-    out = np.abs(weights @ value)
-    return np.asarray((1 + fmt.u) * error + fmt.u * out + (n + 2) * fmt.flush)
+    return weights, np.where(pairs, np.minimum(off, 1.0), 0.0)  # a weight lies between 0 and 1
 
 
 def difference_bound(

@@ -49,6 +49,7 @@ from attention_core.conformance.report.results import Report
 from attention_core.conformance.report.untested import (
     RecordingRunner,
     check_names,
+    declined_features,
     fixed_in_constructor,
     left_in_constructor,
     silent_parameters,
@@ -263,9 +264,7 @@ class Session:
             law.untested for law in self.laws
             if law.untested and status.get(law.name) == "not_applicable" and not why_not_applicable(law, self.subject)
         ]  # fmt: skip
-        own = getattr(self.subject.binding, "names", None) or getattr(self.subject, "roles", {})
-        declined = [law.feature for law in self.laws if law.feature and status.get(law.name) == "refused"]
-        return list(dict.fromkeys([*silent, *(own.get(name, name) for name in declined), *unjudged]))
+        return list(dict.fromkeys([*silent, *declined_features(self.laws, status, self.subject), *unjudged]))
 
     def _check_known_failures(self) -> None:
         names = [law.name for law in self.laws]

@@ -5,29 +5,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
-from attention_core.conformance.cases.null_models import SEPARATION
-from attention_core.conformance.laws.masked_calls import NOISE, VIEWS, factor_of_far
-from attention_core.conformance.subjects.evidence import NotApplicable, require_close
+from attention_core.conformance.budgets.head_norm_bound import HeadNorm, norm_heads
+from attention_core.conformance.cases.counts import share_heads
+from attention_core.conformance.laws.masked_calls import VIEWS, check_call, factor_of_far, note_ratio
+from attention_core.conformance.subjects.evidence import NotApplicable, Violation, require_close
 from attention_core.conformance.subjects.law import Law
-from attention_core.conformance.subjects.parameter_case import FAR_SCORES, ParameterCase, Sizes, as_in_models
+from attention_core.conformance.subjects.parameter_case import (
+    APART,
+    FAR_SCORES,
+    ParameterCase,
+    Sizes,
+    as_argument,
+    as_in_models,
+)
 from attention_core.conformance.subjects.variant_subject import (
     DIFFERENTIAL,
+    SCALARS,
     SIGMOID,
-    Judged,
     VariantCall,
     VariantSubject,
 )
 from attention_core.conformance.worker.exchange import NDArray
+from attention_core.declaration.implementation import Implementation
 
 CONTRACT = "variant-attention"
-GRADIENTS = False
 HUGE = {"float16": 1e3}
 """A value of keys that no query may have: 1e30, and less in float16."""
 
@@ -54,20 +62,57 @@ def null_models(subject: VariantSubject, call: VariantCall) -> dict[str, NDArray
     others |= of_sigmoid(subject, call) if subject.kind == SIGMOID else of_difference(call)
     found = {name: subject.outputs(other) for name, other in others.items()}
     if subject.kind == SIGMOID:
-        scores = subject.scale(call) * (call.query @ call.key.swapaxes(-1, -2))
-        found["softmax"] = softmax(np.where(subject.pairs(call), scores, -np.inf)) @ call.value
+        plain, key, value = call.with_(norm=None), *(np.repeat(x, call.group, 1) for x in (call.key, call.value))
+        scores = subject.scale(call) * (call.query @ key.swapaxes(-1, -2))
+        unlike = {"softmax": softmax(np.where(subject.pairs(call), scores, -np.inf)) @ value}
         halves = 1 / (1 + np.exp(-subject.bias(call)))
         hidden = np.where(subject.pairs(call), 0.0, halves)
-        found["hidden scores of 0"] = subject.outputs(call) + hidden @ call.value
-    return found
+        unlike["hidden scores of 0"] = subject.outputs(plain) + hidden @ value
+        found |= {name: out if call.norm is None else norm_heads(out, call.norm) for name, out in unlike.items()}
+    return found | of_groups(subject, call) | of_norms(subject, call)
+
+
+def of_groups(subject: VariantSubject, call: VariantCall) -> dict[str, NDArray]:
+    """Outputs of a call whose query heads share other key heads, by what is wrong; none where none are shared."""
+    if call.group == 1:
+        return {}
+    heads, shared = np.arange(call.query.shape[1]), call.key.shape[1]
+    taken = {"key heads in turn": heads % shared, "the first key head": 0 * heads}
+    taken["the next group's key head"] = np.roll(heads // call.group, call.group)
+    arrays = {name: own for name in ("key", "value", "key2") if (own := getattr(call, name)) is not None}
+    return {
+        name: subject.outputs(call.with_(**{x: own[:, places] for x, own in arrays.items()}))
+        for name, places in taken.items()
+    }
+
+
+def of_norms(subject: VariantSubject, call: VariantCall) -> dict[str, NDArray]:
+    """Outputs of a call whose heads are normalised in another way, by what is wrong; none where none is declared."""
+    norm = call.norm
+    if norm is None:
+        return {}
+    plain = subject.outputs(call.with_(norm=None))
+    others = {
+        "factor left out": replace(norm, factor=1.0),
+        "weight of the norm left out": replace(norm, weight=np.ones_like(norm.weight)),
+        "epsilon left out": replace(norm, eps=0.0), "epsilon squared": replace(norm, eps=norm.eps**2),
+        "another norm": replace(norm, kind="layer" if norm.kind == "rms" else "rms"),
+    }  # fmt: skip
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = {name: norm_heads(plain, other) for name, other in others.items()}
+    found["norm left out"] = norm.factor * norm.weight * plain
+    joined = plain.swapaxes(1, 2).reshape(len(plain), call.lengths[0], 1, -1).swapaxes(1, 2)
+    whole = norm_heads(joined, HeadNorm(norm.kind, np.ones(joined.shape[-1]), norm.eps, norm.factor))
+    whole = whole.swapaxes(1, 2).reshape(*plain.swapaxes(1, 2).shape).swapaxes(1, 2)
+    return found | {"norm over all heads": whole * norm.weight}
 
 
 def of_sigmoid(subject: VariantSubject, call: VariantCall) -> dict[str, VariantCall]:
     """Calls of sigmoid attention with another bias, by what is wrong with it."""
     bias = subject.bias(call)
     wrong = {"bias left out": 0.0, "bias of the other sign": -bias, "bias of the queries": -np.log(call.lengths[0])}
-    wrong["bias given ignored"] = subject.bias(call.with_(bias=None))
-    return {name: call.with_(bias=float(value)) for name, value in wrong.items()}
+    wrong["bias given ignored"] = subject.bias(call.with_(shift=None))
+    return {name: call.with_(shift=float(value)) for name, value in wrong.items()}
 
 
 def of_difference(call: VariantCall) -> dict[str, VariantCall]:
@@ -80,38 +125,8 @@ def of_difference(call: VariantCall) -> dict[str, VariantCall]:
     }  # fmt: skip
 
 
-def count_power(subject: VariantSubject, law: str, nulls: Mapping[str, NDArray], judged: Judged) -> None:
-    """Note which null models a case could tell from the truth.
-
-    Raises: NotApplicable where it could tell none: such a case cannot fail.
-    """
-    some = False
-    for name, out in nulls.items():
-        apart = np.abs(out - judged.out)
-        separated = bool((apart > SEPARATION * judged.bound).any())
-        subject.relevant[law, name] += bool((apart > NOISE).any())
-        subject.powers[law, name] += separated
-        some |= separated
-    if not some:
-        raise NotApplicable("no wrong call that is tried would stand out")
-
-
-def check(
-    subject: VariantSubject, case: ParameterCase, call: VariantCall, what: str, law: str = "", *,
-    about: Collection[str] = (), sent: VariantCall | None = None, **how: Any,
-) -> None:  # fmt: skip
-    """One call agrees with the truth; `sent` holds other numbers where they should not matter.
-
-    The power of `law` is counted by the null models that it is `about`, all of them where none is named.
-    """
-    judged = subject.judge(case, call)
-    if law:
-        nulls = null_models(subject, call)
-        count_power(subject, law, {n: out for n, out in nulls.items() if n in about or not about}, judged)
-    out = subject.attend(case, sent or call, **how)
-    ratio = require_close(out, judged.out, judged.bound, f"{what} of {subject.kind} attention")
-    key = (case.dtype, subject.implementation.contract)
-    subject.ratios[key] = max(subject.ratios.get(key, 0.0), ratio)
+check = partial(check_call, null_models)
+"""One call agrees with the truth, with the null models of this contract."""
 
 
 def with_options(case: ParameterCase, **options: Any) -> ParameterCase:
@@ -263,6 +278,94 @@ def strides_of_both_maps_are_followed(subject: VariantSubject, case: ParameterCa
     check(subject, case, subject.draw(case), what, law, view=view)
 
 
+def query_heads_share_key_heads(subject: VariantSubject, case: ParameterCase) -> None:
+    """Where there are fewer key heads, query heads share them one group after the other, in either map.
+
+    Formula: query head h attends to key head h // (H / H_kv)
+    Source: Ainslie et al., GQA (2023); parameter enable_gqa of torch
+    Fault: key_heads_are_taken_in_turn
+    """
+    law, about = "query_heads_share_key_heads", ("key heads in turn", "the first key head", "the next group's key head")
+    check(subject, case, subject.draw(case), "output of heads that share key heads", law, about=about)
+
+
+def the_output_of_a_head_is_normalised(subject: VariantSubject, case: ParameterCase) -> None:
+    """Where a norm is declared, each head's output is divided by its own root mean square, or its deviation.
+
+    Formula: y = (1 - lambda_init) g o / sqrt(mean o^2 + eps) over the features of one head and row
+    Source: Ye et al. (2024), equation 3; derivations/variants.md (norm-size, norm-error, norm-most)
+    Fault: norm_over_all_heads
+    """
+    if not subject.norm_kind:
+        raise NotApplicable("no norm of each head is declared (--parameter norm=rms)")
+    rng = case.rng("of norm")
+    eps = [None, 1e-3, 1e-5, 0.25][case.seed % 4]
+    case = with_options(case, eps=eps, init=float(rng.choice([0.2, 0.8, 0.5])))
+    call = subject.draw(case)
+    small = 2.0 ** -int(rng.integers(0, 8))  # outputs that epsilon weighs against
+    call = call.with_(value=round_to(call.value * small, case.dtype))
+    what, law = "output whose heads are normalised", "the_output_of_a_head_is_normalised"
+    nulls = of_norms(subject, call)
+    check(subject, case, call, what, law, about=tuple(nulls))
+
+
+def compare_variant_gradients(subject: VariantSubject, case: ParameterCase, *, learned: bool) -> None:
+    """Gradients of a call against truth and budget: those of its arrays, or those of its learned numbers.
+
+    Raises: NotApplicable where it carries none, or none is known.
+    """
+    call = subject.draw(case)
+    if call.norm is not None:
+        raise NotApplicable("gradients behind a norm of each head are not judged")
+    down = case.values("cotangent", *call.query.shape[:3], call.value.shape[3])
+    true = subject.true_gradients(case, call, down)
+    wanted = [role for role in true if (role in SCALARS) == learned and role in subject.roles]
+    if not wanted:
+        raise NotApplicable("it has no number that is learned")
+    sent = as_argument(np.ascontiguousarray(subject.own.to_target(subject.put_in_order(call, down))), case.dtype)
+    places = tuple(subject.roles[role] for role in wanted)
+    request = subject.request_of(case, call, learned=learned, wrt_=places, cotangent_=sent)
+    as_arrays = learned and any(map(subject.takes_an_array, wanted))
+    try:
+        response = subject.send(request)
+    except Violation as violation:
+        if not learned or as_arrays:
+            raise
+        raise NotApplicable("it takes numbers that are learned as numbers alone") from violation
+    if not response.has_graph and not as_arrays:
+        raise NotApplicable("it carries no gradient")
+    for role, place in zip(wanted, places, strict=True):
+        want, bound = true[role]
+        value = response.gradients.get(place)
+        if value is None and learned and not subject.takes_an_array(role):
+            raise NotApplicable(f"it takes {place} as a number, which has no gradient")
+        got = subject.read_gradient_of(role, value, request, want)
+        ratio = require_close(subject.from_order(call, role, got), want, bound, f"gradient of {place}")
+        note_ratio(subject, case, role, ratio)
+
+
+def gradients_of_variants_are_true(subject: VariantSubject, case: ParameterCase) -> None:
+    """Queries and keys of either map and the value have the gradients of sigmoid or of differential attention.
+
+    Formula: dS = p (1 - p) dP of sigmoids; of the second map the gradients of -lambda <o_2, dO>
+    Source: derivations/variants.md (slope, slope-error, slope-product, map-gradient)
+    Fault: slope_of_the_softmax
+    """
+    scale = [None, 0.3, None, 1.0][case.seed % 4]
+    compare_variant_gradients(subject, with_options(case, scale=scale), learned=False)
+
+
+def learned_numbers_have_their_gradients(subject: VariantSubject, case: ParameterCase) -> None:
+    """The bias of sigmoids and lambda, given as arrays without axes, have the sum over all rows and heads.
+
+    Formula: db = sum p (1 - p) dP, dlambda = -<o_2, dO>
+    Source: derivations/variants.md (bias-gradient, lambda-gradient)
+    Fault: gradient_of_lambda_of_the_other_sign
+    """
+    number = {"bias": [-1.25, 0.5, -2.5][case.seed % 3], "weight": [0.75, 0.25, -0.5, 1.5][case.seed % 4]}
+    compare_variant_gradients(subject, with_options(case, **number), learned=True)
+
+
 # --- which cases they want ----------------------------------------------------------------------------------
 
 
@@ -283,16 +386,30 @@ def _several(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, int]:
     return {**sizes, "n_q": max(2, sizes["n_q"]), "n_kv": max(3, sizes["n_kv"])}
 
 
-RANGES = {"B": (1, 3), "H": (1, 4), "n_q": (1, 8), "n_kv": (1, 12), "d": (1, 8), "d_v": (1, 8)}
-MODELS = {"H": (2, 6), "d": (32, 64), "d_v": (32, 64), "n_q": (17, 40), "n_kv": (33, 70)}
+RANGES = {
+    "B": (1, 3), "H_kv": (1, 4), "group": (1, 1), "n_q": (1, 8), "n_kv": (1, 12), "d": (1, 8), "d_v": (1, 8)
+}  # fmt: skip
+MODELS = {"H_kv": (2, 6), "d": (32, 64), "d_v": (32, 64), "n_q": (17, 40), "n_kv": (33, 70)}
 OPTIONS: dict[str, tuple[Any, ...]] = {"causal": (False, False, True), "mask": (False, False, True)}
 SPACE = Sizes(RANGES, OPTIONS, adjust=as_in_models(MODELS))
 SMALL = Sizes(RANGES, adjust=_several)
 SQUARE = Sizes(RANGES, adjust=_as_many)
 UNLIKE = Sizes(RANGES, adjust=_other_numbers)
 FAR = replace(SMALL, options=FAR_SCORES)
-VIEWED = Sizes({**RANGES, "B": (2, 3), "H": (2, 4), "d": (2, 8), "d_v": (2, 8)}, adjust=_several)
-LONG = Sizes({**RANGES, "B": (1, 1), "H": (1, 2), "n_q": (1, 3), "n_kv": (129, 300), "d": (1, 4)})
+VIEWED = Sizes({**RANGES, "B": (2, 3), "H_kv": (2, 4), "d": (2, 8), "d_v": (2, 8)}, adjust=_several)
+LONG = Sizes({**RANGES, "B": (1, 1), "H_kv": (1, 2), "n_q": (1, 3), "n_kv": (129, 300), "d": (1, 4)})
+
+
+def _differentiable(implementation: Implementation) -> bool:
+    return implementation.gradients and implementation.array == "torch"
+
+
+GRADIENTS: dict[str, Any] = {
+    "declares": _differentiable, "because": "gradients are not declared, or not of torch's arrays",
+}  # fmt: skip
+GROUPS = Sizes({**RANGES, "group": (2, 8)}, {**OPTIONS, **APART}, adjust=share_heads(_several))
+NORMED = Sizes({**RANGES, "H_kv": (2, 4), "d_v": (2, 8)}, OPTIONS, adjust=as_in_models(MODELS, _several))
+GRADED = Sizes({**RANGES, "group": (1, 8)}, OPTIONS, adjust=share_heads(_several, 0.3))
 ROW: dict[str, Any] = {"contract": CONTRACT, "family": "variant_attention", "large": 8, "small": 0, "space": SMALL}
 LAWS = (
     Law(variants_agree_with_the_truth, **{**ROW, "large": 20, "space": SPACE}, central=True),
@@ -305,5 +422,9 @@ LAWS = (
     Law(rows_without_a_key_give_zero, **ROW),
     Law(keys_of_long_rows_all_count, **{**ROW, "large": 6, "space": LONG}),
     Law(strides_of_both_maps_are_followed, **{**ROW, "large": 12, "space": VIEWED}),
+    Law(query_heads_share_key_heads, **{**ROW, "space": GROUPS}),
+    Law(the_output_of_a_head_is_normalised, **{**ROW, "large": 14, "space": NORMED}),
+    Law(gradients_of_variants_are_true, **{**ROW, "large": 14, "space": GRADED}, **GRADIENTS),
+    Law(learned_numbers_have_their_gradients, **{**ROW, "large": 12, "space": GRADED}, **GRADIENTS),
 )
 COMPARISONS = tuple(law.name for law in LAWS[1:])

@@ -111,6 +111,12 @@ def silent_parameters(fates: Fates, implementation: Implementation, binding: Any
     return list(found)
 
 
+def declined_features(laws: Sequence[Any], status: Mapping[str, str], subject: Any) -> list[str]:
+    """The target's names of features of which it declines every comparison with the truth, whatever else it answers."""
+    own = getattr(subject.binding, "names", None) or getattr(subject, "roles", {})
+    return [own.get(law.feature, law.feature) for law in laws if law.feature and status.get(law.name) == "refused"]
+
+
 def check_names(accepted: Sequence[str], known: Iterable[str], target: str) -> None:
     """Refuse names that the target does not have.
 

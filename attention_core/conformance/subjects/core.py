@@ -66,8 +66,8 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         {"B": 3, "H": 3, "n_q": 5, "n_kv": 7, "topk": 3, "d": 7},
     ),
     "variant-attention": (
-        {"B": 2, "H": 4, "n_q": 16, "n_kv": 16, "d": 8, "d_v": 8},
-        {"B": 3, "H": 3, "n_q": 7, "n_kv": 7, "d": 7, "d_v": 7},
+        {"B": 2, "H_kv": 4, "group": 1, "n_q": 16, "n_kv": 16, "d": 8, "d_v": 8},
+        {"B": 3, "H_kv": 3, "group": 1, "n_q": 7, "n_kv": 7, "d": 7, "d_v": 7},
     ),
     "cross-cache": (
         {"B": 2, "H_kv": 4, "group": 1, "n_q": 1, "n_kv": 16, "d": 8, "d_v": 8},

@@ -1,27 +1,35 @@
 """Sigmoid and differential attention: how a function is called, the arrays of a case, their truth and its budget.
 
 Sigmoid attention weighs every key by itself, p_ij = 1 / (1 + exp(-(c q_i . k_j + b))). Differential attention is the
-difference of two maps, softmax(c Q1 K1^T) - lambda softmax(c Q2 K2^T), times the values.
+difference of two maps, softmax(c Q1 K1^T) - lambda softmax(c Q2 K2^T), times the values. Either may divide the output
+of each head by its root mean square, or its deviation, and query heads may share key heads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from attention_core import oracle
-from attention_core.conformance.budgets.budget import forward_bound
+from attention_core.conformance.budgets.budget import ForwardBounds, forward_bound, round_to
+from attention_core.conformance.budgets.head_norm_bound import HeadNorm, head_norm_bound, norm_heads
 from attention_core.conformance.budgets.variant_bound import difference_bound, sigmoid_bound, sigmoid_weights
-from attention_core.conformance.subjects.axes import Arrangement
-from attention_core.conformance.subjects.evidence import Evidence, Result, Shown, Violation
-from attention_core.conformance.subjects.parameter_case import ParameterCase, ParameterSubject
-from attention_core.conformance.worker.exchange import Array, NDArray, Request, array
+from attention_core.conformance.budgets.variant_gradients import (
+    Gradients,
+    difference_gradients,
+    map_gradients,
+    sigmoid_gradients,
+)
+from attention_core.conformance.subjects.axes import put_heads_in_order
+from attention_core.conformance.subjects.evidence import NotApplicable, Result
+from attention_core.conformance.subjects.masked_subject import MaskedCall, MaskedSubject
+from attention_core.conformance.subjects.parameter_case import ParameterCase
+from attention_core.conformance.worker.exchange import Array, NDArray, Request, Value, array
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
-from attention_core.declaration.scales import scale_of
 
 SIGMOID, DIFFERENTIAL = "sigmoid", "differential"
 ROLES: Mapping[str, str] = {
@@ -37,12 +45,22 @@ ROLES: Mapping[str, str] = {
         "mask": "attn_mask mask",
         "causal": "causal is_causal",
         "scale": "softmax_scale scale sm_scale scaling",
+        "grouped": "enable_gqa",
+        "norm_weight": "norm_weight subln_weight head_norm_weight rms_weight",
+        "eps": "eps norm_eps",
+        "init": "lambda_init",
     }.items()
     for name in names.split()
 }
 """A parameter's name -> what it is."""
 USUAL_WEIGHT = 0.8
 """The lambda of calls that a law says nothing of (Ye et al., "Differential Transformer", 2024)."""
+USUAL_EPS, USUAL_INIT = 1e-5, 0.2
+"""The epsilon of a norm, and the lambda_init whose complement multiplies it, where no others are declared or given."""
+OF_NORMS = ("norm_weight", "eps", "init")
+"""Roles of parameters that say how the output of a head is normalised."""
+SCALARS = ("bias", "weight")
+"""Roles of single numbers that may be learned."""
 
 
 def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) -> dict[str, str]:
@@ -80,46 +98,43 @@ def read_roles(parameters: list[dict[str, Any]] | None, bound: Iterable[str]) ->
 
 
 @dataclass(frozen=True, eq=False)
-class VariantCall:
+class VariantCall(MaskedCall):
     """Arrays of a call.
 
     Args:
-        query, key, value: (B, H, n_q, d), (B, H, n_kv, d), (B, H, n_kv, d_v); of two maps the first one's.
+        query, key, value: (B, H, n_q, d), (B, H_kv, n_kv, d), (B, H_kv, n_kv, d_v); of two maps the first one's.
         query2, key2: of the second map; None of sigmoid attention. weight: lambda.
         mask: bool (n_q, n_kv); None without. causal: whether the call is causal. scale: None where none is given.
-        bias: of the scores of sigmoid attention; None where none is given.
+        shift: what is added to the scores of sigmoid attention; None where nothing is given.
+        norm: how the output of each head is normalised; None where it is not.
     """
 
-    query: NDArray
-    key: NDArray
-    value: NDArray
-    query2: NDArray | None = None
-    key2: NDArray | None = None
-    weight: float = USUAL_WEIGHT
-    mask: NDArray | None = None
-    causal: bool = False
-    scale: float | None = None
-    bias: float | None = None
+    BY_HEAD: ClassVar[tuple[str, ...]] = ("query", "query2")
 
-    def with_(self, **changes: Any) -> VariantCall:
-        """A copy with some fields changed."""
-        return replace(self, **changes)
+    query2: NDArray | None = field(default=None, kw_only=True)
+    key2: NDArray | None = field(default=None, kw_only=True)
+    weight: float = field(default=USUAL_WEIGHT, kw_only=True)
+    mask: NDArray | None = field(default=None, kw_only=True)
+    causal: bool = field(default=False, kw_only=True)
+    shift: float | None = field(default=None, kw_only=True)
+    norm: HeadNorm | None = field(default=None, kw_only=True)
 
     @property
-    def lengths(self) -> tuple[int, int]:
-        """(n_q, n_kv)."""
-        return self.query.shape[2], self.key.shape[2]
+    def group(self) -> int:
+        """Query heads of a key head."""
+        return int(self.query.shape[1] // self.key.shape[1])
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The true output (B, H, n_q, d_v) and how far a right one may be from it, for a call in a dtype."""
+    """The true output (B, H, n_q, d_v), how far a right one may be from it, and which rows are compared: all."""
 
     out: NDArray
     bound: NDArray
+    rows: NDArray
 
 
-class VariantSubject(ParameterSubject):
+class VariantSubject(MaskedSubject):
     """A function of sigmoid or of differential attention."""
 
     def __init__(
@@ -133,27 +148,44 @@ class VariantSubject(ParameterSubject):
             raise TargetError(f"--kind {self.kind}: choose from {SIGMOID}, {DIFFERENTIAL}")
         if self.kind == DIFFERENTIAL and "weight" not in self.roles:
             raise TargetError("no parameter says how the second map is weighed: name it lam")
-        self.own = Arrangement("bhnd", implementation.layout)
         self.joins = self.kind == DIFFERENTIAL and "query2" not in self.roles
+        self.norm_kind = str(self.parameters.get("norm", "rms" if "norm_weight" in self.roles else ""))
+        if not self.norm_kind and (unused := [self.roles[role] for role in OF_NORMS if self._has_no_default(role)]):
+            raise TargetError(f"{unused[0]} belongs to a norm of each head: declare --parameter norm=rms (or layer)")
 
     # --- cases ------------------------------------------------------------------------------------------
 
     def draw(self, case: ParameterCase) -> VariantCall:
-        """The call of a case. Options: "causal", "mask", "scale", "bias", "weight"."""
-        B, H, n_q, n_kv, d, d_v = (case[name] for name in ("B", "H", "n_q", "n_kv", "d", "d_v"))
-        options = case.options
+        """The call of a case. Options: "causal", "mask", "scale", "bias", "weight", "eps", "init"."""
+        B, H_kv, n_q, n_kv, d, d_v = (case[name] for name in ("B", "H_kv", "n_q", "n_kv", "d", "d_v"))
+        H, options = H_kv * case["group"], case.options
         call = VariantCall(
-            case.queries("query", B, H, n_q, d), case.keys("key", B, H, n_kv, d), case.values("value", B, H, n_kv, d_v),
-            causal=self.is_causal(case), scale=options.get("scale") if "scale" in self.roles else None,
+            case.queries("query", B, H, n_q, d), case.keys("key", B, H_kv, n_kv, d),
+            case.values("value", B, H_kv, n_kv, d_v), causal=self.is_causal(case),
+            scale=options.get("scale") if "scale" in self.roles else None, norm=self._norm(case),
         )  # fmt: skip
         if options.get("mask") and "mask" in self.roles:
             mask = case.rng("mask").random((n_q, n_kv)) < 0.6
             mask[:, 0] |= ~mask.any(-1)
             call = call.with_(mask=mask)
         if self.kind == SIGMOID:
-            return call.with_(bias=options.get("bias") if "bias" in self.roles else None)
-        second = {"query2": case.queries("query2", B, H, n_q, d), "key2": case.keys("key2", B, H, n_kv, d)}
-        return call.with_(weight=float(options.get("weight", USUAL_WEIGHT)), **second)
+            found: VariantCall = call.with_(shift=options.get("bias") if "bias" in self.roles else None)
+            return found
+        second = {"query2": case.queries("query2", B, H, n_q, d), "key2": case.keys("key2", B, H_kv, n_kv, d)}
+        found = call.with_(weight=float(options.get("weight", USUAL_WEIGHT)), **second)
+        return found
+
+    def _norm(self, case: ParameterCase) -> HeadNorm | None:
+        """The norm of a case's call, as far as it is declared or the target has parameters for it."""
+        if not self.norm_kind:
+            return None
+        drawn = round_to(1.0 + 0.5 * case.values("norm", case["d_v"]), case.dtype)
+        eps = case.options.get("eps") if "eps" in self.roles else self.parameters.get("eps")
+        init = case.options.get("init", USUAL_INIT) if "init" in self.roles else self.parameters.get("lambda_init", 0.0)
+        return HeadNorm(
+            self.norm_kind, drawn if "norm_weight" in self.roles else np.ones(case["d_v"]),
+            float(USUAL_EPS if eps is None else eps), 1.0 - float(init),
+        )  # fmt: skip
 
     def is_causal(self, case: ParameterCase) -> bool:
         """Whether a case's call is causal."""
@@ -161,9 +193,14 @@ class VariantSubject(ParameterSubject):
 
     # --- calls ------------------------------------------------------------------------------------------
 
-    def request_of(self, case: ParameterCase, call: VariantCall, *, view: str = "contiguous", **extra: Any) -> Request:
-        """The request of a call; `extra` are fields of the request, with a trailing underscore."""
-        fields = {k[:-1]: v for k, v in extra.items()}
+    def request_of(
+        self, case: ParameterCase, call: VariantCall, *, view: str = "contiguous", learned: bool = False, **extra: Any
+    ) -> Request:
+        """The request of a call; `extra` are fields of the request, with a trailing underscore.
+
+        Args: learned: bias and lambda are given as arrays without axes, and not as numbers.
+        """
+        fields, call = {k[:-1]: v for k, v in extra.items()}, call.put_in_order(self.order(call))
         values: dict[str, Any] = {"query": call.query, "key": call.key, "value": call.value}
         if self.joins:
             assert call.query2 is not None and call.key2 is not None
@@ -173,6 +210,11 @@ class VariantSubject(ParameterSubject):
         given: dict[str, Any] = {role: array(self.own.to_target(x), case.dtype, view) for role, x in values.items()}
         given |= {"weight": call.weight} if self.kind == DIFFERENTIAL else {}
         given |= self._options(call)
+        if call.norm is not None:
+            given |= {"norm_weight": array(call.norm.weight, case.dtype), "eps": call.norm.eps}
+            given |= {"init": 1.0 - call.norm.factor}
+        if learned:
+            given |= {role: array(np.array(given[role]), case.dtype) for role in SCALARS if role in given}
         named = {self.roles[role]: value for role, value in given.items() if role in self.roles}
         return Request((), {**named, **self.implementation.arguments}, loose=True, **fields)
 
@@ -180,13 +222,11 @@ class VariantSubject(ParameterSubject):
         """What a call may ask for, by role, as far as it has to be passed."""
         found: dict[str, Any] = {"causal": True} if call.causal else {}
         found |= {"mask": self._mask(call.mask)} if call.mask is not None else {}
-        found |= {name: x for name, x in (("scale", call.scale), ("bias", call.bias)) if x is not None}
+        found |= {name: x for name, x in (("scale", call.scale), ("bias", call.shift)) if x is not None}
+        found |= {"grouped": True} if call.group > 1 else {}
         plain = {
-            "causal": False,
-            "scale": self.scale(call),
-            "bias": self.bias(call),
-            "mask": None,
-        }
+            "causal": False, "scale": self.scale(call), "bias": self.bias(call), "mask": None, "grouped": False,
+        }  # fmt: skip
         return {role: x for role, x in plain.items() if self._needs(role)} | found
 
     def _mask(self, mask: NDArray) -> Array:
@@ -196,33 +236,54 @@ class VariantSubject(ParameterSubject):
         return array(mask, "bool")
 
     def _needs(self, role: str) -> bool:
-        """Whether a parameter has no default, or one that means something of its own (causal=True)."""
+        """Whether a parameter has no default, or one that means something of its own (causal=True, bias=0.0)."""
+        found = self._parameter(role)
+        value = None if found is None else found.get("value")
+        return found is not None and not (found["default"] and (value is None or value is False))
+
+    def _has_no_default(self, role: str) -> bool:
+        """Whether the target has a parameter of a role that must be given."""
+        found = self._parameter(role)
+        return found is not None and not found["default"]
+
+    def _parameter(self, role: str) -> Mapping[str, Any] | None:
+        """The description of the parameter of a role."""
         own = self.roles.get(role)
-        found = next((p for p in self.description["parameters"] or () if p["name"] == own), None)
-        return found is not None and not (found["default"] and found.get("value") in (None, False))
+        return next((p for p in self.description["parameters"] or () if p["name"] == own), None)
 
-    def attend(self, case: ParameterCase, call: VariantCall, **how: Any) -> Result:
-        """The output of a call, (B, H, n_q, d_v).
+    def takes_an_array(self, role: str) -> bool:
+        """Whether the annotation of a parameter says that it may be an array."""
+        found = self._parameter(role)
+        return found is not None and bool(found.get("array"))
 
-        Raises: Violation for an output of another shape or dtype.
-        """
-        request = self.request_of(case, call, **how)
-        value = self.send(request).outputs[0]
-        if value.dtype != case.dtype:
-            message = f"out: got dtype {value.dtype}, but should be {case.dtype}, as the query (cast it back)"
-            raise Violation(message, Evidence((Shown(request, "out"),), kind="shape", event="wrong dtype"))
-        return self.own.result(value, (*call.query.shape[:3], call.value.shape[3]), request, "out", "out")
+    def put_in_order(self, call: VariantCall, values: NDArray) -> NDArray:
+        """Values (B, H, ...) with the query heads in the target's order."""
+        order = self.order(call)
+        return values if order is None else values[:, order]
+
+    def from_order(self, call: VariantCall, role: str, result: Result) -> Result:
+        """A gradient of queries with the heads in canonical order; that of another input as it is."""
+        order = self.order(call) if role in ("query", "query2") else None
+        if order is not None and self.joins:
+            order = np.stack([2 * order, 2 * order + 1], axis=1).ravel()
+        return put_heads_in_order(result, 1, order)
+
+    def read_gradient_of(self, role: str, value: Value | None, request: Request, like: NDArray) -> Result:
+        """A gradient as it came back, in canonical axes; that of a number has none. Zeros where none came."""
+        place = self.roles[role]
+        if role not in SCALARS:
+            return self.read_gradient(value, place, request, like)
+        got = np.zeros(()) if value is None else value.values.astype(np.float64).reshape(())
+        result = Result(got, request, f"grad:{place}", lambda at: at, back=lambda at: at)
+        result.extra["missing"] = value is None
+        return result
 
     # --- truth ------------------------------------------------------------------------------------------
 
-    def scale(self, call: VariantCall) -> float:
-        """What products are multiplied by."""
-        return scale_of("1/sqrt(d)", call.query.shape[-1]) if call.scale is None else call.scale
-
     def bias(self, call: VariantCall) -> float:
         """What is added to scores of sigmoid attention: -log of the number of keys where nothing else is given."""
-        if call.bias is not None:
-            return call.bias
+        if call.shift is not None:
+            return call.shift
         declared = self.parameters.get("bias")
         return -float(np.log(max(call.lengths[1], 1))) if declared is None else float(declared)
 
@@ -233,23 +294,62 @@ class VariantSubject(ParameterSubject):
             pairs &= oracle.causal_mask(*call.lengths, self.implementation.causal)
         return pairs if call.mask is None else pairs & call.mask
 
-    def judge(self, case: ParameterCase, call: VariantCall) -> Judged:
+    def judge(self, case: ParameterCase, call: VariantCall) -> Judged:  # type: ignore[override]  # of no one mask
         """Truth and budget of a call."""
         how: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
-        scale, pairs = self.scale(call), self.pairs(call)
         if self.kind == SIGMOID:
-            arrays, bias = (call.query, call.key, call.value), self.bias(call)
-            bound = sigmoid_bound(*arrays, pairs, scale=scale, bias=bias, **how)
-            return Judged(sigmoid_weights(call.query, call.key, pairs, scale, bias) @ call.value, bound)
-        assert call.query2 is not None and call.key2 is not None
+            (query, key, value), pairs = self._arrays(call), self.pairs(call)
+            scale, bias = self.scale(call), self.bias(call)
+            bound = sigmoid_bound(query, key, value, pairs, scale=scale, bias=bias, **how)
+            out = sigmoid_weights(query, key, pairs, scale, bias) @ value
+        else:
+            first, second = (self._map(case, call, which) for which in (False, True))
+            out = first[0].out - call.weight * second[0].out
+            parts = [(one[0].out, np.broadcast_to(one[1].out, out.shape), one[2]) for one in (first, second)]
+            bound = difference_bound(parts[0], parts[1], call.weight, **how)
+        if call.norm is not None:
+            bound = head_norm_bound(out, bound, call.norm, **how)
+            out = norm_heads(out, call.norm)
+        return Judged(out, bound, np.ones((*out.shape[:3], 1), dtype=bool))
+
+    def _arrays(self, call: VariantCall) -> tuple[NDArray, NDArray, NDArray]:
+        """Query, key and value of one map, keys and values once for every query head."""
+        return call.query, np.repeat(call.key, call.group, 1), np.repeat(call.value, call.group, 1)
+
+    def _map(
+        self, case: ParameterCase, call: VariantCall, second: bool
+    ) -> tuple[oracle.Truth, ForwardBounds, NDArray]:  # fmt: skip
+        """One map of differential attention: its truth, its budget, and sum_j p_j |v_j|."""
+        query, key = (call.query2, call.key2) if second else (call.query, call.key)
+        assert query is not None and key is not None
+        how: dict[str, Any] = {"scale": self.scale(call), "dead_rows": "zeros"}
+        pairs = self.pairs(call)
+        truth = oracle.attention(query, key, call.value, pairs, **how)
+        kernel: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
+        bounds = forward_bound(query, key, call.value, truth, mask=pairs, **how, **kernel)
+        return truth, bounds, oracle.attention(query, key, np.abs(call.value), pairs, **how).out
+
+    def true_gradients(self, case: ParameterCase, call: VariantCall, down: NDArray) -> Gradients:
+        """Gradients of <out, down> by role, with their budgets.
+
+        Raises: NotApplicable where scores are beyond the range of the dtype.
+        """
+        how: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
+        pairs, scale = self.pairs(call), self.scale(call)
+        if self.kind == SIGMOID:
+            how |= {"scale": scale, "bias": self.bias(call), "group": call.group}
+            return sigmoid_gradients(*self._arrays(call), down, pairs, **how)
         maps = []
-        for q, k in ((call.query, call.key), (call.query2, call.key2)):
-            truth = oracle.attention(q, k, call.value, pairs, scale=scale)
-            bounds = forward_bound(q, k, call.value, truth, mask=pairs, scale=scale, dead_rows="zeros", **how)
-            spread = oracle.attention(q, k, np.abs(call.value), pairs, scale=scale).out
-            maps.append((truth.out, np.broadcast_to(bounds.out, truth.out.shape), spread))
-        out = maps[0][0] - call.weight * maps[1][0]
-        return Judged(out, difference_bound(maps[0], maps[1], call.weight, **how))
+        for second, own in ((False, down), (True, -call.weight * down)):
+            truth, bounds, size = self._map(case, call, second)
+            query, key = (call.query2, call.key2) if second else (call.query, call.key)
+            assert query is not None and key is not None
+            gradients = map_gradients(query, key, call.value, own, truth, bounds, mask=pairs, scale=scale, **how)
+            if gradients is None:
+                raise NotApplicable
+            maps.append((gradients, truth.out, np.broadcast_to(bounds.out, truth.out.shape), size))
+        found = difference_gradients(maps[0], maps[1], down, call.lengths[1], **how)
+        return join_maps(found) if self.joins else found
 
     def outputs(self, call: VariantCall) -> NDArray:
         """The true output of a call, which may be a wrong one."""
@@ -265,3 +365,12 @@ def interleave(first: NDArray, second: NDArray) -> NDArray:
     """
     both = np.stack([first, second], axis=2)
     return both.reshape(both.shape[0], -1, *both.shape[3:])
+
+
+def join_maps(gradients: Gradients) -> Gradients:
+    """Gradients of queries and keys of both maps in one array each, and of the others."""
+    joined = {}
+    for role in ("query", "key"):
+        (true, bound), (true2, bound2) = gradients[role], gradients[f"{role}2"]
+        joined[role] = interleave(true, true2), interleave(bound, bound2)
+    return {**gradients, **joined}

@@ -420,7 +420,7 @@ def described_parameters(call: Any) -> list[dict[str, Any]] | None:
             "name": p.name, "kind": p.kind.name, "default": p.default is not empty,
             "value": p.default if isinstance(p.default, bool | int | float) else None,
             "word": p.default if isinstance(p.default, str) else None,
-            "pair": _is_pair(p.default), "whole": _is_whole(p),
+            "pair": _is_pair(p.default), "whole": _is_whole(p), "array": _may_be_array(p),
         }
         for p in signature.parameters.values()
     ]  # fmt: skip
@@ -439,6 +439,11 @@ def _is_whole(parameter: inspect.Parameter) -> bool | None:
         return True
     default = parameter.default
     return None if isinstance(default, int) and not isinstance(default, bool) else False
+
+
+def _may_be_array(parameter: inspect.Parameter) -> bool:
+    """Whether the annotation of a parameter names an array."""
+    return any(word in str(parameter.annotation) for word in ("Tensor", "Array", "ndarray"))
 
 
 WHOLE = ("int", "int|None", "None|int", "Optional[int]", "typing.Optional[int]", "Union[int,None]")

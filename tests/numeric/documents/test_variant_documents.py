@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attention_core.conformance.budgets.error_rows import float_format, gamma
+from attention_core.conformance.budgets.head_norm_bound import ROUNDINGS, HeadNorm, head_norm_bound, norm_heads
 from attention_core.conformance.budgets.variant_bound import (
     ABSOLUTE,
     SIGMOID_ROUNDINGS,
@@ -13,7 +14,9 @@ from attention_core.conformance.budgets.variant_bound import (
     difference_bound,
     sigmoid_bound,
     sigmoid_weights,
+    weights_and_errors,
 )
+from attention_core.conformance.budgets.variant_gradients import difference_gradients, sigmoid_gradients
 from tests.numeric.document_values import sides_of
 
 DOCUMENT = "variants.md"
@@ -89,3 +92,108 @@ def test_the_bound_of_a_difference_is_that_of_both_outputs(dtype: str, accumulat
     maps = [tuple(np.array(number) for number in one) for one in ((x, first, 1.5), (y, second, 2.0))]
     found = difference_bound(maps[0], maps[1], t, dtype=dtype, accumulate=accumulate)
     assert found.item() == pytest.approx(wanted, rel=1e-13)
+
+
+# --- gradients and norms ----------------------------------------------------------------------------------
+
+
+def test_the_gradient_of_a_score_has_the_slope_of_its_weight_and_the_bias_their_sum() -> None:
+    score = np.array([0.75])
+    derivative, product = (side.item() for side in sides_of(DOCUMENT, "slope", {}, {"s": score.item()}))
+    keys, down = SCORES[:, None], ONE
+    found = sigmoid_gradients(
+        *(x[None, None] for x in (ONE, score[:, None], ONE, ONE)), np.ones((1, 1), dtype=bool), scale=1.0, bias=0.0,
+        group=1, dtype="float64", accumulate="input",
+    )  # fmt: skip
+    assert derivative == pytest.approx(product, rel=1e-12)
+    assert found["query"][0].item() == pytest.approx(product * score.item(), rel=1e-12)
+    assert found["bias"][0].item() == pytest.approx(product, rel=1e-12)
+    whole = sigmoid_gradients(
+        *(x[None, None] for x in (ONE, keys, VALUES[:, None], down)), np.ones((1, 3), dtype=bool), scale=1.0, bias=0.375,
+        group=1, dtype="float64", accumulate="input",
+    )  # fmt: skip
+    for side in sides_of(DOCUMENT, "bias-gradient", {"n": 3}, {"s": SCORES, "v": VALUES, "b": 0.375}):
+        assert whole["bias"][0].item() == pytest.approx(side.item(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "accumulate"), FORMATS)
+def test_the_bound_of_the_bias_is_that_of_slopes_and_products(dtype: str, accumulate: str) -> None:
+    fmt = float_format(dtype, accumulate)
+    pairs, bias, down = np.ones((1, 3), dtype=bool), 0.375, -0.75
+    weights, off = (x.ravel() for x in weights_and_errors(ONE, SCORES[:, None], pairs, scale=1.0, bias=bias, fmt=fmt))
+    total, reach = 0.0, 0.0
+    for weight, error, value in zip(weights, off, VALUES, strict=True):
+        moved = sides_of(DOCUMENT, "slope-error", {}, {"p": weight, "r": weight - error})[1].item()
+        slope = weight * (1 - weight)
+        slope_off = moved + gamma(4, fmt.w) * (slope + moved)
+        passed = down * value
+        passed_off = ((1 + gamma(1, fmt.a)) * (1 + fmt.w) - 1) * abs(passed) + fmt.flush_between
+        given = {"x": slope, "y": passed, "d": slope_off, "h": passed_off, "E": slope_off, "F": passed_off}
+        product = sides_of(DOCUMENT, "slope-product", {}, given)[1].item()
+        product += gamma(3, fmt.w) * (slope + slope_off) * (abs(passed) + passed_off) + fmt.flush_between
+        total, reach = total + product, reach + slope * abs(passed) + product
+    exact = weights * (1 - weights) @ (down * VALUES)
+    wanted = total + gamma(3, fmt.a) * reach
+    wanted = (1 + gamma(3, fmt.u)) * wanted + gamma(3, fmt.u) * abs(exact) + 4 * fmt.flush
+    arrays = (x[None, None] for x in (ONE, SCORES[:, None], VALUES[:, None], np.full((1, 1), down)))
+    found = sigmoid_gradients(*arrays, pairs, scale=1.0, bias=bias, group=1, dtype=dtype, accumulate=accumulate)
+    assert found["bias"][1].item() == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "accumulate"), FORMATS)
+def test_the_gradients_of_a_difference_are_those_of_its_maps_and_of_lambda(dtype: str, accumulate: str) -> None:
+    fmt = float_format(dtype, accumulate)
+    down, outs, bounds = np.array([0.5, -2.0]), np.array([1.5, 0.25]), np.array([0.125, 0.0625])
+    spread = np.array([2.0, 0.5])
+    names = ("query", "key", "value")
+    maps = [
+        {name: tuple(np.full(1, x) for x in (a, b, c)) for name in names} for a, b, c in ((3.0, 0.5, 4.0), (1, 0.25, 2))
+    ]
+    found = difference_gradients(
+        (maps[0], outs, bounds, spread), (maps[1], outs, bounds, spread), down, 3, dtype=dtype, accumulate=accumulate
+    )  # type: ignore[arg-type]
+    g = gamma(3, fmt.w)
+    given = {"c": np.array([4.5]), "g": np.ones(1), "r": g, "t": np.ones(1)}
+    most = sides_of(DOCUMENT, "map-gradient", {"n": 1}, given)[1].item()
+    assert found["query"][1].item() == pytest.approx(0.5 + most, rel=1e-13)
+    for side in sides_of(DOCUMENT, "lambda-gradient", {"n": 2}, {"x": outs, "y": outs, "g": down, "t": 0.25}):
+        assert found["weight"][0].item() == pytest.approx(side.item(), rel=1e-13)
+    reach = np.abs(down) @ (spread + bounds)
+    error = np.abs(down) @ bounds + (gamma(2 + 3 + 4, fmt.a) + g) * reach
+    wanted = (1 + gamma(1, fmt.u)) * error + gamma(1, fmt.u) * abs(down @ outs) + 4 * fmt.flush
+    assert found["weight"][1].item() == pytest.approx(wanted, rel=1e-13)
+
+
+@pytest.mark.parametrize(("dtype", "accumulate"), FORMATS)
+@pytest.mark.parametrize("kind", ["rms", "layer"])
+def test_the_bound_of_a_norm_is_that_of_its_root_and_its_quotient(kind: str, dtype: str, accumulate: str) -> None:
+    fmt, n = float_format(dtype, accumulate), 3
+    norm, bound = HeadNorm(kind, np.array([1.5, -0.5, 2.0]), 0.25, 0.75), np.array([0.0078125, 0.015625, 0.0])
+    centred, error, relative = VALUES, bound, gamma(n, fmt.a)
+    both = np.abs(VALUES) + bound
+    if kind == "layer":
+        centred = VALUES - VALUES.mean()
+        error = bound + bound.mean() + gamma(n + 1, fmt.a) * both.mean() + fmt.w * (both + both.mean())
+        relative = gamma(3 * n + 8, fmt.a)
+    given = {"x": centred, "e": error, r"\epsilon": norm.eps}
+    most_root = sides_of(DOCUMENT, "norm-size", {"n": n}, given)[1].item()
+    root = float(np.sqrt((centred**2).mean() + norm.eps))
+    part = (relative * (both**2).mean() + 2 * fmt.flush_between) / (root - most_root) ** 2 + gamma(ROUNDINGS, fmt.w)
+    found = head_norm_bound(VALUES, bound, norm, dtype=dtype, accumulate=accumulate)
+    for i in range(n):
+        given = {"x": centred[i], "e": 0.0, "s": 0.0, "E": error[i], "R": most_root, "r": root}
+        quotient, moved = sides_of(DOCUMENT, "norm-error", {}, given)[1], 0.0
+        moved = quotient.item() + part * (abs(centred[i]) / root + quotient.item())
+        outer = abs(norm.factor * norm.weight[i])
+        wanted = (1 + fmt.u) * outer * moved + fmt.u * outer * abs(centred[i]) / root + 2 * fmt.flush
+        assert found[i] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_no_normalised_entry_is_larger_than_the_root_of_their_number() -> None:
+    given = {"x": VALUES, r"\epsilon": 0.25}
+    entry, most = sides_of(DOCUMENT, "norm-most", {"n": 3}, given)
+    assert entry.item() == pytest.approx(abs(norm_heads(VALUES, HeadNorm("rms", np.ones(3), 0.25))[0]), rel=1e-13)
+    wide = head_norm_bound(
+        VALUES, np.full(3, 1e9), HeadNorm("rms", np.ones(3), 0.25), dtype="float64", accumulate="input"
+    )
+    assert wide == pytest.approx(np.full(3, 2 * most.item()), rel=1e-9)

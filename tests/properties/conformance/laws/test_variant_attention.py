@@ -17,6 +17,8 @@ from attention_core.kernels.variants import differential_attention, sigmoid_atte
 
 WIDE: dict[str, Any] = {"accumulate": "float32"}
 FLOAT: dict[str, Any] = {**WIDE, "dtypes": ("float32",)}
+SHARED, NORM = "query_heads_share_key_heads", "the_output_of_a_head_is_normalised"
+GRADIENTS, LEARNED = "gradients_of_variants_are_true", "learned_numbers_have_their_gradients"
 SEEN_BY = {  # what no law but these is sure to see
     "bias_of_the_number_of_queries": "the_bias_is_added_to_every_score",
     "given_bias_of_zero_taken_for_none": "the_bias_is_added_to_every_score",
@@ -32,6 +34,20 @@ SEEN_BY = {  # what no law but these is sure to see
     "second_map_sees_later_keys": "later_keys_have_no_weight",
     "second_map_sees_masked_keys": "hidden_pairs_have_no_weight",
     "rows_without_a_key_are_nan": "rows_without_a_key_give_zero",
+    "key_heads_are_taken_in_turn": SHARED,
+    "first_key_head_for_all": SHARED,
+    "norm_over_all_heads": NORM,
+    "mean_is_subtracted": NORM,
+    "epsilon_beside_the_root": NORM,
+    "slope_of_the_softmax": GRADIENTS,
+    "slope_without_the_complement": GRADIENTS,
+    "query_gradient_without_the_scale": GRADIENTS,
+    "key_gradient_of_the_first_head_of_a_group": GRADIENTS,
+    "second_query_gradient_without_lambda": GRADIENTS,
+    "gradient_of_lambda_of_the_other_sign": LEARNED,
+    "gradient_of_lambda_dropped": LEARNED,
+    "gradient_of_the_bias_dropped": LEARNED,
+    "gradient_of_the_bias_halved": LEARNED,
 }
 
 
@@ -64,12 +80,34 @@ def in_numpy(query: Any, key: Any, value: Any, attn_mask: Any = None, bias: floa
         return (1 / (1 + np.exp(-scores)) @ value).astype(query.dtype)
 
 
+def layer_normed(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    """Sigmoid attention whose heads pass a layer norm of torch, in the order of heads that share in turn."""
+    out = sigmoid_attention(q, k.repeat(1, q.shape[1] // k.shape[1], 1, 1), v.repeat(1, q.shape[1] // v.shape[1], 1, 1),
+                            is_causal=causal)  # fmt: skip
+    return torch.nn.functional.layer_norm(out, out.shape[-1:], eps=1e-3)
+
+
+def group_normed(q1: Tensor, k1: Tensor, q2: Tensor, k2: Tensor, v: Tensor, lam: float) -> Tensor:
+    """Differential attention whose heads pass a norm by root mean square of torch, scaled by 1 - 0.8."""
+    out = differential_attention(q1, k1, q2, k2, v, lam)
+    return 0.2 * torch.nn.functional.rms_norm(out, out.shape[-1:], eps=1e-5)
+
+
+def number_alone(q: Tensor, k: Tensor, v: Tensor, bias: float = 0.0) -> Tensor:
+    """Sigmoid attention whose bias is a number, by default 0."""
+    return sigmoid_attention(q, k, v, bias=float(bias))
+
+
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ours, sigmoid": (sigmoid_attention, WIDE),
     "ours, differential": (differential_attention, WIDE),
     "sigmoid": (faults.sigmoid(), WIDE),
     "differential": (faults.differential(), FLOAT),
     "joined": (faults.joined(), FLOAT),
+    "normed": (faults.normed(), WIDE),
+    "layer norm": (layer_normed, {**FLOAT, "grouping": "modular", "parameters": {"norm": "layer", "eps": 1e-3}}),
+    "group norm": (group_normed, {**FLOAT, "parameters": {"norm": "rms", "lambda_init": 0.8}}),
+    "a number": (number_alone, FLOAT),
     "tanh": (by_tanh, {"dtypes": ("float32",), "layout": "bnhd"}),
     "authors": (multihead_diffattn, {"dtypes": ("float32", "float64")}),
     "numpy": (in_numpy, {"array": "numpy", "masks": "additive", "dtypes": ("float32", "float64")}),

@@ -13,7 +13,9 @@ from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import decode
 from attention_core.declaration.implementation import Implementation, TargetError
 
-CASE = ParameterCase({"B": 2, "H": 3, "n_q": 4, "n_kv": 5, "d": 6, "d_v": 7}, options={"causal": True}, seed=3)
+CASE = ParameterCase(
+    {"B": 2, "H_kv": 3, "group": 1, "n_q": 4, "n_kv": 5, "d": 6, "d_v": 7}, options={"causal": True}, seed=3
+)
 
 
 def request(target: Callable[..., Any], case: ParameterCase = CASE, **record: Any) -> tuple[Any, Any, Any]:
@@ -36,7 +38,7 @@ def test_sigmoid_attention_is_called_by_names_in_any_order() -> None:
     assert (subject.kind, asked.args, sorted(asked.kwargs)) == ("sigmoid", (), ["causal", "k", "q", "v"])
     np.testing.assert_array_equal(sent(asked.kwargs["q"]), np.float32(call.query))
     assert subject.bias(call) == -np.log(5)
-    assert subject.bias(call.with_(bias=0.0)) == 0.0
+    assert subject.bias(call.with_(shift=0.0)) == 0.0
     assert request(attend, parameters={"bias": -3})[0].bias(call) == -3.0
 
 

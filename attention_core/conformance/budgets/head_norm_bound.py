@@ -1,0 +1,73 @@
+"""The norm of each head's output, and how far a correct one may be from the truth.
+
+Tags in comments name steps of derivations/variants.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_core.conformance.budgets.error_rows import float_format, gamma
+from attention_core.conformance.budgets.rounding import Array
+
+NORMS = ("rms", "layer")
+ROUNDINGS = 8
+"""Of an entry: epsilon, a root, a quotient, the weight, the factor, and what is stored between them."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadNorm:
+    """y = factor * weight * x / sqrt(mean x^2 + eps) over the features of each head; "layer" takes x less its mean.
+
+    Args: kind: "rms" or "layer". weight: (d_v,). eps: added to the mean square. factor: 1 - lambda_init, or 1.
+    """
+
+    kind: str
+    weight: Array
+    eps: float
+    factor: float = 1.0
+
+
+def norm_heads(out: Array, norm: HeadNorm) -> Array:
+    """The outputs (..., d_v) of heads, normalised.
+
+    Example:
+        >>> norm_heads(np.array([3.0, 4.0]), HeadNorm("rms", np.ones(2), 0.0, 0.5)).round(3).tolist()
+        [0.424, 0.566]
+    """
+    centred = out - out.mean(-1, keepdims=True) if norm.kind == "layer" else out
+    root = np.sqrt((centred**2).mean(-1, keepdims=True) + norm.eps)
+    return np.asarray(norm.factor * norm.weight * (centred / root))
+
+
+def head_norm_bound(out: Array, bound: Array, norm: HeadNorm, *, dtype: str, accumulate: str) -> Array:
+    """Largest distance of a correct norm of outputs, each within its own `bound`, from the norm of the true ones.
+
+    With r the true root and R the root mean square of the bounds, an entry moves by (E + |x| R / r) / (r - R) at most,
+    and no entry is larger than sqrt(d_v).
+
+    Args: out, bound: (..., d_v), true outputs and how far they may be off; norm: with an eps above 0.
+    Returns: (..., d_v). Raises: ValueError for an unknown accumulate.
+    Source: derivations/variants.md (norm-size, norm-error, norm-most); derivations/normalised_heads.md (variance).
+    """
+    fmt, n = float_format(dtype, accumulate), out.shape[-1]
+    centred, error, relative = out, bound, gamma(n, fmt.a)
+    square = ((np.abs(out) + bound) ** 2).mean(-1, keepdims=True)
+    if norm.kind == "layer":
+        centred, both = out - out.mean(-1, keepdims=True), np.abs(out) + bound
+        lost = gamma(n + 1, fmt.a) * both.mean(-1, keepdims=True) + fmt.w * (both + both.mean(-1, keepdims=True))
+        error, relative = bound + bound.mean(-1, keepdims=True) + lost, gamma(3 * n + 8, fmt.a)
+    root = np.sqrt((centred**2).mean(-1, keepdims=True) + norm.eps)
+    moved_root = np.sqrt((error**2).mean(-1, keepdims=True))  # (norm-size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = (error + np.abs(centred) * moved_root / root) / (root - moved_root)  # (norm-error)
+        part = (relative * square + 2 * fmt.flush_between) / np.maximum(root - moved_root, 0.0) ** 2
+    most = 2 * np.sqrt(n)  # (norm-most), of the true and of the computed entry
+    moved = np.where(root > moved_root, np.minimum(moved, most), most)
+    rounded = np.where(part <= 0.5, part, np.inf) + gamma(ROUNDINGS, fmt.w)
+    size = np.abs(centred / root)
+    moved = np.minimum(moved + rounded * (size + moved), most * (1 + gamma(ROUNDINGS, fmt.w)))
+    outer = np.abs(norm.factor * norm.weight)
+    return np.asarray((1 + fmt.u) * outer * moved + fmt.u * outer * size + 2 * fmt.flush)
