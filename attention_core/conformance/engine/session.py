@@ -258,19 +258,18 @@ class Session:
     def list_untested_parameters(self, results: Sequence[LawResult]) -> list[str]:
         """What no law tests: parameters that no call gave a value, and what laws without a case would have judged."""
         status = {r.law: r.status for r in results}
-        silent = silent_parameters(self.recorder.fates, self.implementation, self.subject.binding)
-        silent = [name for name in silent if name not in self.subject.unused_parameters()]
+        left = silent_parameters(self.recorder.fates, self.implementation, self.subject.binding)
+        silent = [name for name in left if name not in self.subject.unused_parameters()]
         unjudged = [
             law.untested for law in self.laws
             if law.untested and status.get(law.name) == "not_applicable" and not why_not_applicable(law, self.subject)
         ]  # fmt: skip
-        return list(dict.fromkeys([*silent, *declined_features(self.laws, status, self.subject), *unjudged]))
+        return [*dict.fromkeys([*silent, *declined_features(self.laws, status, self.subject), *unjudged])]
 
     def _check_known_failures(self) -> None:
-        names = [law.name for law in self.laws]
-        unknown = [name for name in self.implementation.known_failures if name not in names]
+        unknown = set(self.implementation.known_failures) - {law.name for law in self.laws}
         if unknown:
-            raise TargetError(f"known failures name {unknown[0]!r}, which is not a law of this contract")
+            raise TargetError(f"known failures name {min(unknown)!r}, which is not a law of this contract")
 
     def results(self, laws: Sequence[Law]) -> Iterator[LawResult]:
         """The results of several laws, each as soon as it is certain.
