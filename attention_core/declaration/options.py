@@ -140,7 +140,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
 }
 """Fields of the record that say something about the targets of a contract; contracts of others take every field."""
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "attention": (), "attention-lse": (), "mask-builder": ("kind", "segments_causal", "results"), "heads": (),
+    "attention": ("learned",), "attention-lse": (), "mask-builder": ("kind", "segments_causal", "results"), "heads": (),
     "multi-head": ("weights_flag", "q_proj", "k_proj", "v_proj", "out_proj", "batch_first"),
     "bias": ("slopes", "results"),
     "rotary": ("pairing", "base", "positions", "min_position", "max_position"),
@@ -179,6 +179,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "index_dtype": ("int32", "int64"), "beyond": ("padding",), "repeats": ("once",),
     "scores": ("given", "made"), "score_axes": ("bqk", "qk", "bhqk", "hqk"), "padding": ("minus_one", "beyond", "any"),
     "ties": ("first", "last"), "order": ("scores", "keys"), "norm": ("rms", "layer"),
+    "learned": ("alibi_slopes",),
 }  # fmt: skip
 """Parameters that are words: whose memory a cache keeps, or a builder hands out; how parts to merge are given."""
 

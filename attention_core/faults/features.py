@@ -71,6 +71,7 @@ def order(s: Tensor, bias: Callable[[Tensor], Tensor], capped: Callable[[Tensor]
 STEPS: dict[str, Callable[..., Any]] = {
     "in_window": in_window, "in_lengths": in_lengths, "cap": cap, "distance": distance, "hide": hide,
     "normalise": normalise, "order": order, "after": lambda p, allow: p, "slopes": lambda slopes: slopes,
+    "spread": lambda slopes, s: slopes[:, None, None],
 }  # fmt: skip
 
 
@@ -95,7 +96,8 @@ def build(**changed: Callable[..., Any]) -> Attention:
 
         def bias(s: Tensor) -> Tensor:
             if alibi_slopes is not None:
-                s = s - step["slopes"](alibi_slopes).to(wide)[:, None, None] * step["distance"](n_q, n_kv)
+                slopes = step["spread"](step["slopes"](alibi_slopes).to(wide), s)
+                s = s - slopes * step["distance"](n_q, n_kv)
             return reference.bias(s, attn_mask, causal)
 
         s = step["order"](reference.scores(q, k, scale), bias, lambda s: step["cap"](s, softcap))
@@ -515,10 +517,56 @@ def backward_without_slopes() -> Attention:
     return _without_backward("alibi_slopes")
 
 
+class _Change(torch.autograd.Function):
+    """The identity, with a gradient that is changed."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.change = change
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return ctx.change(grads[0]), None
+
+
+class _Spread(torch.autograd.Function):
+    """Slopes of every sequence, with the gradient of the first alone."""
+
+    @staticmethod
+    def forward(ctx: Any, slopes: Tensor, s: Tensor) -> Tensor:
+        return slopes[:, None, None].expand(*s.shape[:-2], 1, 1).clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return grads[0].flatten(0, -4)[0, :, 0, 0] if grads[0].ndim > 3 else grads[0][:, 0, 0], None
+
+
+def gradient_of_slopes_of_the_other_sign() -> Attention:
+    """The gradient of the slopes is that of the bias, which falls by them."""
+    return build(slopes=lambda slopes: _Change.apply(slopes, lambda g: -g))
+
+
+def gradient_of_slopes_of_all_heads() -> Attention:
+    """Every slope gets the sum over all heads."""
+    return build(slopes=lambda slopes: _Change.apply(slopes, lambda g: g.sum().expand_as(g)))
+
+
+def gradient_of_slopes_of_the_first_sequence() -> Attention:
+    """The gradient of the slopes is not summed over the batch."""
+    return build(spread=_Spread.apply)
+
+
+def gradient_of_slopes_dropped() -> Attention:
+    """Slopes that are learned are read as constants."""
+    return build(slopes=lambda slopes: slopes.detach())
+
+
 SLOPES: tuple[Callable[[], Attention], ...] = (
     slopes_ignored, slopes_with_the_other_sign, slopes_of_the_heads_in_reverse, slopes_by_the_signed_distance,
     slopes_from_the_last_key, slope_of_zero_is_the_usual_one, backward_without_slopes, slopes_kept_by_shape,
-    positions_of_the_inputs_dtype,
+    positions_of_the_inputs_dtype, gradient_of_slopes_of_the_other_sign, gradient_of_slopes_of_all_heads,
+    gradient_of_slopes_of_the_first_sequence,
 )  # fmt: skip
 
 
@@ -567,4 +615,7 @@ LENGTHS: tuple[Callable[[], Attention], ...] = (
 )  # fmt: skip
 
 FAULTY = (*WINDOWS, *CAPS, *SINKS, *SLOPES, *LENGTHS)
-ROWS = tuple(row(fault, "law") for fault in FAULTY)
+ROWS = (
+    *(row(fault, "law") for fault in FAULTY),
+    row(gradient_of_slopes_dropped, "law", parameters={"learned": "alibi_slopes"}),
+)

@@ -20,6 +20,7 @@ from attention_core.conformance.laws.features import (
 )
 from attention_core.conformance.laws.masking_gradients import NO_GRADIENTS
 from attention_core.conformance.laws.shapes import attribute_failures
+from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.conformance.subjects.featured import judge_call
 from attention_core.conformance.subjects.law import Law, needs
 from attention_core.conformance.subjects.subject import Subject
@@ -91,6 +92,25 @@ def gradients_with_slopes_are_true(subject: Subject, case: Case) -> None:
     require_gradients(subject, case, FEATURE)
 
 
+def the_slopes_gradient_is_true(subject: Subject, case: Case) -> None:
+    """A slope gets the gradient of its scores, each times its distance, summed over sequences and rows of its head.
+
+    Slopes are constants in most libraries: without a gradient of theirs nothing is judged, unless one is declared,
+    `--parameter learned=alibi_slopes`.
+
+    Formula: dm_h = -sum_bij |i + o - j| dS_bhij: |dm' - dm| <= E_m
+    Source: derivations/features.md (slope-gradient), (slope-sum)
+    Fault: gradient_of_slopes_of_the_other_sign
+    """
+    try:
+        require_gradients(subject, case, FEATURE, ("query", FEATURE))
+    except (Refused, Violation) as error:
+        fails = isinstance(error, Refused) or error.evidence.kind == "crash"
+        if not fails or subject.implementation.parameters.get("learned") == FEATURE:
+            raise
+        raise NotApplicable("it takes slopes as constants") from error
+
+
 LAWS = (
     Law(
         scores_fall_with_distance, FAMILY, needs=needs(FEATURE), space=USUAL, large=12, small=16, compares=True,
@@ -99,6 +119,10 @@ LAWS = (
     Law(slopes_of_zero_change_nothing, FAMILY, needs=needs(FEATURE), space=FEW, large=4, small=8),
     Law(
         gradients_with_slopes_are_true, FAMILY, needs=needs(FEATURE), space=SINGLE, large=4, small=8,
+        declares=lambda i: bool(i.gradients), because=NO_GRADIENTS,
+    ),
+    Law(
+        the_slopes_gradient_is_true, FAMILY, needs=needs(FEATURE), space=SINGLE, large=6, small=8,
         declares=lambda i: bool(i.gradients), because=NO_GRADIENTS,
     ),
 )  # fmt: skip

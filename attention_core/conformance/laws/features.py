@@ -42,6 +42,7 @@ SINGLE = Space(max_n=65)
 NOISE = 1e-9
 """What rounding alone moves a float64 output by, generously: a null model below it is none of the case."""
 INPUTS = ("query", "key", "value")
+SLOPES = "alibi_slopes"
 
 Draw = Callable[[Subject, Case, np.random.Generator], object]
 DRAWS: dict[str, Draw] = {
@@ -146,6 +147,9 @@ def require_gradients(subject: Subject, case: Case, wanted: str, judged_inputs: 
     if not judged:
         raise NotApplicable
     found = subject.backward(case, None, judged_inputs, features=call.features)
+    lacks = SLOPES in judged_inputs and found.gradients[SLOPES].missing
+    if lacks and subject.implementation.parameters.get("learned") != SLOPES:
+        raise NotApplicable("slopes get no gradient")
     for name in judged_inputs:
         what = f"gradient of {name} ({call.features.describe()})"
         ratio = require_close(found.gradients[name], true[name], bounds[name], what)

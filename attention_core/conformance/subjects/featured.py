@@ -10,7 +10,7 @@ from attention_core import oracle
 from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.error_rows import float_format, gamma
 from attention_core.conformance.cases.case import Case
-from attention_core.conformance.cases.features import Features, Posed, pose
+from attention_core.conformance.cases.features import Features, Posed, distances, pose
 from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
@@ -43,16 +43,17 @@ class Featured:
 
         Args: down: a cotangent of the output; the case's own where none is given.
         """
-        case, declared, sinks = self.posed.case, self.declared, self.features.sinks is not None
+        case, declared = self.posed.case, self.declared
+        sinks, slopes = (x is not None for x in (self.features.sinks, self.features.alibi_slopes))
         down = self.case.cotangent() if down is None else down
         true = oracle.gradients(
-            case.query, case.key, case.value, down, case.mask, scale=case.factor, truth=self.truth, want_mask=sinks,
-            dead_rows=declared.dead_rows, softcap=self.posed.softcap,
+            case.query, case.key, case.value, down, case.mask, scale=case.factor, truth=self.truth,
+            want_mask=sinks or slopes, dead_rows=declared.dead_rows, softcap=self.posed.softcap,
         )  # fmt: skip
         limits = budget.backward_bound(
             case.query, case.key, case.value, down, self.truth, true, mask=case.mask, scale=case.factor,
             dtype=case.dtype, accumulate=declared.accumulate, dead_rows=declared.dead_rows, merges=declared.merges,
-            forward_bounds=self.bounds, want_mask=sinks,
+            forward_bounds=self.bounds, want_mask=sinks or slopes,
         )  # fmt: skip
         n_kv = self.case.sizes[1]
         found, bounds = (
@@ -60,6 +61,8 @@ class Featured:
         )
         if sinks:
             found["sinks"], bounds["sinks"] = self._sinks(true, limits, down)
+        if slopes:
+            found["alibi_slopes"], bounds["alibi_slopes"] = self._slopes(true, limits)
         return found, bounds, bool(limits.finite.all())
 
     def _sinks(self, true: oracle.Gradients, limits: budget.BackwardBounds, down: NDArray) -> tuple[NDArray, NDArray]:
@@ -71,6 +74,18 @@ class Featured:
         error = error + 2 * fmt.a * np.abs((down * self.truth.out).sum(axis=-1))  # (sink-complement)
         wide = gamma(each.shape[0] * each.shape[2], fmt.a) * (np.abs(each) + error).sum(axis=(0, 2))  # (sink-sum)
         bound = error.sum(axis=(0, 2)) + wide
+        return total, (1 + gamma(2, fmt.u)) * bound + gamma(2, fmt.u) * np.abs(total) + fmt.flush
+
+    def _slopes(self, true: oracle.Gradients, limits: budget.BackwardBounds) -> tuple[NDArray, NDArray]:
+        """The gradient of the slopes and its budget: sums of those of the scores, each times its distance."""
+        assert true.mask is not None and limits.mask is not None
+        n_kv, fmt = self.case.sizes[1], float_format(self.case.dtype, self.declared.accumulate)
+        each, error = true.mask[..., :n_kv], limits.mask[..., :n_kv]
+        far = np.abs(distances(self.case, self.features, self.declared.causal))
+        size = ((np.abs(each) + error) * far).sum(axis=(0, 2, 3))
+        terms = each.size // max(each.shape[1], 1)
+        bound = (error * far).sum(axis=(0, 2, 3)) + (gamma(terms, fmt.a) + gamma(3, fmt.w)) * size  # (slope-sum)
+        total = -(each * far).sum(axis=(0, 2, 3))
         return total, (1 + gamma(2, fmt.u)) * bound + gamma(2, fmt.u) * np.abs(total) + fmt.flush
 
 

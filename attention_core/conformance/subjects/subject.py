@@ -65,6 +65,10 @@ def problem_of(case: Case) -> tuple[Any, ...]:
     return (id(case.query), id(case.key), id(case.value), id(case.mask), case.is_causal, case.factor)
 
 
+OF_HEADS = ("sinks", "alibi_slopes")
+"""Features that are one number for each head."""
+
+
 @dataclass
 class Forward:
     """Results of one call: output, and what `returns` adds."""
@@ -229,8 +233,8 @@ class Subject(SubjectBase):
             )  # fmt: skip
         first, second_order = {}, {}
         for name, arg in zip(want, wrt, strict=True):
-            if name == "sinks":
-                first[name] = self._sink_gradient(case, request, response.gradients.get(arg), arg)
+            if name in OF_HEADS:
+                first[name] = self._gradient_of_heads(case, request, response.gradients.get(arg), arg, name)
                 continue
             first[name] = self._gradient(case, request, response.gradients.get(arg), name, f"grad:{arg}")
             if directions is not None:
@@ -238,11 +242,14 @@ class Subject(SubjectBase):
                 second_order[name] = self._gradient(case, request, found, name, f"second:{arg}")
         return Backward(out, first, second_order)
 
-    def _sink_gradient(self, case: Case, request: Request, value: Value | None, argument: str) -> Result:
-        """The gradient of a score for each head; zeros where none came."""
+    def _gradient_of_heads(
+        self, case: Case, request: Request, value: Value | None, argument: str, name: str
+    ) -> Result:  # fmt: skip
+        """The gradient of a number for each head, of slopes in float32 at least; zeros where none came."""
+        dtype = "float32" if name == "alibi_slopes" and case.dtype != "float64" else case.dtype
         heads, quantity, order = case.sizes[4], f"grad:{argument}", self.binding.heads_order(case)
-        got = Value(case.dtype, (heads,), np.zeros(heads)) if value is None else value
-        found = self._result(request, got, (heads,), case.dtype, quantity, Axes(), order, 0)
+        got = Value(dtype, (heads,), np.zeros(heads)) if value is None else value
+        found = self._result(request, got, (heads,), dtype, quantity, Axes(), order, 0)
         return replace(found, extra={"missing": True}) if value is None else found
 
     def lse_gradients(self, case: Case, cotangent: NDArray) -> dict[str, Result] | None:

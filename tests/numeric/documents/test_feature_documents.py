@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from attention_core import oracle
+from attention_core.conformance.budgets import budget
 from attention_core.conformance.budgets.error_rows import Cap, float_format, gamma
 from attention_core.conformance.cases.case import Case
 from attention_core.conformance.cases.features import Features, pose
 from attention_core.conformance.laws import LAWS
+from attention_core.conformance.subjects.featured import judge_call
+from attention_core.declaration.implementation import Implementation
 from tests.numeric.document_values import sides_of, value_of
 from tests.numeric.law_calls import truth
 
@@ -100,6 +103,30 @@ def test_the_gradient_of_a_sink_is_its_weight_times_the_output() -> None:
     assert true.mask is not None
     given = scores_and_values(case, 1) | {"z": z}
     require_sides("sink-gradient", {"n": N}, given, float(true.mask[0, 0, 1, -1]))
+
+
+def test_the_gradient_of_a_slope_is_that_of_its_scores_times_their_distances() -> None:
+    case, row, slope = a_row(), 2, 0.375
+    features, down = Features(alibi_slopes=np.array([slope])), np.zeros((1, 1, N, 1))
+    down[0, 0, row] = 1.0
+    record = Implementation(None, name="f", gradients=True, accumulate="input")
+    call = judge_call(record, case, features)
+    true, bounds, _ = call.gradients(down)
+    given = scores_and_values(case, row) | {"a": np.abs(np.arange(N) - row), "\\mu": slope}
+    require_sides("slope-gradient", {"n": N}, given, float(true["alibi_slopes"][0]))
+    limits = budget.backward_bound(
+        call.posed.case.query, call.posed.case.key, call.posed.case.value, down, call.truth, oracle.gradients(
+            call.posed.case.query, call.posed.case.key, call.posed.case.value, down, call.posed.case.mask,
+            scale=call.posed.case.factor, truth=call.truth, want_mask=True,
+        ), mask=call.posed.case.mask, scale=call.posed.case.factor, dtype=case.dtype, accumulate="input",
+        forward_bounds=call.bounds, want_mask=True,
+    )  # fmt: skip
+    assert limits.mask is not None
+    errors, far = limits.mask.ravel(), np.abs(np.arange(N)[:, None] - np.arange(N)).ravel().astype(float)
+    unit = errors.max() / 2**20
+    moved = {"g": np.zeros(errors.size), "x": np.ceil(errors / unit), "b": far, "E": np.ceil(errors / unit)}
+    most = unit * sides_of(DOCUMENT, "slope-sum", {"N": errors.size}, moved)[1].item()
+    assert (1 - 1e-5) * most < bounds["alibi_slopes"][0] < 1.5 * most + 1e-12
 
 
 def test_the_oracles_cap_and_its_slope_are_those_of_the_document() -> None:

@@ -45,3 +45,19 @@ def test_the_gradient_of_sinks_is_that_of_torch() -> None:
     out.backward(torch.tensor(case.cotangent()))
     assert judged and z.grad is not None
     assert (np.abs(true["sinks"] - z.grad.numpy()) <= bounds["sinks"]).all() and bounds["sinks"].max() < 1e-11
+
+
+@pytest.mark.parametrize("sinks", [False, True])
+def test_the_gradient_of_slopes_is_that_of_torch(sinks: bool) -> None:
+    case, slopes = a_case(), np.array([0.5, 0.25, 0.125, 1.0])
+    features = Features(alibi_slopes=slopes, sinks=np.zeros(4) if sinks else None, key_lengths=np.array([3, 5]))
+    with Session(Implementation(faults.build(), name="f")) as session:
+        true, bounds, judged = judge_call(session.implementation, case, features).gradients()
+    q, k, v = (torch.tensor(x) for x in (case.query, case.key, case.value))
+    m = torch.tensor(slopes, requires_grad=True)
+    how = {"sinks": torch.zeros(4, dtype=torch.float64) if sinks else None, "key_lengths": torch.tensor([3, 5])}
+    out = faults.build()(q, k, v, torch.tensor(case.mask), enable_gqa=True, alibi_slopes=m, **how)
+    out.backward(torch.tensor(case.cotangent()))
+    assert judged and m.grad is not None
+    off = np.abs(true["alibi_slopes"] - m.grad.numpy())
+    assert (off <= bounds["alibi_slopes"]).all() and bounds["alibi_slopes"].max() < 1e-11
