@@ -65,11 +65,11 @@ def _read(
     subject: PagedSubject, pack: Pack, pages: Pages, rows: list[NDArray], lengths: NDArray, setting: Setting
 ) -> NDArray:
     """The outputs where text b's keys are read from some pages, so many of them."""
-    keys, values = list[NDArray](), list[NDArray]()
+    keys, values = ([x[0, :0]] for x in (pages.key, pages.value))  # there may be no text
     for row, length in zip(rows, lengths, strict=True):
         for parts, x in ((keys, pages.key), (values, pages.value)):
             parts.append(x[row.astype(int)].reshape(-1, *x.shape[2:])[: int(length)])
-    texts = tuple((n, len(k)) for (n, _), k in zip(pack.texts, keys, strict=True))
+    texts = tuple((n, len(k)) for (n, _), k in zip(pack.texts, keys[1:], strict=True))
     return outputs_of(subject, Pack(pack.query, np.concatenate(keys), np.concatenate(values), texts), setting)
 
 

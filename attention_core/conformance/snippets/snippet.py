@@ -104,6 +104,10 @@ FIND = [
     "    return getattr(attention, name, None) or getattr(attention, name + '_heads')",
 ]
 
+PLANNED = [
+    "from attention_core.conformance.worker.planned import call_planned",
+    "attention = call_planned(attention)  # plans, then runs",
+]
 STAND_IN = [
     "from types import SimpleNamespace",
     "with_module = attention",
@@ -165,6 +169,8 @@ def imports(subject: Any) -> list[str]:
     lines += [line for line in str(text).splitlines() if line not in lines]
     if getattr(subject, "stand_in", False):
         lines += STAND_IN
+    if getattr(subject, "description", {}).get("planned"):
+        lines += PLANNED
     if implementation.contract == "heads":
         lines += FIND
     if implementation.array == "torch" and implementation.device != "cpu":

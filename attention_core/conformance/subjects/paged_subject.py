@@ -21,6 +21,7 @@ from attention_core.conformance.subjects.packed_subject import Pack, PackedSubje
 from attention_core.conformance.subjects.page_storage import IN_PAGES, Storage, StoredPages, read_storage
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.conformance.worker.exchange import NDArray, Request, Response, array
+from attention_core.declaration.features import window_kind
 from attention_core.declaration.implementation import TargetError
 
 FILLS = ("stale", "nan", "huge")
@@ -125,9 +126,16 @@ class PagedSubject(PackedSubject):
         return axes == "nhd" if axes else bool(self.mandatory & {"cu", "cu_q", "lengths_q"})
 
     @property
+    def window_kind(self) -> str:
+        """What a window is given as; that of a wrapper that plans bounds the keys before a query alone."""
+        declared = self.implementation.window or ("before_and_later" if self.description.get("planned") else "")
+        return window_kind(declared, self.roles.get("window", ""))
+
+    @property
     def query_axes(self) -> Arrangement:
         """How queries and outputs lie: (B, n, H, d), packed (T_q, H, d), or as declared."""
-        usual = "bhd" if self.takes_slots else "nhd" if self.packs_queries else "bnhd"
+        one = self.takes_slots or self.description.get("planned") == "decode"
+        usual = "bhd" if one else "nhd" if self.packs_queries else "bnhd"
         return Arrangement("bnhd", str(self.parameters.get("query", usual)))
 
     @property

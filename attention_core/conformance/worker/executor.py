@@ -55,6 +55,7 @@ from attention_core.conformance.worker.exchange import (
     Value,
 )
 from attention_core.conformance.worker.flex_arguments import build_flex_argument
+from attention_core.conformance.worker.planned import call_planned, kind_of_plan
 from attention_core.conformance.worker.process_state import ProcessState, seed_generators
 from attention_core.conformance.worker.written_sizes import written_sizes
 from attention_core.declaration.implementation import TargetError, summarize_error
@@ -84,6 +85,7 @@ class Executor:
         if factory and callable(target):
             self.built = {FACTORY: bound(target, named_parameters(target), (), {})}
         made = self._construct(target) if factory else target
+        made = call_planned(made) if kind_of_plan(made) else made
         self.target = with_stand_in(made) if takes_a_module(made) else made
         self.instances: dict[int, Any] = {}
         self.process = ProcessState()
@@ -395,6 +397,7 @@ class Executor:
         found["calls"] = find_called_kernels(target, found["is_module"])
         found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
         found["stand_in"] = bool(getattr(target, "takes_a_module", False))
+        found["planned"] = str(getattr(target, "planned", ""))
         found["config"] = config_class_of(target) if found["is_class"] else None
         if found["is_class"]:
             module = isinstance(self.library, TorchArrays) and issubclass(target, self.library.torch.nn.Module)
