@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attention_core.faults.bases import reference
 from attention_core.faults.row import row
+from attention_core.faults.variant_attention import change_gradient
 
 Attention = Callable[..., Any]
 Sides = tuple[int, int]
@@ -517,44 +518,24 @@ def backward_without_slopes() -> Attention:
     return _without_backward("alibi_slopes")
 
 
-class _Change(torch.autograd.Function):
-    """The identity, with a gradient that is changed."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-        ctx.change = change
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return ctx.change(grads[0]), None
-
-
-class _Spread(torch.autograd.Function):
-    """Slopes of every sequence, with the gradient of the first alone."""
-
-    @staticmethod
-    def forward(ctx: Any, slopes: Tensor, s: Tensor) -> Tensor:
-        return slopes[:, None, None].expand(*s.shape[:-2], 1, 1).clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return grads[0].flatten(0, -4)[0, :, 0, 0] if grads[0].ndim > 3 else grads[0][:, 0, 0], None
-
-
 def gradient_of_slopes_of_the_other_sign() -> Attention:
     """The gradient of the slopes is that of the bias, which falls by them."""
-    return build(slopes=lambda slopes: _Change.apply(slopes, lambda g: -g))
+    return build(slopes=lambda slopes: change_gradient(slopes, lambda g: -g))
 
 
 def gradient_of_slopes_of_all_heads() -> Attention:
     """Every slope gets the sum over all heads."""
-    return build(slopes=lambda slopes: _Change.apply(slopes, lambda g: g.sum().expand_as(g)))
+    return build(slopes=lambda slopes: change_gradient(slopes, lambda g: g.sum().expand_as(g)))
 
 
 def gradient_of_slopes_of_the_first_sequence() -> Attention:
     """The gradient of the slopes is not summed over the batch."""
-    return build(spread=_Spread.apply)
+
+    def spread(slopes: Tensor, s: Tensor) -> Tensor:
+        wide = slopes[:, None, None].expand(*s.shape[:-2], 1, 1)
+        return torch.cat([wide[:1], wide[1:].detach()]) if s.ndim > 3 else wide
+
+    return build(spread=spread)
 
 
 def gradient_of_slopes_dropped() -> Attention:

@@ -14,6 +14,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.laws import alibi
 from attention_core.declaration.implementation import Implementation
 from attention_core.faults import features as faults
+from attention_core.faults.variant_attention import change_gradient
 
 WIDE: dict[str, Any] = {"accumulate": "float32"}
 GRADIENT = "the_slopes_gradient_is_true"
@@ -87,7 +88,7 @@ def first_sequence_alone(bias: Tensor, scores: Tensor) -> Tensor:
     [
         lambda bias, scores: bias.detach(),
         lambda bias, scores: 2 * bias.detach() - bias if torch.isfinite(bias).all() else bias,
-        lambda bias, scores: faults._Change.apply(bias, lambda g: g.sum(-1, keepdim=True).expand_as(g)),
+        lambda bias, scores: change_gradient(bias, lambda g: g.sum(-1, keepdim=True).expand_as(g)),
         first_sequence_alone,
     ],
     ids=["dropped", "other sign", "summed over keys", "first sequence"],
