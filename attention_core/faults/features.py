@@ -596,7 +596,5 @@ LENGTHS: tuple[Callable[[], Attention], ...] = (
 )  # fmt: skip
 
 FAULTY = (*WINDOWS, *CAPS, *SINKS, *SLOPES, *LENGTHS)
-ROWS = (
-    *(row(fault, "law") for fault in FAULTY),
-    row(gradient_of_slopes_dropped, "law", parameters={"learned": "alibi_slopes"}),
-)
+LEARNED = row(gradient_of_slopes_dropped, "law", parameters={"learned": "alibi_slopes"})
+ROWS = (*(row(fault, "law") for fault in FAULTY), LEARNED)
