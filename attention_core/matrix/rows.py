@@ -82,6 +82,11 @@ ARGUMENTS: dict[str, Argument] = {
         "flex_attention ends in an IndexError or an internal assertion where there is no key or no query.",
         "return early for empty inputs.", "pytorch",
     ),
+    "a context cut like the queries": Argument(
+        "flaw", 50, ("heads_attend_to_a_context_as_the_formula_says", "gradients_of_inputs_are_true"),
+        "keys and values of a context are viewed in the shape of the queries: another length is an error or wrong.",
+        "queries and context of one length.", "transformers",
+    ),
     "mask of one row": Argument(
         "flaw", 20,
         (
@@ -302,7 +307,6 @@ MODELS = (
     ("speech_to_text.modeling_speech_to_text", "Speech2TextAttention"),
     ("biogpt.modeling_biogpt", "BioGptAttention"),
     ("ernie.modeling_ernie", "ErnieSelfAttention"),
-    ("megatron_bert.modeling_megatron_bert", "MegatronBertSelfAttention"),
     ("layoutlm.modeling_layoutlm", "LayoutLMSelfAttention"),
     ("rembert.modeling_rembert", "RemBertSelfAttention"),
     ("olmo.modeling_olmo", "OlmoAttention"),
@@ -451,6 +455,10 @@ TRANSFORMERS = (
         options=("--parameter", "window=3"), declared=True,
     ),
     *(Row(f"transformers.models.{family}:{name}", "transformers", contract="multi-head") for family, name in MODELS),
+    Row(
+        "transformers.models.megatron_bert.modeling_megatron_bert:MegatronBertSelfAttention", "transformers",
+        contract="multi-head", argued=("a context cut like the queries",),
+    ),
 )  # fmt: skip
 ON_ARRAYS = (
     peer(
