@@ -156,10 +156,34 @@ def _find_indicators(node: Times) -> list[Group]:
     ]
 
 
+_SPECTRUM = (Name(r"\lambda"), Name(r"\sigma"))
+
+
+def _find_spectra(formula: object) -> list[Sub]:
+    r"""The heads of `\lambda_i(A)` and `\sigma_{\max}(A B)`: eigenvalues, and no entries, of what capitals name."""
+    products = [node for node in walk(formula) if isinstance(node, Times)]
+    pairs = [pair for node in products for pair in zip(node.factors, node.ops, node.factors[1:], strict=False)]
+    return [
+        left
+        for left, op, right in pairs
+        if not op and isinstance(left, Sub) and left.base in _SPECTRUM and _holds_matrix(right)
+    ]
+
+
+def _holds_matrix(node: object) -> bool:
+    """Whether a node is a round bracket, or a power of one, around one formula of capital letters."""
+    inside = node.base if isinstance(node, Sup) else node
+    if not isinstance(inside, Group) or inside.bracket != "(" or len(inside.items) != 1 or not inside.items[0].alone:
+        return False
+    names = whole_names(inside.items[0])
+    return bool(names) and all(re.fullmatch(r"[A-Z]|\\top|T|I_.*", name) for name in names)
+
+
 def _arrays(formulas: Sequence[Chain]) -> dict[str, int]:
     """The bases with indices, and how many: a letter that is an index of one is an index of all in its formula."""
     found: dict[str, int] = {}
-    written = [[n for n in walk(formula) if isinstance(n, Sub)] for formula in formulas]
+    spectra = {id(one) for formula in formulas for one in _find_spectra(formula)}
+    written = [[n for n in walk(formula) if isinstance(n, Sub) and id(n) not in spectra] for formula in formulas]
     shifted = {symbol_name(n.base) for nodes in written for n in nodes if any(_is_shifted(p) for p in index_parts(n))}
     for again in range(3):
         before = len(found)

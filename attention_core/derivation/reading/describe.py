@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_statement, parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Unreadable
 from attention_core.derivation.reading.any_function import functions_in
 from attention_core.derivation.reading.assuming import clause_before
-from attention_core.derivation.reading.properties import PropertyMention, properties_in
+from attention_core.derivation.reading.properties import PropertyMention, properties_in, spell_id_est
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import cut_at_commas
@@ -66,7 +67,7 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
 
 def _plain(text: str) -> str:
     """The words with "i.i.d." and "independent and" as one word that stands before what follows."""
-    return _FREE_AND.sub("independent", _IID.sub("independent", text))
+    return _FREE_AND.sub("independent", _IID.sub("independent", spell_id_est(text)))
 
 
 def _is_premise(parts: list[str], place: int, mention: PropertyMention) -> bool:
@@ -122,8 +123,10 @@ def _subjects(reader: ReaderState, text: str) -> list[str]:
 def _names_of(reader: ReaderState, formula: str, line: int) -> list[str]:
     """The declared symbols left of the relations of an inline formula, or that stand alone in it."""
     out: list[str] = []
-    for tokens in cut_at_commas(tokenize(formula, line)):
-        first = parse_tokens(tokens).chains[0].exprs[0]
+    pieces = [parse_tokens(tokens).chains[0].exprs[0] for tokens in cut_at_commas(tokenize(formula, line))]
+    if (whole := _entries_of(reader, pieces, line)) is not None:
+        return [whole]
+    for first in pieces:
         inner = [c.exprs[0] for c in first.items if c.exprs] if isinstance(first, Group) else [first]
         for expr in inner:
             name = _symbol(reader, expr)
@@ -132,6 +135,21 @@ def _names_of(reader: ReaderState, formula: str, line: int) -> list[str]:
             if name is not None and name not in out:
                 out.append(name)
     return out
+
+
+def _entries_of(reader: ReaderState, pieces: list[Expr], line: int) -> str | None:
+    r"""The vector of which a list names all entries, `p_1, \dots, p_n`, None of any other list."""
+    members = [one for one in pieces if not isinstance(one, Dots)]
+    if len(members) == len(pieces) or not all(isinstance(one, Sub) for one in members):
+        return None
+    bases = {symbol_name(one.base) for one in members if isinstance(one, Sub)}
+    symbol = reader.context.symbols.get(next(iter(bases)) or "") if len(bases) == 1 else None
+    kind = None if symbol is None or symbol.kind != "array" else symbol.type
+    if symbol is None or kind is None or not (kind.vector and kind.column):
+        return None
+    elab = Elaborator(reader.context, line=line)
+    ends = [elab.size(one.items[0].exprs[0]) for one in (members[0], members[-1]) if isinstance(one, Sub)]
+    return symbol.name if str(ends[0]) == "1" and ends[-1] == kind.rows else None
 
 
 def _symbol(reader: ReaderState, expr: Expr) -> str | None:

@@ -15,11 +15,12 @@ from attention_core.derivation.document.blocks import Paragraph, Sentence, sente
 from attention_core.derivation.inference.described import Described
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.properties import PROPERTIES
-from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
+from attention_core.derivation.reading.statements import is_open, statement_of
+from attention_core.derivation.terms.context import Caveat, Context, Hypothesis, Symbol
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import SIGNS, caveats_of, declared_names, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import is_declaration
-from attention_core.derivation.words.vocabulary import ASSUMES, CONDITION, PROPERTY
+from attention_core.derivation.words.vocabulary import ASSUMES, CONDITION, GOAL, PROPERTY
 
 _DECLARES = (
     "let", "assume", "assumes", "assuming", "suppose", "supposing", "require", "requires", "consider", "take", "fix",
@@ -107,13 +108,37 @@ def read_prose(context: Context, paragraph: Paragraph, leads: bool) -> list[Hypo
         last = leads and place == len(sentences) - 1 and not re.search(r"[.;?!]", one.end)
         opened = ASSUMES.match(one.prose)
         conditions = _condition(context, one) if last else None
+        stated = _state(context, one, last, sentences) if conditions is None else None
         if conditions is not None:
             local += conditions
+        elif stated is not None:
+            local += stated
         elif one.formulas and (opened or _SIMPLY.match(one.prose)) and _assume(context, one):
             continue
         else:
             context.caveats += caveats_of(context, one, last)
     return local
+
+
+def _state(context: Context, sentence: Sentence, leads: bool, around: list[Sentence]) -> list[Hypothesis] | None:
+    """Read a statement about symbols: what holds for the next display alone, None where it is not read.
+
+    Args:
+        context: What is declared there; what holds from here on is added to it.
+        sentence: The sentence.
+        leads: Whether it leads into a display.
+        around: The sentences of its paragraph; where one of them announces a claim, a statement may be that claim.
+    """
+    found = statement_of(sentence.parts, leads)
+    if found is None or sentence.end.strip() == "?":
+        return None
+    if not found.assumes and (not is_open(context, found) or any(GOAL.search(one.prose) for one in around)):
+        return None
+    hypotheses = commit_assumption(context, f"Assume that {found.text}.", sentence.line, laws=not found.reason)
+    if hypotheses is None or found.reason:
+        return hypotheses
+    context.hypotheses += hypotheses
+    return []
 
 
 def split_paragraph(paragraph: Paragraph, leads: bool) -> tuple[Paragraph | None, Paragraph | None]:
@@ -236,13 +261,40 @@ def _condition(context: Context, sentence: Sentence) -> list[Hypothesis] | None:
     return None
 
 
-def commit_assumption(context: Context, text: str, line: int) -> list[Hypothesis] | None:
+def _draws(old: Symbol, new: Symbol | None) -> bool:
+    """Whether a symbol only gained a law."""
+    if new is None or old.law is not None or new.law is None:
+        return False
+    return (old.kind, old.type, old.lowest, old.highest) == (new.kind, new.type, new.lowest, new.highest)
+
+
+_BOUNDED = re.compile(
+    r"(?<!\\)\$\s*(?P<name>\\?[A-Za-z]+)\s*\\in\s*(?P<open>[\[(])\s*(?P<low>[^\[\](),]+?)\s*,\s*"
+    r"(?P<high>[^\[\](),]+?)\s*(?P<close>[\])])\s*\$"
+)
+
+
+def _spell_bounds(context: Context, text: str) -> str:
+    r"""The text with the bounds of numbers that are declared already in the place of `x \in [0, 1]`."""
+
+    def write(found: re.Match[str]) -> str:
+        symbol = context.symbols.get(found["name"])
+        if symbol is None or symbol.kind != "array" or symbol.type is None or not symbol.type.scalar:
+            return found[0]
+        low, high = ("<" if found[end] in "()" else r"\le" for end in ("open", "close"))
+        return f"${found['low']} {low} {symbol.name} {high} {found['high']}$"
+
+    return _BOUNDED.sub(write, text)
+
+
+def commit_assumption(context: Context, text: str, line: int, laws: bool = False) -> list[Hypothesis] | None:
     """Declare a text if every word and relation in it is understood.
 
     Args:
         context: What is declared; it is changed where that succeeds.
         text: The text.
         line: Its line.
+        laws: Whether it may draw a symbol that is declared as an array.
 
     Returns:
         The hypotheses that it brings, None if it was not understood.
@@ -252,10 +304,11 @@ def commit_assumption(context: Context, text: str, line: int) -> list[Hypothesis
     trial = context.copy()
     trial.understood = []
     try:
-        declare(trial, Paragraph(line, text))
+        declare(trial, Paragraph(line, _spell_bounds(context, text)))
     except (Unreadable, ShapeMismatch, RecursionError):
         return None
-    restated = [name for name, symbol in context.symbols.items() if trial.symbols.get(name) is not symbol]
+    changed = [(one, trial.symbols.get(name)) for name, one in context.symbols.items()]
+    restated = [one for one, new in changed if new is not one and not (laws and _draws(one, new))]
     unread = trial.caveats[len(context.caveats) :] or any(t.startswith("not assumed") for _, t in trial.understood)
     if restated or unread:
         return None

@@ -155,11 +155,32 @@ _RANDOM = re.compile(
 _UP, _DOWN = r"(?:increasing|ascending)", r"(?:decreasing|descending)"
 _ORDER = r"(?:in|(?:sorted|ordered|arranged) in)"
 _ROW_SUMS, _COLUMN_SUMS = r"\sum_{j = 1}^{n} A_{i j} = 1", r"\sum_{i = 1}^{n} A_{i j} = 1"
+_SPECTRUM = (
+    r"(?: matri(?:x|ces))?,? (?:and )?(?:with|of|has|have|having) (?:all |only )?(?:its )?{} (?:eigenvalues|spectrum)"
+)
+_ON_DIAGONAL = (
+    r"(?: matri(?:x|ces))?,? (?:and )?(?:with|of|has|have|having) (?:all |only )?{} (?:(?:main )?diagonal )?"
+    r"(?:entries|elements|components)(?: (?:on|along) (?:its|the|their) (?:main )?diagonal)?"
+)
+_DIAGONAL_ENTRIES = (
+    r"(?:with|of|has|have|having) (?:all |only )?{0} (?:diagonal (?:entries|elements)|"
+    r"(?:entries|elements) (?:on|along) (?:its|the|their) diagonal)"
+)
 _STRUCTURES: tuple[Property, ...] = (
     Property("permutation", _words(r"(?:an? )?permutation matri(?:x|ces)"),
              squares((r"A_{i j}^2 = A_{i j}", ""), (_ROW_SUMS, ""), (_COLUMN_SUMS, ""))),
-    Property("normal matrix", _words(r"a normal matrix|normal matrices"), squares((r"A A^\top = A^\top A", "")),
-             unless=_LAWS),
+    Property("normal matrix", _words(
+        r"(?:an? )?normal matri(?:x|ces)|commut(?:e|es|ing) with (?:its|their) (?:own )?transposes?"),
+             squares((r"A A^\top = A^\top A", "")), unless=_LAWS),
+    Property("normal", _form("normal"), squares((r"A A^\top = A^\top A", "")), unless=_LAWS),
+    Property("nonnegative spectrum", _words(rf"symmetric{_SPECTRUM.format('non-?negative')}"), definite(False)),
+    Property("positive spectrum", _words(rf"symmetric{_SPECTRUM.format('(?:strictly )?positive')}"), definite(True)),
+    Property("positive diagonal", _words(rf"diagonal{_ON_DIAGONAL.format('(?:strictly )?positive')}"),
+             squares((r"A_{i j} = 0", r"\ne"), (r"A_{i i} > 0", ""))),
+    Property("nonnegative diagonal", _words(rf"diagonal{_ON_DIAGONAL.format('non-?negative')}"),
+             squares((r"A_{i j} = 0", r"\ne"), (r"A_{i i} \ge 0", ""))),
+    Property("nonzero diagonal", _words(rf"diagonal{_ON_DIAGONAL.format('non-?zero')}"),
+             squares((r"A_{i j} = 0", r"\ne"), (r"A_{i i} \ne 0", ""))),
     Property("linearly independent", _words(r"linearly independent"), linearly_independent),
     Property("centred", _words(
         r"(?:mean-)?cent(?:er)?ed|(?:mean-)?centred|(?:of |with |has |have |having )?(?:zero|0)[ -]mean|"
@@ -185,6 +206,12 @@ _STRUCTURES: tuple[Property, ...] = (
              squares((r"\det(A) = 1", ""))),
     Property("of trace one", _words(r"(?:of|with|has|have|having) (?:trace (?:one|1)|unit trace)"),
              squares((r"\operatorname{tr}(A) = 1", ""))),
+    Property("positive diagonal entries", _words(_DIAGONAL_ENTRIES.format("(?:strictly )?positive")),
+             squares((r"A_{i i} > 0", ""))),
+    Property("nonnegative diagonal entries", _words(_DIAGONAL_ENTRIES.format("non-?negative")),
+             squares((r"A_{i i} \ge 0", ""))),
+    Property("nonzero diagonal entries", _words(_DIAGONAL_ENTRIES.format("non-?zero")),
+             squares((r"A_{i i} \ne 0", ""))),
     Property("zero diagonal", _words(
         r"(?:of|with|has|have|having) (?:an? )?(?:zero|vanishing) diagonal|(?:with |has |have )?zeros on (?:its|the) "
         r"diagonal"), squares((r"A_{i i} = 0", ""))),
@@ -212,7 +239,8 @@ PROPERTIES: tuple[Property, ...] = (
     Property("probability vector", _words(
         r"(?:discrete )?probability (?:vectors?|distributions?|mass functions?)|(?:discrete|categorical) "
         r"distributions?|"
-        r"probabilities that (?:sum|add up) to (?:1|one)|vectors? of probabilities|a stochastic vector|"
+        r"probabilities that (?:sum|add up) to (?:1|one)|"
+        r"vectors? of (?:class |attention |output |category )?probabilities|a stochastic vector|"
         r"(?:(?:a point|an element|a member) )?(?:in|on|from|of) the (?:probability )?simplex"), probabilities),
     Property("one-hot", _words(
         r"(?:a )?one[ -]hot(?:[ -]encoded| (?:label|target|encoding|indicator))?(?: vectors?)?|(?:an? )?(?:standard|"
@@ -231,7 +259,8 @@ PROPERTIES: tuple[Property, ...] = (
     Property("orthonormal rows", _words(r"orthonormal rows"), orthonormal_rows),
     Property("orthonormal", _words(r"(?:pairwise |mutually )?orthonormal"), orthonormal),
     Property("orthogonal projection", _words(
-        r"(?:an )?orthogonal (?:projections?|projectors?)(?: matrix| matrices)?"),
+        r"(?:an )?orthogonal (?:projections?|projectors?)(?: matrix| matrices)?"
+        r"(?: onto (?:an?|some|its|the) (?:linear )?(?:subspace|range|image|column space)(?! (?:of|spanned)))?"),
              squares(("A A = A", ""), (r"A^\top = A", ""))),
     Property("orthogonal to each other", _words(
         r"(?:pairwise |mutually )(?:orthogonal|perpendicular)(?: to (?:each other|one another))?|"
@@ -246,7 +275,8 @@ PROPERTIES: tuple[Property, ...] = (
         r"covariance matri(?:x|ces)"),
              definite(False)),
     Property("positive definite", _words(r"(?:symmetric,? (?:and )?)?(?:positive definite|SPD)"), definite(True)),
-    Property("invertible", _words(r"invertible|non-?singular|(?:of |has |have )full rank"),
+    Property("invertible", _words(
+        r"invertible|non-?singular|(?:of |has |have )full rank|(?:has|have|having) an inverse"),
              squares((r"\det(A) \ne 0", ""))),
     Property("full column rank", _words(r"(?:of |has |have |having )full column rank"), full_column_rank),
     Property("rotation", _words(r"(?:an? )?rotation matri(?:x|ces)|an? rotation|rotations"),
@@ -290,7 +320,7 @@ PROPERTIES = (*_STRUCTURES, *PROPERTIES, Property("compared", _COMPARISON, made=
 _FILL = (
     r"be|is|are|being|to be|denotes?|an?|the|all|both|each|of|with|which|that|whose|has|have|having|it|its|they|two|"
     r"three|four|real|arbitrary|given|fixed|some|any|further|also|assumed|taken|required|supposed|chosen|known|to|"
-    r"lies?|lying|forms?|constitutes?|entries|components|elements|columns|independent"
+    r"lies?|lying|forms?|constitutes?|always|entries|components|elements|columns|independent"
 )
 _NOUNS = (
     r"matri(?:x|ces)|vectors?|numbers?|scalars?|famil(?:y|ies)|real|reals|columns?|keys?|quer(?:y|ies)|values?|"
@@ -302,6 +332,9 @@ _NOUNS = (
 _BEHIND = re.compile(rf"^[\s,(]*(?:(?:{_FILL}|{_NOUNS}|and|,)\b[\s,]*)*+$", re.IGNORECASE)
 _BEFORE = re.compile(rf"^\s*(?:(?:{_NOUNS})\b\s*)*+$", re.IGNORECASE)
 _ANEW = re.compile(r"\b(?:and|,)\s+(?:an?|the|two|some|let)\b|,\s*$|\band\s*$", re.IGNORECASE)
+_GOES_ON = re.compile(
+    r"(?:\b(?:be|is|are)\s+|\0)\0[\s,]*and(?: also)?\s*$"
+)  # "is diagonal and": the next is said of it too
 
 
 _HELD = (
@@ -318,6 +351,14 @@ _ENDS = (
 _AFTER = re.compile(rf"^\s*(?:(?:{_HELD})\b\s*)*(?:{_ENDS})", re.IGNORECASE)
 """What may stand after a property of a symbol: nouns of what a symbol is, and then no word that turns it.
 "Be an orthogonal projection" and "be orthogonal to the ones" say something else."""
+
+
+_ID_EST = re.compile(r"\bi\.\s?e\.(?=[\s,])")
+
+
+def spell_id_est(text: str) -> str:
+    """The words with "that is" for "i.e.", which ends no sentence."""
+    return _ID_EST.sub("that is", text)
 
 
 @dataclass(frozen=True)
@@ -367,7 +408,7 @@ def properties_in(text: str, follows: bool, leads: bool) -> tuple[PropertyMentio
             follows
             and _AFTER.match(after)
             and _BEHIND.match(before)
-            and not _ANEW.search(before)
+            and (_GOES_ON.search(blank[:start]) or not _ANEW.search(before))
             and not re.search(r"[.;]\s", before)
         ):
             read.append(PropertyMention(*place))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Sentence
 from attention_core.derivation.reading.describe import without_properties
+from attention_core.derivation.reading.statements import statement_of
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import (
     SIGNS,
@@ -36,7 +37,8 @@ _QUANTIFIED = re.compile(
 
 _READ = re.compile(
     r"(?<![\w-])(?:independent(?:ly)?|i\.?i\.?d\.?|identically|distributed|distinct|random|broadcast|draw[ns]?|drawn|"
-    r"normal|gaussian|uniform(?:ly)?)(?![\w-])",
+    r"normal|gaussian|uniform(?:ly)?|reals|square(?= matri)|two(?= (?:\s|numbers|vectors|matrices|scalars|reals))|"
+    r"lies?(?=\s{2})|(?:form|constitute)s?(?: an?)?(?=\s{2})|(?<=\s{2})(?:systems?|sets?|famil(?:y|ies)))(?![\w-])",
     re.IGNORECASE,
 )
 
@@ -78,7 +80,9 @@ def names_of(sentence: Sentence) -> frozenset[str]:
 def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
     """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
     lines = {sentence.line + k for k in range(sentence.text.count("\n") + 3)}
-    return declares or any(line in lines and text.startswith("assumed") for line, text in context.understood)
+    return declares or any(
+        line in lines and (text.startswith("assumed") or ": random, " in text) for line, text in context.understood
+    )
 
 
 REASON = re.compile(
@@ -146,6 +150,8 @@ def find_caveat(
     if read and opens_declaration(sentence.prose):  # of what could not be read there is a caveat
         parts = [_SOME.sub("with", part) if k % 2 == 0 else part for k, part in enumerate(sentence.parts)]
         sentence = replace(sentence, parts=tuple(parts))
+    if read and statement_of(sentence.parts, leads) is not None:
+        return None
     matched = _match_patterns(context, sentence, names, about, title, leads)
     return _find_leftovers(context, sentence, names, about, read) if matched is None else next(iter(matched), None)
 

@@ -20,6 +20,7 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
 from attention_core.derivation.reading.spelled_laws import spell_laws
+from attention_core.derivation.reading.spelled_phrases import spell_phrases
 from attention_core.derivation.reading.spelled_relations import spell_relations
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration, says_domain
 
@@ -193,7 +194,8 @@ def _rewrite(text: str, words: bool = True) -> str:
         masked = pattern.sub(lambda found: _domain(found, formulas), masked)
     for domain, pattern in _COUNTS.items() if words else ():
         masked = pattern.sub(partial(_join, formulas=formulas, domain=domain, rest=""), masked)
-    masked = spell_relations(spell_laws(masked, formulas), formulas)
+    masked = spell_laws(spell_phrases(masked, formulas), formulas)
+    masked = spell_relations(masked, formulas)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
 
 

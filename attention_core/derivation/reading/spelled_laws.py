@@ -25,6 +25,13 @@ _BERNOULLI = re.compile(
     rf"{_GROUP}{_BE}{_FREE}bernoulli{_NOUN},?\s+with\s+(?:parameter|(?:success\s+)?probability)\s+(?P<chance>{_F})",
     re.I,
 )
+_FROM = re.compile(
+    rf"{_GROUP}\s+(?:is|are|be|being)\s+(?:all\s+|both\s+)?(?P<free>(?:independent(?:ly)?|i\.?\s?i\.?\s?d\.?)\s+)?"
+    rf"(?:drawn|sampled|distributed)(?P<behind>\s+(?:independently|i\.?\s?i\.?\s?d\.?))?\s+(?:from|according\s+to|as)\s+"
+    rf"(?:the\s+(?:law|distribution)\s+)?(?P<law>{_F})",
+    re.IGNORECASE,
+)
+_LAW = re.compile(r"^\s*\\(?:mathcal|operatorname|mathrm|text)\s*\{?\s*[A-Za-z]+\}?\s*(?:\\left)?[(\[]")
 _INTERVAL = re.compile(r"\s*\[\s*([^\[\]()]+?)\s*,\s*([^\[\]()]+?)\s*\]\s*")
 _WORDS = {"zero": "0", "one": "1", "0": "0", "1": "1"}
 
@@ -41,6 +48,7 @@ def spell_laws(masked: str, formulas: list[str]) -> str:
         >>> spell_laws("Let \x000\x00 be uniform on \x001\x00.", made), made[-1]
         ('Let \x002\x00.', 'x \\sim \\operatorname{Uniform}[0, 1]')
     """
+    masked = _FROM.sub(lambda found: _write(found, formulas, _drawn(found, formulas)), masked)
     if not re.search(r"uniform|normal|gaussian|bernoulli", masked, re.IGNORECASE):
         return masked
     masked = _UNIFORM.sub(lambda found: _write(found, formulas, _uniform(found, formulas)), masked)
@@ -55,6 +63,11 @@ def _formula(mask: str, formulas: list[str]) -> str:
 def _number(text: str, formulas: list[str]) -> str:
     """What a mask or a word stands for; '' for the identity, whose size the symbol says."""
     return _formula(text, formulas) if text.startswith("\0") else _WORDS.get(text.lower(), "")
+
+
+def _drawn(found: re.Match[str], formulas: list[str]) -> str:
+    law = _formula(found["law"], formulas)
+    return law if _LAW.match(law) else ""
 
 
 def _uniform(found: re.Match[str], formulas: list[str]) -> str:
@@ -81,5 +94,7 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
         return found[0]
     symbols = [_formula(one, formulas) for one in re.findall(_F, found["group"])]
     formulas.append(rf"{', '.join(symbols)} \sim {law}")
-    free = f" {' '.join(found['free'].split())}" if found["free"] else ""
+    groups = found.groupdict()
+    free = groups["free"] or groups.get("behind")
+    free = f" {' '.join(free.split())}" if free else ""
     return f"\0{len(formulas) - 1}\0{free}" + "\n" * found[0].count("\n")

@@ -431,7 +431,7 @@ MAX_SENTENCE = 400  # characters of a sentence of the grammar
 _DECLARATION = _words(
     "let be a an the and or if with for all every each any where given assume assumes assuming suppose supposing put "
     "define draw that is are we in of its their as by both also again further let's have has us from here then "
-    "denote now so such fix take set consider throughout i e "
+    "denote now so such fix take pick set consider throughout i e always it they "
     "assumed taken required supposed chosen known to be lie lies form forms two three pair reals variable variables "
     "matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer "
     "integers "
@@ -448,7 +448,7 @@ _OPENS_DECLARATION = re.compile(
     r"(?:(?:and|also|now|so|here|further|again|throughout|finally|next|first),? )*(?:we |let us )?(?:also |"
     r"further |can |may "
     r"|again )*(?:let|given|assume|assuming|suppose|supposing|where|draw|define|put|putting|fix|take|taking|"
-    r"consider|set|setting|"
+    r"consider|pick|picking|set|setting|"
     r"denote|with|for|if|under|as|provided|choose|choosing|when|whenever|at|once|having|in the (?:special |"
     r"particular )?case|"
     r"without loss of generality|sums are broadcast)\b)",

@@ -1,0 +1,164 @@
+r"""Phrases for one hypothesis in the words that `properties` knows: "whose columns are orthonormal", `A \succeq 0`.
+
+What a relative clause or a sentence says of the parts of an array is said of the array ("with orthonormal columns"),
+and an order or a membership in words becomes the property or the formula. Formulas are masked, as in `spelled_laws`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+Rewrite = Callable[[re.Match[str], list[str]], str]
+_F = r"\x00\d+\x00"  # a formula
+_GROUP = rf"{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*"
+_SIGN = r"non-?negative|non-?positive|non-?zero|(?:strictly )?positive|(?:strictly )?negative"
+_ENTRIES = r"entries|components|elements|coordinates"
+_PARTS = rf"(?:diagonal |main diagonal )?(?:{_ENTRIES})|eigenvalues|columns|rows|column|row"
+_TOTAL = r"(?:all )?(?:each )?(?:sums?|adds?)(?: up)? to (?:one|1|unity)"
+_ONE_HOT = re.compile(
+    rf"\b(?:exactly|precisely|only) one (?:entry|component|element|coordinate) of (?P<of>{_F}) (?:is|equals) (?:1|one)"
+    r",? (?:and|while|with) (?:all )?(?:(?:of )?the )?(?:others?|other ones|rest|remaining ones|(?:other|remaining) "
+    rf"(?:{_ENTRIES}))(?: (?:are|is|being|equal))?(?: all)? (?:0|zero)",
+    re.IGNORECASE,
+)
+_ONE_NORM = r"(?:euclidean )?(?:norm|length) (?:is|equals|are) (?:equal to )?(?:1|one|unity)"
+_DRAWN = re.compile(
+    rf"\b(?:all )?(?:the )?(?:{_ENTRIES}) of (?P<of>{_GROUP}) are (?:all )?(?:mutually )?"
+    r"(?:independent|i\.?i\.?d\.?)(?:,| and)? standard (?:normal|gaussian)(?: random)?"
+    r"(?: variables| numbers)?(?![\w-])",
+    re.IGNORECASE,
+)
+_CHANCES = r"(?:a )?probability (?:vectors?|distributions?|mass functions?)|distributions?"
+_STOCHASTIC = re.compile(
+    rf"\b(?:all |both |each |every |the )*(?P<part>rows?|columns?) of (?P<of>{_F}) (?:is|are|be) (?:all )?(?:a )?"
+    rf"(?:{_CHANCES})(?![\w-])",
+    re.IGNORECASE,
+)
+_FORMS = re.compile(
+    rf"\b(?:the )?(?P<part>rows|columns) of (?P<of>{_F}) (?:form|constitute|build|make up) an orthonormal "
+    r"(?:set|system|family)(?![\w-])",
+    re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"^\s*(?P<names>[^=<>~]*?)\s*\\(?P<sign>succ|prec)(?P<eq>eq|curlyeq)?\s*\{?(?:0|\\mathbf\s*\{?0\}?)\}?\s*$"
+)
+_SATISFIES = re.compile(
+    rf"\b(?P<verb>(?:let|assume(?: that)?|suppose(?: that)?|where|if|when|provided(?: that)?)) {_GROUP} "
+    rf"(?:satisf(?:y|ies)|obeys?|fulfil(?:s|l|ls)?) (?P<what>{_F})(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
+    re.IGNORECASE,
+)
+_CHOSEN = re.compile(
+    rf"(?P<before>(?:^|[.;:!?]\s)\W*)(?:we|let us|one) (?:can |may |now |always )*(?:re-?)?(?:normali[sz]es?|scales?|"
+    rf"chooses?|picks?|fix|take) {_GROUP},? (?:so|such) that (?P<what>{_F})(?=\s*(?:[.,;:]|$))",
+    re.IGNORECASE,
+)
+_IN = re.compile(
+    rf"(?P<left>{_F})(?: (?:is|be|lies?|lying|belongs?))?(?: always)? (?:in(?:side)?|to) (?:the interval )?"
+    rf"(?P<set>{_F})"
+    r"(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
+    re.IGNORECASE,
+)
+_INTERVAL = re.compile(r"^\s*\[[^\[\]()]+,[^\[\]()]+\]\s*$")
+_LETTER = re.compile(r"^\s*\\?[A-Za-z]+(?:_\{?\w+\}?)?\s*$")
+_RELATION = re.compile(r"[=<>]|\\(?:[lg]eq?|neq?)(?![a-zA-Z])")
+_RESTRICT = re.compile(
+    r"(?P<before>(?:^|[.;:!?]\s)\W*)(?:(?:now|here|below|again|in what follows|for simplicity),? )?(?:we|let us|i) "
+    r"(?:now |only |always |will )*(?:(?:restrict|confine|limit) (?:ourselves|(?:our |the )?attention) to|"
+    r"(?:only )?(?:deal|work) (?:only )?with)(?= )",
+    re.IGNORECASE,
+)
+_ONTO = re.compile(
+    rf"(?P<projection>\b(?:projections?|projectors?)(?: matrix)? {_GROUP}) onto (?:an?|some) (?:linear )?subspace"
+    r"(?= (?:we|it|one|this)\b|\s*(?:[.,;:)]|$))",
+    re.IGNORECASE,
+)
+_WHOSE = tuple(
+    (re.compile(rf",? ?\bwhose {pattern}(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we)\b))", re.IGNORECASE), text)
+    for pattern, text in (
+        (rf"(?P<part>{_PARTS}) (?:are|is) (?:all |each |pairwise |mutually )?(?P<what>{_SIGN}|orthonormal)",
+         " with {what} {part}"),
+        (rf"(?P<part>rows|columns|entries) {_TOTAL}", " with {part} that sum to one"),
+        (rf"(?:{_ONE_NORM})", " of unit norm"),
+        (r"(?P<what>determinant|trace) (?:is|equals) (?:equal to )?(?P<part>zero|one|0|1)", " with {what} {part}"),
+    )
+)  # fmt: skip
+_ALL_PARTS = re.compile(
+    rf"\b(?:all |both )?(?:the )?(?P<part>(?:main )?diagonal (?:{_ENTRIES})|eigenvalues) of (?:the )?"
+    rf"(?P<kind>(?:symmetric )?(?:matrix |matrices )?)(?P<of>{_F}) (?:are|be) (?:all )?(?P<what>{_SIGN})"
+    r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we)\b))",
+    re.IGNORECASE,
+)
+
+
+def spell_phrases(masked: str, formulas: list[str]) -> str:
+    r"""Write phrases about the parts of arrays, orders and memberships as properties and formulas.
+
+    Args:
+        masked: The text with its formulas masked.
+        formulas: What the masks stand for; new formulas are appended.
+
+    Example:
+        >>> spell_phrases("Let \x000\x00 be a matrix whose columns are orthonormal.", ["Q"])
+        'Let \x000\x00 be a matrix with orthonormal columns.'
+    """
+    for pattern, rewrite in _RULES:
+        masked = pattern.sub(partial(_keep_lines, rewrite, formulas), masked)
+    for pattern, text in _WHOSE:
+        masked = pattern.sub(partial(_keep_lines, partial(_fill, text), formulas), masked)
+    return re.sub(_F, partial(_spell_order, formulas=formulas), masked)
+
+
+def _fill(text: str, found: re.Match[str], _: list[str]) -> str:
+    return text.format(**found.groupdict())
+
+
+def _keep_lines(rewrite: Rewrite, formulas: list[str], found: re.Match[str]) -> str:
+    """What a phrase becomes, with as many line breaks as it had."""
+    text = rewrite(found, formulas)
+    return text + "\n" * (found[0].count("\n") - text.count("\n"))
+
+
+def _satisfies(found: re.Match[str], formulas: list[str]) -> str:
+    if not _RELATION.search(formulas[int(found["what"].strip("\0"))]):
+        return found[0]
+    verb = "Assume" if found["verb"].lower() == "let" else found["verb"]
+    return f"{verb} {found['what']}"
+
+
+def _chosen(found: re.Match[str], formulas: list[str]) -> str:
+    related = _RELATION.search(formulas[int(found["what"].strip("\0"))])
+    return f"{found['before']}Assume {found['what']}" if related else found[0]
+
+
+def _lies_in(found: re.Match[str], formulas: list[str]) -> str:
+    left, inside = (formulas[int(found[one].strip("\0"))] for one in ("left", "set"))
+    if not _LETTER.match(left) or not _INTERVAL.match(inside):
+        return found[0]
+    formulas.append(rf"{left.strip()} \in {inside.strip()}")
+    return f"\0{len(formulas) - 1}\0"
+
+
+def _spell_order(found: re.Match[str], formulas: list[str]) -> str:
+    r"""`A \succeq 0` as "A positive semidefinite"."""
+    order = _ORDER.match(formulas[int(found[0].strip("\0"))])
+    if order is None:
+        return found[0]
+    formulas.append(order["names"])
+    kind = "positive" if order["sign"] == "succ" else "negative"
+    return f"\0{len(formulas) - 1}\0 {kind} {'semidefinite' if order['eq'] else 'definite'}"
+
+
+_RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
+    (_ONE_HOT, lambda found, _: f"{found['of']} is one-hot"),
+    (_DRAWN, lambda found, _: f"{found['of']} are independent standard normal vectors"),
+    (_STOCHASTIC, lambda found, _: f"{found['of']} is {found['part'].lower().rstrip('s')}-stochastic"),
+    (_FORMS, lambda found, _: f"{found['of']} has orthonormal {found['part']}"),
+    (_ALL_PARTS, lambda found, _: f"{found['of']} is {found['kind'].strip()} with {found['what']} {found['part']}"),
+    (_SATISFIES, _satisfies),
+    (_CHOSEN, _chosen),
+    (_IN, _lies_in),
+    (_ONTO, lambda found, _: found["projection"]),
+    (_RESTRICT, lambda found, _: f"{found['before']}Consider"),
+)
