@@ -29,7 +29,7 @@ The rooms, in the order in which a document passes through them::
 `sympy_relations` checks relations that come from SymPy; `cli` is `attention-core derive`; `collection` makes pytest
 items of steps; `show` prints them, `editors` checks them where they are written.
 
-Specification of the text that is read: docs/derivations.md.
+Specification of the text that is read: docs/derivations.md and the pages that it names.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Hypotheses as mathematicians write them: in plurals, behind "for every", "wi
 
 A row is (the hypothesis, symbols, the sentence, a step that holds under it, a false one). A sentence that begins with
 "where" stands behind the display, others before it. Each set was frozen before any of its sentences was tried; what was
-read at first sight stands in docs/derivation_figures.md.
+read at first sight stands in docs/derivation_reach.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sixty sentences with thirty hypotheses, written and frozen before any of them was tried.
 
 A row is (the hypothesis, symbols, the sentence, a step that holds under it, a false one). What was read at first sight
-stands in docs/derivations.md; the list stays as it was written.
+stands in docs/derivation_reach.md; the list stays as it was written.
 """
 
 from __future__ import annotations

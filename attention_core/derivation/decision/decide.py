@@ -45,6 +45,9 @@ def prove(problem: Problem, found: Finding) -> Finding:
     """The finding, raised where a proof stage closes the claim."""
     if found.verdict is not Verdict.AGREES:
         return found
+    if _compares_numbers(problem):
+        text = f"both sides are numbers, and intervals around them lie in this order; {found.evidence.text}"
+        return replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, found.evidence.figures))
     if is_proved_everywhere(problem) or is_ordered_everywhere(problem):
         rule = RULE if is_proved_everywhere(problem) else SIGNS
         text = f"holds for all sizes and values where both sides are defined (rule: {rule}); {found.evidence.text}"
@@ -154,6 +157,17 @@ def _exact_at(problem: Problem, env: dict[str, int], deadline: float) -> bool | 
         return False
 
 
+_SYMBOLS = frozenset({"leaf", "member", "size", "index", "expect"})
+
+
+def _compares_numbers(problem: Problem) -> bool:
+    """Whether an inequality has no symbol at all: its one case is all there is, and its intervals are rigorous."""
+    claim = problem.claim
+    if claim.op not in ("<", "<=", ">", ">=") or problem.moves or problem.tuples.sizes or problem.hypotheses:
+        return False
+    return not any(part.op in _SYMBOLS for side in (claim.left, claim.right) for part in side.walk())
+
+
 Env = dict[str, int]
 NAMED = 40  # tuples of each way up that are looked at there, and of all of them
 SEEN = 6  # tuples high up that are enough where the small ones are not defined
@@ -174,11 +188,20 @@ def decide(problem: Problem) -> Finding:
         if found.verdict is Verdict.AGREES and (why := explain_missing_span(problem)):
             advice = "state the equation that is meant, or say for which sizes the step is meant"
             return Finding(Verdict.UNDECIDED, Evidence(why, {}, advice))
-        return found
+        return _note_divergence(problem, found)
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except TooLarge as error:
         return Finding(Verdict.UNDECIDED, Evidence(f"too large to decide ({error}): {SMALLER}"))
+
+
+def _note_divergence(problem: Problem, found: Finding) -> Finding:
+    """The finding, with a word on the cases that an integral leaves out."""
+    sides = (problem.claim.left, problem.claim.right)
+    if not problem.tally.undefined or not any(part.op == "integral" for side in sides for part in side.walk()):
+        return found
+    text = f"{found.evidence.text}; where an integral diverges the step says nothing: say which values are meant"
+    return replace(found, evidence=replace(found.evidence, text=text))
 
 
 def _is_proved(problem: Problem, ordered: bool) -> bool:

@@ -230,7 +230,9 @@ def _open_symbols(step: Step, reasons: tuple[str, ...]) -> list[Symbol]:
     named = [n for n in sorted(collect_symbols(step) & set(context.inferred)) if n in context.symbols]
     found = [context.symbols[n] for n in named if context.inferred[n].endswith(reasons)]
     plain = [one for one in found if one.kind == "array" and one.law is None and one.term is None and one.type]
-    return [one for one in plain if not any(one.name in h.mentions for h in context.hypotheses)]
+    held = {name for one in context.symbols.values() if one.term is not None for name in one.mentions}
+    held |= {name for one in context.hypotheses for name in one.mentions}
+    return [one for one in plain if one.name not in held]  # a definition has the shapes that its symbols had
 
 
 def _is_column(kind: Type | None) -> bool:

@@ -24,6 +24,7 @@ from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Minus, Name, Sub, Unreadable
 from attention_core.derivation.reading.domains import domain_of
+from attention_core.derivation.reading.spelled_phrases import is_order
 from attention_core.derivation.reading.step import FarRelation, FarWords, Step, is_set
 from attention_core.derivation.records import GOOD, Finding, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
@@ -391,7 +392,8 @@ def _was_assumed(step: Step, one: FarRelation) -> bool:
     assumed = [
         text for line, text in step.context.understood if 0 <= line - one.line <= 3 and text.startswith("assumed")
     ]
-    return any(one.formula in text for text in assumed)
+    definite = is_order(one.formula) and any("definite)" in text for text in assumed)
+    return definite or any(one.formula in text for text in assumed)
 
 
 _TURNED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}

@@ -61,6 +61,25 @@ class Paragraph:
     text: str
 
 
+_LABELLED = re.compile(
+    r"^\s*>[\s>]*(?:\[!|\*\*|__|#|\\textbf|[*_]?(?:theorems?|lemmas?|propositions?|corollar(?:y|ies)|definitions?|"
+    r"assumptions?|claims?|notes?|remarks?|examples?|exercises?|proof|questions?|problems?|set-?up|setting|notation|"
+    r"hints?|tips?|recall|warning|important)\b)",
+    re.IGNORECASE,
+)
+
+
+def is_quotation(paragraph: Paragraph) -> bool:
+    """Whether a paragraph is a block quotation of Markdown, and not one of its boxes with a label.
+
+    Example:
+        >>> [is_quotation(Paragraph(1, text)) for text in ("> Let $x > 0$.", "> **Lemma.** Let $x > 0$.", "Let")]
+        [True, False, False]
+    """
+    lines = [line for line in paragraph.text.split("\n") if line.strip()]
+    return bool(lines) and lines[0].lstrip().startswith(">") and not _LABELLED.match(lines[0])
+
+
 @dataclass(frozen=True)
 class Display:
     """One display: its content without the outer frame, the line its content starts on, the options above it."""

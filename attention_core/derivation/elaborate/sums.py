@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.index_ranges import index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
+from attention_core.derivation.elaborate.integrals import integral
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, Term, integer, size_term
@@ -23,7 +24,7 @@ def big(elab: Elaborator, expr: Big) -> Term:
     if expr.op == "lim":
         return _limit(elab, expr)
     if expr.op == "int":
-        raise elab.fail("the command \\int is not understood; write the formula without it")
+        return integral(elab, expr)
     if expr.op in ("inf", "sup", "argmin", "argmax"):
         raise elab.fail(f"\\{expr.op} over a set is not understood: write \\min or \\max over an index")
     if expr.above is not None and (len(expr.below) != 1 or expr.below[0].ops not in ((), ("=",))):

@@ -523,6 +523,10 @@ class Builder:
         """A sum over indices."""
         if node.op == "lim":
             return self.expr(node.body)
+        if node.op == "int":
+            for one in node.body.items if isinstance(node.body, Group) else ():
+                self.expect_number(self.expr(one.exprs[0]))
+            return self.solver.number()
         outer = dict(self.bound)
         for name in bound_letters(node):
             self.bound[name] = self.solver.extents.fresh()

@@ -7,7 +7,8 @@ that declares the symbol replaces it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -104,21 +105,26 @@ class _Reading:
 class Inference:
     """Infers declarations in one document."""
 
-    def __init__(self, blocks: Sequence[Block], described: Sequence[Described] = ()) -> None:
-        self.blocks, self.described = blocks, described
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        described: Sequence[Described] = (),
+        inline: Mapping[int, Sequence[Display]] | None = None,
+    ) -> None:
+        self.blocks, self.described, self.inline = blocks, described, inline or {}
         self.domains = written_domains(blocks)
         self.parsed: dict[int, list[DisplayStatement]] = {}
         self.letters: set[str] | None = None
         self.ones: dict[tuple[int, str], str] = {}  # the names of vectors of ones, by section and place
 
     def statements(self, place: int) -> list[DisplayStatement]:
-        """The statements of the display at a place, none of one that cannot be read."""
+        """The statements of the display, or of the definitions in sentences, at a place, as far as they are read."""
         block = self.blocks[place]
         if place not in self.parsed:
-            try:
-                self.parsed[place] = statements_of(block, lenient=True) if isinstance(block, Display) else []
-            except (Unreadable, RecursionError):
-                self.parsed[place] = []
+            self.parsed[place] = []
+            for one in [block] if isinstance(block, Display) else self.inline.get(place, ()):
+                with suppress(Unreadable, RecursionError):
+                    self.parsed[place] = [*self.parsed[place], *statements_of(one, lenient=True)]
         return self.parsed[place]
 
     def section(self, place: int) -> tuple[list[Chain], Bold]:

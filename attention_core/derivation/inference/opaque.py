@@ -29,6 +29,7 @@ from attention_core.derivation.inference.usage import (
     Usage,
     bound_letters,
     index_parts,
+    integrated_letters,
     is_ordinary,
     letter_of,
     walk,
@@ -154,6 +155,8 @@ class Opaque:
             return node
         if isinstance(node, Chain) and node.ops == ("in",):
             return Chain((self.replace(node.exprs[0], bound), node.exprs[1]), node.ops, node.lines)
+        if isinstance(node, Big) and node.op == "int" and self.is_written_out(node):
+            return node
         if _is_one_symbol(node) or self.is_unclear(node) or self.is_chosen(node, bound):
             letters = names_in(node) & bound
             return _at_letters(Name(to_latex(_without(node, letters))), letters)
@@ -199,6 +202,23 @@ class Opaque:
             case Frac():
                 return "derivatives" in self.context.loose and is_ordinary(self.context, node)
         return False
+
+    def is_written_out(self, node: Big) -> bool:
+        r"""Whether an integral has no function in it that nothing defines, as `p(x)` is, and is over numbers."""
+        if not integrated_letters(node) or any(isinstance(one, Big) and one.op != "int" for one in walk(node)):
+            return False
+        products = [one for one in walk(node.body) if isinstance(one, Times)]
+        pairs = [pair for one in products for pair in zip(one.factors, one.ops, one.factors[1:], strict=False)]
+        for head, op, inside in pairs:
+            name = symbol_name(head)
+            symbol = self.context.symbols.get(name or "")
+            if name is None or op or not isinstance(inside, Group) or inside.bracket != "(":
+                continue
+            if (symbol is None or symbol.kind != "function") and _names_arguments(inside):
+                return False
+        letters = integrated_letters(node)
+        known = (self.context.symbols.get(name) for name in names_in(node.body) - letters)
+        return all(one is None or one.kind == "function" or one.type is None or one.type.scalar for one in known)
 
     def is_unclear(self, node: Any) -> bool:
         r"""Whether a node is a value that nothing here determines, and so a symbol of its own.
@@ -508,6 +528,11 @@ def _is_one_symbol(node: Any) -> bool:
     if isinstance(node, Big):
         return node.op == "int"
     return (isinstance(node, Call) and node.function == "Normal") or (isinstance(node, Group) and _is_tuple(node))
+
+
+def _names_arguments(node: Group) -> bool:
+    """Whether a bracket holds nothing but names, or something under a condition."""
+    return all("mid" in one.ops or (one.alone and symbol_name(one.exprs[0]) is not None) for one in node.items)
 
 
 def _is_joined(node: Expr) -> bool:

@@ -97,8 +97,14 @@ def index_parts(node: Sub) -> list[Expr]:
     return parts
 
 
+def integrated_letters(node: Big) -> set[str]:
+    """The variables of an integral, as its differentials name them."""
+    parts = node.body.items[1:] if isinstance(node.body, Group) else ()
+    return {one.exprs[0].text for one in parts if one.alone and isinstance(one.exprs[0], Name)}
+
+
 def bound_letters(node: Big) -> set[str]:
-    """The letters that a sum or a product binds."""
+    """The letters that a sum or a product binds; those of an integral are no indices."""
     if node.op in ("lim", "int"):
         return set()
     found = set()
@@ -326,7 +332,7 @@ def _is_argument(expr: Expr) -> bool:
 def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = frozenset()) -> Iterator[Need]:
     """What is not declared in a formula, from left to right."""
     if isinstance(node, Big):
-        inner = bound | bound_letters(node)
+        inner = bound | bound_letters(node) | (integrated_letters(node) if node.op == "int" else set())
         for part in (node.below, node.above, node.body):
             yield from needs(context, usage, part, inner)
     elif isinstance(node, tuple):

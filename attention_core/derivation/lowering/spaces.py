@@ -28,7 +28,9 @@ from attention_core.derivation.terms.terms import Relation, Term
 
 BITS = (128, 1024)
 HIGHEST = 10**60  # no number above is worth trying
-UNFIXED = frozenset({"int", "size", "leaf", "member", "expect", "limit", "infinity", "bind", "reduce", "entry"})
+UNFIXED = frozenset(
+    {"variable", "int", "size", "leaf", "member", "expect", "limit", "infinity", "bind", "reduce", "entry"}
+)
 FEW = 3  # fewer small tuples than this call for a search among larger ones
 TRIED = 2_000  # tuples looked at in that search
 

@@ -97,7 +97,7 @@ def spell_out(blocks: Sequence[Block], words: bool = True) -> list[Block]:
 
 
 _UNSIZED = re.compile(
-    rf"{_GROUP}\s+(?:both\s+|each\s+|all\s+)?be\s+(?P<phrase>{_WORDS}{{0,5}}?(?:matrix|matrices|vectors?))"
+    rf"{_GROUP}\s+(?:both\s+|each\s+|all\s+)?be\s+(?P<phrase>{_WORDS}{{0,5}}?(?:matrix|matrices|vectors?|one[ -]hot))"
     r"(?=\s*(?:[.,;:]|and\b|$))(?:\s*,?\s*and(?=\s))?"
 )
 
@@ -120,8 +120,11 @@ def take_descriptions(blocks: Sequence[Block]) -> tuple[list[Block], list[Descri
     found: list[Described] = []
     out: list[Block] = []
     for block in blocks:
-        declares = isinstance(block, Paragraph) and is_declaration(block)
-        out.append(_without_descriptions(block, formulas, displays, found) if declares else block)
+        if not isinstance(block, Paragraph) or "$" not in block.text:
+            out.append(block)
+            continue
+        rest = _without_descriptions(block, formulas, displays, found)
+        out.append(rest if is_declaration(block) else block)
     return out, found
 
 

@@ -44,6 +44,13 @@ _FORMS = re.compile(
 _ORDER = re.compile(
     r"^\s*(?P<names>[^=<>~]*?)\s*\\(?P<sign>succ|prec)(?P<eq>eq|curlyeq)?\s*\{?(?:0|\\mathbf\s*\{?0\}?)\}?\s*$"
 )
+# Behind words that assume; anywhere else the formula stays one that was not read.
+_ORDERED = re.compile(
+    r"(?P<before>\b(?:let|assume|assuming|suppose|supposing|given|where|with|if|when|fix|take) |"
+    r"(?:^|[.;:]\s)\W*for (?:all |any |every )?)"
+    rf"(?P<formula>{_F})",
+    re.IGNORECASE,
+)
 _SATISFIES = re.compile(
     rf"\b(?P<verb>(?:let|assume(?: that)?|suppose(?: that)?|where|if|when|provided(?: that)?)) {_GROUP} "
     rf"(?:satisf(?:y|ies)|obeys?|fulfil(?:s|l|ls)?) (?P<what>{_F})(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
@@ -107,7 +114,12 @@ def spell_phrases(masked: str, formulas: list[str]) -> str:
         masked = pattern.sub(partial(_keep_lines, rewrite, formulas), masked)
     for pattern, text in _WHOSE:
         masked = pattern.sub(partial(_keep_lines, partial(_fill, text), formulas), masked)
-    return re.sub(_F, partial(_spell_order, formulas=formulas), masked)
+    return _ORDERED.sub(partial(_spell_order, formulas=formulas), masked)
+
+
+def is_order(formula: str) -> bool:
+    r"""Whether a formula says that matrices are definite: `A \succeq 0`."""
+    return _ORDER.match(formula) is not None
 
 
 def _fill(text: str, found: re.Match[str], _: list[str]) -> str:
@@ -142,12 +154,12 @@ def _lies_in(found: re.Match[str], formulas: list[str]) -> str:
 
 def _spell_order(found: re.Match[str], formulas: list[str]) -> str:
     r"""`A \succeq 0` as "A positive semidefinite"."""
-    order = _ORDER.match(formulas[int(found[0].strip("\0"))])
+    order = _ORDER.match(formulas[int(found["formula"].strip("\0"))])
     if order is None:
         return found[0]
     formulas.append(order["names"])
     kind = "positive" if order["sign"] == "succ" else "negative"
-    return f"\0{len(formulas) - 1}\0 {kind} {'semidefinite' if order['eq'] else 'definite'}"
+    return f"{found['before']}\0{len(formulas) - 1}\0 {kind} {'semidefinite' if order['eq'] else 'definite'}"
 
 
 _RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph, sentences_of
+from attention_core.derivation.document.blocks import (
+    Block,
+    Code,
+    Display,
+    Heading,
+    Paragraph,
+    is_quotation,
+    sentences_of,
+)
 from attention_core.derivation.document.display import DisplayStatement
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.inference.described import nearest
@@ -23,6 +31,7 @@ from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
+from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.notation_words import take_notations
 from attention_core.derivation.reading.premises import (
     assume_descriptions,
@@ -57,7 +66,9 @@ from attention_core.derivation.reading.scope_words import (
 )
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
+from attention_core.derivation.reading.spelled_phrases import is_order
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
+from attention_core.derivation.reading.typed_letters import mark_letters
 from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, real_complexes, relation_in
@@ -88,14 +99,17 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
     blocks, context.stated = take_notations(blocks)
-    blocks = spell_out(complete_displays(blocks) if infer else blocks, words=infer)
+    blocks = mark_letters(complete_displays(blocks)) if infer else blocks
+    orders = [one for one in far_relations_in(blocks) if is_order(one.formula)]  # they become words
+    blocks = spell_out(blocks, words=infer)
     blocks, described = take_descriptions(blocks) if infer else (blocks, [])
-    inference = Inference(blocks, described) if infer else None
+    blocks, inline = take_definitions(blocks) if infer else (blocks, {})
+    inference = Inference(blocks, described, inline) if infer else None
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
     for place in range(len(blocks)):
         walk.block(place)
-    far_words, far_relations = far_words_in(text, blocks), far_relations_in(blocks)
+    far_words, far_relations = far_words_in(text, blocks), [*far_relations_in(blocks), *orders]
     for step in walk.out:
         if isinstance(step, Step):
             step.far_words, step.far_relations = far_words, far_relations
@@ -190,6 +204,7 @@ class _Walk:
     def paragraph(self, place: int, block: Paragraph) -> None:
         """Read prose: declarations, assumptions, and what holds for the display it leads into."""
         leads = self.is_display(place + 1)
+        self.define_inline(place)
         if any(says_sums(one.prose) for one in sentences_of(block)):
             self.context.repeated = self.context.level
             self.context.understood.append((block.line, "repeated indices are summed over"))
@@ -211,6 +226,8 @@ class _Walk:
             self.out += _declare(self.context, declaring, self.inference is not None)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
         fresh = [h for h in self.context.hypotheses if not any(h is one for one in above)]
+        quoted = _leave_to_others(self.context, block, fresh, self.local) if is_quotation(block) else []
+        fresh, self.local = ([], []) if quoted else (fresh, self.local)
         self.temporary = find_temporary(self.context, block) or self.temporary
         shown = max((one.line for one in self.shown), default=0)
         self.context.caveats += find_other_cases(self.context, fresh, block, shown, self.blocks[:place])
@@ -219,7 +236,16 @@ class _Walk:
                 behind = place > 0 and isinstance(self.blocks[place - 1], Display)
                 lasting, self.around_next = words_of_paragraph(self.context, part, leads, behind)
                 self.context.caveats += lasting
+        self.context.caveats += quoted
         self.around_next += self.reasons(block) if leads else []
+
+    def define_inline(self, place: int) -> None:
+        """Read the definitions in the sentences of a paragraph; what cannot be read defines nothing."""
+        for one in () if self.inference is None else self.inference.inline.get(place, ()):
+            trial = self.context.copy()
+            trial.understood = []
+            if not steps_of_display(trial, one, [], self.around(place), self.supply_at(place), self.judge):
+                steps_of_display(self.context, one, [], self.around(place), self.supply_at(place), self.judge)
 
     def end_temporary(self, block: Paragraph) -> None:
         """Take back what was assumed for the moment, where a display stands after it and the text does not go on."""
@@ -372,6 +398,19 @@ class _Walk:
         return words_declared_behind(self.context, trial, declaring)
 
 
+def _leave_to_others(
+    context: Context, block: Paragraph, fresh: list[Hypothesis], local: list[Hypothesis]
+) -> list[Caveat]:
+    """What a quotation assumes, as caveats: it says what others assume, and is taken out of the context."""
+    context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in fresh)]
+    lines = range(block.line, block.line + block.text.count("\n") + 1)
+    assumed = [one for one in context.understood if one[0] in lines and one[1].startswith("assumed: ")]
+    for line, text in assumed:
+        context.understood.remove((line, text))
+        context.understood.append((line, f"assumed in a quotation, and not here: {text.removeprefix('assumed: ')}"))
+    return later([*fresh, *local], context)
+
+
 def _too_many_formulas(blocks: list[Block]) -> int:
     """The line of the paragraph that brings the formulas of all declarations above what one document may have, or 0."""
     count = 0
@@ -390,10 +429,12 @@ def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unr
         line = error.line or block.line
         message = error.message + cause_above(context.failed, error.message)
         context.caveats.append(unread_declaration(context, block))
-        context.failed.append(Failed(block, context.level, error.message))
         if infer and not _relates(block):  # "where $\\theta$ are the weights": nothing that could be checked
+            if not block.text.lstrip().startswith(("Let", "Given")):
+                context.failed.append(Failed(block, context.level, error.message))
             context.understood.append((line, f"not read as a declaration: {message}"))
             return []
+        context.failed.append(Failed(block, context.level, error.message))
         return [Unread("", line, " ".join(block.text.split())[:200], message)]
     except RecursionError:
         context.caveats.append(unread_declaration(context, block))
@@ -403,7 +444,7 @@ def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unr
 
 def _relates(block: Paragraph) -> bool:
     """Whether a paragraph opens with a word that assumes, or has a formula with a relation."""
-    opens = not re.match(r"[\s,;]*[Ww]here\b", block.text)
+    opens = not re.match(r"[\s,;]*(?:[Ww]here|Let|Given)\b", block.text)
     return opens or any(relation_in(one, block.line) for one in re.split(r"(?<!\\)\$", block.text)[1::2])
 
 

@@ -16,7 +16,9 @@ from attention_core.derivation import Verdict, check_document
 from attention_core.derivation.cli import derive
 from attention_core.derivation.document.blocks import OPTIONS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "derivations.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "derivations.md").read_text(encoding="utf-8")
+PAGES = "\n".join(one.read_text(encoding="utf-8") for one in sorted(DOCS.glob("derivation*.md")))
 (EXAMPLE,) = re.findall(r"````markdown\n(.*?)````", PAGE, re.DOTALL)
 
 
@@ -64,5 +66,5 @@ def test_the_document_of_the_readme_is_refuted_as_it_says() -> None:
 def test_the_page_lists_every_option_and_every_verdict() -> None:
     for parameter in derive.params[1:]:  # the first is FILE...
         assert any(f"`{name}" in PAGE for name in parameter.opts), parameter.opts
-    assert all(f"`% {option}: " in PAGE for option in OPTIONS)
-    assert all(str(verdict) in PAGE for verdict in Verdict)
+    assert all(f"`% {option}: " in PAGES for option in OPTIONS)
+    assert all(str(verdict) in PAGES for verdict in Verdict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
 
 TIED = [
     (r"\sum_{i=1}^n p_i = 1$ and $\sum_{i=1}^n p_i^2 = 1", r"p_1 = p_1^2"),  # false at n = 3: 2/3, 2/3, -1/3
@@ -75,3 +76,21 @@ def test_what_is_true_up_to_a_size_is_not_exact_where_an_equation_names_the_size
 def test_what_was_too_large_to_try_is_named(declared: str, claim: str, note: str) -> None:
     (step,) = check_document(f"Let {declared}.\n\n$$ {claim} $$\n").steps
     assert step.verdict == "AGREES" and note in step.evidence.text, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict"),
+    [
+        (r"\binom{10^9}{60} > 5", Verdict.EXACT),
+        (r"2^{100} \le 3^{70}", Verdict.EXACT),
+        (r"e^{\pi} > \pi^e", Verdict.EXACT),
+        (r"\binom{10^9}{60} > 2^{2000}", Verdict.REFUTED),
+    ],
+)
+def test_an_inequality_between_numbers_is_exact(step: str, verdict: Verdict) -> None:
+    assert check_document(f"$$ {step} $$\n").steps[0].verdict is verdict
+
+
+def test_an_inequality_for_all_sizes_is_not() -> None:
+    text = "Let $n \\in \\mathbb{N}$.\n\n$$ \\binom{10^9}{60} > n $$\n"
+    assert check_document(text).steps[0].verdict is Verdict.REFUTED

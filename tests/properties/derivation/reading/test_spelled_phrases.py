@@ -39,6 +39,7 @@ def test_a_phrase_is_written_as_what_it_means(written: str, meant: str) -> None:
     [
         "Let $Q$ be a matrix whose columns are long.",
         "Let $A \\succeq B$.",
+        "Here $A \\succeq 0$.",
         "Each row of $A$ is a word.",
         "The answer is in $[3]$.",
         "Let $q$ be drawn from $D$.",

@@ -1,0 +1,99 @@
+r"""Definitions inside sentences whose symbols nobody declared: "take $q = \beta (k_a + k_b)$".
+
+Such a formula defines as a display `q := \beta (k_a + k_b)` does; its shapes are inferred with those of the section.
+Only a formula behind a word that introduces, with a new symbol on its left and letters on its right, is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
+
+_FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
+_INTRODUCES = re.compile(
+    r"\b(?:let|where|with|set|setting|take|taking|choose|choosing|put|putting|write|writing|define|defining|denote|"
+    r"call|use|using|forward)\b[^.;!?$]*$",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)\s*$")
+_NAME = r"(?:\\(?:hat|tilde|bar|vec|mathbf|boldsymbol|bm)\s*(?:\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+)|\\?[A-Za-z]+)"
+_DEFINES = re.compile(
+    rf"^\s*(?P<name>{_NAME}(?:_(?:\{{[^{{}}]*\}}|\\?[A-Za-z0-9]))?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*$"
+)
+_RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?|to|approx|dots|ldots|forall|top\s*=)(?![a-zA-Z])|,")
+_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])|\\(?:alpha|beta|gamma|lambda|mu|sigma|theta|hat|nabla)\b")
+_BARE = re.compile(rf"^\s*{_NAME}(?:_\w)?\s*$")
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|for|at|assume|assuming|suppose|provided|case)\b[^.;!?$]*$", re.IGNORECASE
+)
+
+
+def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, list[Display]]]:
+    r"""Take definitions of new symbols out of the sentences of a document.
+
+    Args:
+        blocks: The blocks of the document.
+
+    Returns:
+        The blocks, with the symbol alone in the place of its definition, and for each place of a paragraph the displays
+        that define.
+
+    Example:
+        >>> blocks, found = take_definitions([Paragraph(1, r"take $q = \beta k$")])
+        >>> blocks[0].text, found[0][0].text
+        ('take $q$', 'q := \\beta k')
+    """
+    out: list[Block] = []
+    found: dict[int, list[Display]] = {}
+    known: set[str] = set()
+    for place, block in enumerate(blocks):
+        if isinstance(block, Heading):
+            known = set()
+        if not isinstance(block, Paragraph):
+            out.append(block)
+            continue
+        text, displays = _without_definitions(block, blocks, known)
+        out.append(replace(block, text=text))
+        if displays:
+            found[place] = displays
+    return out, found
+
+
+def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[str]) -> tuple[str, list[Display]]:
+    parts = re.split(r"(?<!\\)\$", block.text)
+    line, displays, introduced = block.line, [], False
+    for place, part in enumerate(parts):
+        if place % 2:
+            before = parts[place - 1]
+            opens = bool(_INTRODUCES.search(before)) or (introduced and bool(_GOES_ON.match(before)))
+            introduced = opens and not _CONDITION.search(before)
+            made = _definition(part, blocks, known) if introduced else None
+            if made is not None:
+                name, value = made
+                known.add(name)
+                displays.append(Display(line, f"{name} := {value}"))
+                parts[place] = name + "\n" * part.count("\n")
+        line += part.count("\n")
+    return "$".join(parts), displays
+
+
+def _definition(formula: str, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
+    """The new symbol that a formula defines, and as what; None where it may say something else."""
+    found = _DEFINES.match(formula)
+    if found is None or _RELATES.search(formula) or _BARE.match(found["value"]) or not _LETTER.search(found["value"]):
+        return None
+    name = found["name"]
+    own = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z_])"
+    if name in known or re.search(own, found["value"]):
+        return None
+    lives = re.compile(rf"{own}\s*(?:,[^=$]*?)?(?:\\in\b|\\sim\b|:=)")
+    first = re.compile(rf"^\s*(?:&\s*)?{own}\s*&?=", re.MULTILINE)
+    for block in blocks:
+        if not isinstance(block, Heading) and lives.search(block.text):
+            return None
+        if isinstance(block, Display) and first.search(block.text):
+            return None  # a display says what it is
+    return name, found["value"]

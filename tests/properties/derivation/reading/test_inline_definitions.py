@@ -1,0 +1,66 @@
+"""Definitions inside sentences are read like those of displays, and other formulas are left where they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.document.blocks import Display, Paragraph
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.reading.inline_definitions import take_definitions
+from attention_core.derivation.records import GOOD, Verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "defined"),
+    [
+        (r"take $q = \beta (k_a + k_b)$, then", r"q := \beta (k_a + k_b)"),
+        (r"Let $z$ be the logits, $\hat y = softmax(z)$ and so on", r"\hat y := softmax(z)"),
+        (r"gradients with $g = \frac{\partial L}{\partial h}$", r"g := \frac{\partial L}{\partial h}"),
+    ],
+)
+def test_a_formula_behind_a_word_that_introduces_defines(text: str, defined: str) -> None:
+    (block,), found = take_definitions([Paragraph(3, text)])
+    assert found == {0: [Display(3, defined)]}
+    assert isinstance(block, Paragraph) and defined.split(" := ")[0] in block.text and "=" not in block.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"for $x = \beta k$ we get",  # a condition
+        r"with $n = d$ keys",  # of sizes
+        r"take $c = 2$",  # a value
+        r"Hence $q = \beta k$",  # a claim
+        r"let $q = q + k$",
+        r"where $a = b = c + d$",
+        r"We know $q$. The sum is $s = \beta k$",
+    ],
+)
+def test_other_formulas_stay_in_their_sentence(text: str) -> None:
+    (block,), found = take_definitions([Paragraph(1, text)])
+    assert block == Paragraph(1, text) and not found
+
+
+def test_what_a_display_says_a_symbol_is_is_not_defined_twice() -> None:
+    blocks = [Paragraph(1, r"where $q = \beta k$"), Display(3, r"q = \beta k + 1")]
+    assert take_definitions(blocks)[1] == {}
+
+
+def test_steps_hold_by_such_a_definition() -> None:
+    text = "take $q = \\beta (k_a + k_b)$, then\n\n$$ k_a^T q = %s $$\n"
+    right = check_document(text % r"\beta k_a^T k_a + \beta k_a^T k_b", infer=True, effort=Effort(seconds=4.0))
+    wrong = check_document(text % r"\beta k_a^T k_a - \beta k_a^T k_b", infer=True, effort=Effort(seconds=4.0))
+    assert right.steps[-1].verdict in GOOD
+    assert wrong.steps[-1].verdict is Verdict.UNDECIDED
+
+
+def test_another_reading_keeps_the_shapes_of_definitions() -> None:
+    text = r"""take $\hat y = softmax(z)$
+
+$$ L = -\sum_k y_k log \hat y_k $$
+
+$$ L = - z_t + log \sum_k e^{z_k} $$
+"""
+    found = check_document(text, infer=True, effort=Effort(seconds=4.0)).steps
+    assert "internal error" not in found[-1].evidence.text
