@@ -115,8 +115,24 @@ def bound_letters(node: Big) -> set[str]:
     return found
 
 
+_MOST_WALKED = 2048
+_walked: dict[int, tuple[Chain, tuple[object, ...]]] = {}
+"""The nodes of formulas by identity, which holds while they are kept: a section is walked for each of its steps."""
+
+
 def walk(node: object) -> Iterator[object]:
     """All nodes of a written tree."""
+    if not isinstance(node, Chain):
+        return _walk(node)
+    found = _walked.get(id(node))
+    if found is None or found[0] is not node:
+        if len(_walked) >= _MOST_WALKED:
+            _walked.clear()
+        found = _walked[id(node)] = (node, tuple(_walk(node)))
+    return iter(found[1])
+
+
+def _walk(node: object) -> Iterator[object]:
     stack = [node]
     while stack:
         one = stack.pop()

@@ -209,6 +209,8 @@ def children(node: object) -> list[object]:
         return list(node)
     for name in getattr(node, "__slots__", ()):
         value = getattr(node, name)
+        if value.__class__ is str:
+            continue
         if value.__class__ is tuple:
             stack = list(value)
             while stack:
