@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.index_ranges import index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
-from attention_core.derivation.elaborate.integrals import integral
+from attention_core.derivation.elaborate.integral_terms import integral
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, Term, integer, size_term

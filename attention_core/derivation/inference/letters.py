@@ -10,20 +10,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from attention_core.derivation.inference.usage import bound_letters, index_parts, walk
+from attention_core.derivation.inference.usage import DELTA, bound_letters, index_parts, integrated_letters, walk
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
     Chain,
     Expr,
     Frac,
+    Group,
     Name,
     Sub,
     Sup,
     Times,
+    Transpose,
     children,
     names_in,
 )
+from attention_core.derivation.terms.context import Context
 
 LAYERS = frozenset(["l", r"\ell", "L"])
 FEWEST_BASES = 3  # with the number of a layer above them: weights, biases or activations
@@ -109,3 +112,45 @@ def stands_above_everywhere(letter: str, formulas: Iterable[Chain]) -> bool:
 def is_d(expr: Expr) -> bool:
     """Whether a factor is a d, `d^2` or `d_Q` that may stand in front of what is differentiated."""
     return expr == Name("d") or (isinstance(expr, Sup | Sub) and expr.base == Name("d"))
+
+
+def is_explicit(context: Context, node: Big) -> bool:
+    r"""Whether an integral has no function in it that nothing defines, as `p(x)` is, and is over numbers.
+
+    Args:
+        context: What is declared there.
+        node: The integral.
+    """
+    letters = integrated_letters(node)
+    if not letters or any(isinstance(one, Big) and one.op != "int" for one in walk(node)):
+        return False
+    products = [one for one in walk(node.body) if isinstance(one, Times)]
+    pairs = [pair for one in products for pair in zip(one.factors, one.ops, one.factors[1:], strict=False)]
+    for head, op, inside in pairs:
+        name = symbol_name(head)
+        symbol = context.symbols.get(name or "")
+        if name is None or op or not isinstance(inside, Group) or inside.bracket != "(":
+            continue
+        if (symbol is None or symbol.kind != "function") and _names_arguments(inside):
+            return False
+    known = (context.symbols.get(name) for name in names_in(node.body) - letters)
+    return all(one is None or one.kind == "function" or one.type is None or one.type.scalar for one in known)
+
+
+def _names_arguments(node: Group) -> bool:
+    """Whether a bracket holds nothing but names, or something under a condition."""
+    return all("mid" in one.ops or (one.alone and symbol_name(one.exprs[0]) is not None) for one in node.items)
+
+
+def find_increment(expr: Expr) -> Expr | None:
+    r"""`\Delta W` as one symbol."""
+    match expr:
+        case Name(text):
+            return Name(f"{DELTA}{text}")
+        case Sub(base, items):
+            inner = find_increment(base)
+            return None if inner is None else Sub(inner, items)
+        case Transpose(base, letter):
+            inner = find_increment(base)
+            return None if inner is None else Transpose(inner, letter)
+    return None

@@ -22,14 +22,20 @@ from attention_core.derivation.elaborate.calls import COMPARISONS
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
 from attention_core.derivation.elaborate.matrix_functions import ENTRYWISE, KRONECKER, OUTER, PSEUDO_INVERSE
-from attention_core.derivation.inference.letters import add_missing_index, is_d, layers_in, leads_everywhere
+from attention_core.derivation.inference.letters import (
+    add_missing_index,
+    find_increment,
+    is_d,
+    is_explicit,
+    layers_in,
+    leads_everywhere,
+)
 from attention_core.derivation.inference.usage import (
     DELTA,
     ONES_NAME,
     Usage,
     bound_letters,
     index_parts,
-    integrated_letters,
     is_ordinary,
     letter_of,
     walk,
@@ -155,7 +161,7 @@ class Opaque:
             return node
         if isinstance(node, Chain) and node.ops == ("in",):
             return Chain((self.replace(node.exprs[0], bound), node.exprs[1]), node.ops, node.lines)
-        if isinstance(node, Big) and node.op == "int" and self.is_written_out(node):
+        if isinstance(node, Big) and node.op == "int" and is_explicit(self.context, node):
             return node
         if _is_one_symbol(node) or self.is_unclear(node) or self.is_chosen(node, bound):
             letters = names_in(node) & bound
@@ -202,23 +208,6 @@ class Opaque:
             case Frac():
                 return "derivatives" in self.context.loose and is_ordinary(self.context, node)
         return False
-
-    def is_written_out(self, node: Big) -> bool:
-        r"""Whether an integral has no function in it that nothing defines, as `p(x)` is, and is over numbers."""
-        if not integrated_letters(node) or any(isinstance(one, Big) and one.op != "int" for one in walk(node)):
-            return False
-        products = [one for one in walk(node.body) if isinstance(one, Times)]
-        pairs = [pair for one in products for pair in zip(one.factors, one.ops, one.factors[1:], strict=False)]
-        for head, op, inside in pairs:
-            name = symbol_name(head)
-            symbol = self.context.symbols.get(name or "")
-            if name is None or op or not isinstance(inside, Group) or inside.bracket != "(":
-                continue
-            if (symbol is None or symbol.kind != "function") and _names_arguments(inside):
-                return False
-        letters = integrated_letters(node)
-        known = (self.context.symbols.get(name) for name in names_in(node.body) - letters)
-        return all(one is None or one.kind == "function" or one.type is None or one.type.scalar for one in known)
 
     def is_unclear(self, node: Any) -> bool:
         r"""Whether a node is a value that nothing here determines, and so a symbol of its own.
@@ -412,7 +401,7 @@ class Opaque:
             if self.is_differential(factors[place]) and place < len(ops) and not ops[place]:
                 called = self.differential(factors, ops, place, bound)
             elif place < len(ops) and not ops[place] and name == DELTA.strip() and name not in self.context.symbols:
-                called = _increment(factors[place + 1])
+                called = find_increment(factors[place + 1])
             elif place < len(ops) and not ops[place] and self.is_called(name, factors[place + 1]):
                 called = self.value(factors[place], factors[place + 1], bound)
             behind_factor = place and not ops[place - 1] and isinstance(factors[place], Group)
@@ -530,11 +519,6 @@ def _is_one_symbol(node: Any) -> bool:
     return (isinstance(node, Call) and node.function == "Normal") or (isinstance(node, Group) and _is_tuple(node))
 
 
-def _names_arguments(node: Group) -> bool:
-    """Whether a bracket holds nothing but names, or something under a condition."""
-    return all("mid" in one.ops or (one.alone and symbol_name(one.exprs[0]) is not None) for one in node.items)
-
-
 def _is_joined(node: Expr) -> bool:
     r"""Whether a bracket holds `[a \| b]`, vectors one after the other."""
     return isinstance(node, Group) and any("parallel" in item.ops for item in node.items)
@@ -546,20 +530,6 @@ def _is_tuple(node: Group) -> bool:
         return True
     plain = all(item.alone and not isinstance(item.exprs[0], Dots) for item in node.items)
     return node.bracket in ("(", "{") and len(node.items) > 1 and plain
-
-
-def _increment(expr: Expr) -> Expr | None:
-    r"""`\Delta W` as one symbol."""
-    match expr:
-        case Name(text):
-            return Name(f"{DELTA}{text}")
-        case Sub(base, items):
-            inner = _increment(base)
-            return None if inner is None else Sub(inner, items)
-        case Transpose(base, letter):
-            inner = _increment(base)
-            return None if inner is None else Transpose(inner, letter)
-    return None
 
 
 def _label_text(base: Expr, label: Expr) -> str:

@@ -104,7 +104,7 @@ def integrated_letters(node: Big) -> set[str]:
 
 
 def bound_letters(node: Big) -> set[str]:
-    """The letters that a sum or a product binds; those of an integral are no indices."""
+    """The letters that a sum or a product binds; those of an integral are not indices."""
     if node.op in ("lim", "int"):
         return set()
     found = set()

@@ -1,4 +1,4 @@
-r"""Definitions inside sentences whose symbols nobody declared: "take $q = \beta (k_a + k_b)$".
+r"""Definitions inside sentences of symbols that are not declared: "take $q = \beta (k_a + k_b)$".
 
 Such a formula defines as a display `q := \beta (k_a + k_b)` does; its shapes are inferred with those of the section.
 Only a formula behind a word that introduces, with a new symbol on its left and letters on its right, is one.

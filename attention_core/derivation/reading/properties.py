@@ -334,7 +334,7 @@ _BEFORE = re.compile(rf"^\s*(?:(?:{_NOUNS})\b\s*)*+$", re.IGNORECASE)
 _ANEW = re.compile(r"\b(?:and|,)\s+(?:an?|the|two|some|let)\b|,\s*$|\band\s*$", re.IGNORECASE)
 _GOES_ON = re.compile(
     r"(?:\b(?:be|is|are)\s+|\0)\0[\s,]*and(?: also)?\s*$"
-)  # "is diagonal and": the next is said of it too
+)  # "is diagonal and": the next word is about it too
 
 
 _HELD = (

@@ -1,7 +1,8 @@
 r"""Phrases for one hypothesis in the words that `properties` knows: "whose columns are orthonormal", `A \succeq 0`.
 
-What a relative clause or a sentence says of the parts of an array is said of the array ("with orthonormal columns"),
-and an order or a membership in words becomes the property or the formula. Formulas are masked, as in `spelled_laws`.
+What a relative clause or a sentence says of the parts of an array becomes a property of it ("with orthonormal
+columns"), and an order or a membership in words becomes the property or the formula. Formulas are masked, as
+in `spelled_laws`.
 """
 
 from __future__ import annotations

@@ -81,16 +81,16 @@ def statement_of(parts: tuple[str, ...], leads: bool = False) -> Statement | Non
         return None
     if any(not _JOINS.fullmatch(one) for one in parts[2:-1:2]) or any("=" in one for one in parts[1::2]):
         return None
-    said = spell_id_est(parts[-1])
-    copula = _COPULA.match(said)
+    predicate = spell_id_est(parts[-1])
+    copula = _COPULA.match(predicate)
     if copula is None or (opened["reason"] and not leads):
         return None
     if opened["reason"]:
-        said, _, main = said.partition(",")
+        predicate, _, main = predicate.partition(",")
         if not _only_leads(main):
             return None
-    mentions = properties_in(said, True, False)
-    rest = said
+    mentions = properties_in(predicate, True, False)
+    rest = predicate
     for one in mentions:
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
     if not mentions or not _INERT.match(rest):
@@ -98,7 +98,7 @@ def statement_of(parts: tuple[str, ...], leads: bool = False) -> Statement | Non
     group = "".join(part if place % 2 == 0 else f"${part}$" for place, part in enumerate(("", *parts[1:-1])))
     assumes = bool(opened["assumes"] or copula["assumes"])
     reason = bool(opened["reason"])
-    return Statement(f"{group}{said}", parts[1::2], assumes and not reason and not opened["recall"], reason)
+    return Statement(f"{group}{predicate}", parts[1::2], assumes and not reason and not opened["recall"], reason)
 
 
 def _only_leads(main: str) -> bool:

@@ -26,7 +26,7 @@ Sum = dict[Piece, int]  # with their factors
 
 
 class _NoForm(Unsettled):
-    """What is integrated is no sum of powers times exponentials."""
+    """What is integrated is not a sum of powers times exponentials."""
 
 
 class Integrand:

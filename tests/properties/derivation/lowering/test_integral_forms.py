@@ -9,7 +9,7 @@ from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.nodes import Graph
 from attention_core.derivation.graph.numbers import evaluate
-from attention_core.derivation.lowering.integrals import Interval
+from attention_core.derivation.lowering.integral_forms import Interval
 from attention_core.derivation.records import GOOD, StepReport, Verdict
 
 NORMAL = r"\frac{1}{\sqrt{2 \pi} \sigma} e^{-\frac{(x - \mu)^2}{2 \sigma^2}}"
