@@ -21,7 +21,7 @@ _INTRODUCES = re.compile(
 _GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)\s*$")
 _NAME = r"(?:\\(?:hat|tilde|bar|vec|mathbf|boldsymbol|bm)\s*(?:\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+)|\\?[A-Za-z]+)"
 _DEFINES = re.compile(
-    rf"^\s*(?P<name>{_NAME}(?:_(?:\{{[^{{}}]*\}}|\\?[A-Za-z0-9]))?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*$"
+    rf"^\s*(?P<name>{_NAME}(?:_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}})?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*$"
 )
 _RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?|to|approx|dots|ldots|forall|top\s*=)(?![a-zA-Z])|,")
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])|\\(?:alpha|beta|gamma|lambda|mu|sigma|theta|hat|nabla)\b")

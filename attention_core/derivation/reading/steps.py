@@ -72,6 +72,7 @@ from attention_core.derivation.reading.typed_letters import mark_letters
 from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, real_complexes, relation_in
+from attention_core.derivation.words.leftovers import left_over
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
 from attention_core.derivation.words.phrase_patterns import is_joint, is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
@@ -430,7 +431,7 @@ def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unr
         message = error.message + cause_above(context.failed, error.message)
         context.caveats.append(unread_declaration(context, block))
         if infer and not _relates(block):  # "where $\\theta$ are the weights": nothing that could be checked
-            if not block.text.lstrip().startswith(("Let", "Given")):
+            if PROPERTY.search(block.text) or any(left_over(one.parts) for one in sentences_of(block)):
                 context.failed.append(Failed(block, context.level, error.message))
             context.understood.append((line, f"not read as a declaration: {message}"))
             return []

@@ -33,6 +33,7 @@ def test_a_formula_behind_a_word_that_introduces_defines(text: str, defined: str
         r"take $c = 2$",  # a value
         r"Hence $q = \beta k$",  # a claim
         r"let $q = q + k$",
+        r"put $s_1 = a$ and $s_{k + 1} = s_k + a$",  # a recursion
         r"where $a = b = c + d$",
         r"We know $q$. The sum is $s = \beta k$",
     ],
