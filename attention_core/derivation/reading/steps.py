@@ -431,7 +431,8 @@ def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unr
         message = error.message + cause_above(context.failed, error.message)
         context.caveats.append(unread_declaration(context, block))
         if infer and not _relates(block):  # "where $\\theta$ are the weights": nothing that could be checked
-            if PROPERTY.search(block.text) or any(left_over(one.parts) for one in sentences_of(block)):
+            lets = block.text.lstrip().startswith(("Let", "Given")) and not PROPERTY.search(block.text)
+            if not lets or any(left_over(one.parts) for one in sentences_of(block)):
                 context.failed.append(Failed(block, context.level, error.message))
             context.understood.append((line, f"not read as a declaration: {message}"))
             return []
