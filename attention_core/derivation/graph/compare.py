@@ -196,7 +196,11 @@ def apart(left: Value, right: Value) -> tuple[str, str]:
         texts = format_value(left, digits), format_value(right, digits)
         if texts[0] != texts[1]:
             return texts
-    return format_value(left), f"{format_value(right)} (the difference is {format_value(ball(left) - ball(right))})"
+    whole = exact(left) and exact(right)
+    if whole and left == right:
+        return format_value(left), f"{format_value(right)} (the same number)"
+    difference = left - right if whole else ball(left) - ball(right)
+    return format_value(left), f"{format_value(right)} (the difference is {format_value(difference)})"
 
 
 def format_value(value: Value, digits: int = 12) -> str:

@@ -9,7 +9,7 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.derivation.graph.compare import SHORT, long_text
+from attention_core.derivation.graph.compare import SHORT, apart, long_text
 
 POWERS = st.tuples(st.integers(-(10**6), 10**6), st.sampled_from([2, 10]), st.integers(-900, 900))
 
@@ -48,3 +48,12 @@ def test_what_has_no_short_form_is_about() -> None:
     text = long_text(fmpq(3**1000, 7**500))
     assert text.startswith("about ")
     assert len(text) < 2 * SHORT + 20
+
+
+def test_equal_numbers_that_a_strict_relation_refutes_are_called_the_same() -> None:
+    """Digits of a ball around their difference would say that it is not known."""
+    large = fmpq(10**60 + 1)
+    left, right = apart(large, large)
+    assert left in right and "the same number" in right
+    left, right = apart(fmpq(10**800), fmpq(10**800 + 1))
+    assert "the difference is -1" in right
