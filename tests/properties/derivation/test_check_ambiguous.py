@@ -61,7 +61,7 @@ def test_one_of_bold_and_plain_is_enough() -> None:
 def test_a_margin_is_not_below_one(margin: str) -> None:
     ((_, verdict, words),) = outcomes(f"% margin: {margin}\n\n$$ 1 \\gg 5 $$\n")
     assert verdict == "UNREADABLE" and "below 1" in words
-    assert [found for _, found, _ in outcomes("% margin: 1\n\n$$ 5 \\gg 5 $$\n")] == ["PROVED"]
+    assert [found for _, found, _ in outcomes("% margin: 1\n\n$$ 5 \\gg 5 $$\n")] == ["EXACT"]
 
 
 @pytest.mark.parametrize(
