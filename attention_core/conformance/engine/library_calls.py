@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attention_core.conformance.first_look.findings import FirstLook, option_text
+from attention_core.conformance.worker.mask_objects import PARAMETER
 from attention_core.declaration.implementation import (
     Implementation,
     OtherForm,
@@ -58,6 +59,9 @@ KNOWN: Mapping[str, LibraryCall] = {
     "memory_efficient_attention": LibraryCall(
         "xFormers", names("attn_bias p scale"), {"layout": "bnhd", "masks": "additive", "dead_rows": "unspecified"}
     ),
+    "GroupQueryAttention": LibraryCall(
+        "ONNX Runtime", names("past_key past_value seqlens_k total_sequence_length"), {"contract": "paged"}
+    ),
     "eager_attention_forward": LibraryCall(
         "transformers", names("attention_mask scaling dropout"),
         {"out_layout": "bnhd", "returns": "out,weights", "masks": "additive", "dropped_weights": True,
@@ -88,6 +92,19 @@ def find_library_call(name: str, parameters: Any) -> LibraryCall | None:
     return known if known is not None and known.parameters <= own else None
 
 
+def declared_call(record: Implementation) -> dict[str, Any]:
+    """What the process of a target has to know to call it as its library does: the contract, and what is declared.
+
+    Raises:
+        TargetError: something else than objects is declared of masks.
+    """
+    stated = is_stated(record.causal, usual("causal", record.contract))
+    declared = record.parameters.get(PARAMETER, "")
+    if declared not in ("", "objects"):
+        raise TargetError(f"--parameter {PARAMETER}={declared}: write {PARAMETER}=objects, or leave it out")
+    return {"contract": record.contract, "causal": record.causal if stated else "", "objects": bool(declared)}
+
+
 def adapt_to_library(session: Session) -> tuple[Implementation, list[str]]:
     """The record of a session as `follow_library` has it, by a look at its target."""
 
@@ -97,7 +114,36 @@ def adapt_to_library(session: Session) -> tuple[Implementation, list[str]]:
         return None
 
     ask = session.contract.look
-    return follow_library(session.implementation, session.description.get("parameters"), look)
+    record, known = follow_library(session.implementation, session.description.get("parameters"), look)
+    record, adapted = follow_objects(record, session.description)
+    return record, [*known, *adapted]
+
+
+def follow_objects(implementation: Implementation, description: Mapping[str, Any]) -> tuple[Implementation, list[str]]:
+    """The record of a target that is called with objects of masks, or as an operator over pages, and notes on it.
+
+    Args: description: of the target, as its process has it.
+    """
+    if operator := description.get("operator"):
+        window = implementation.window or "last"  # ONNX Runtime 1.32 sees W keys, the query's own among them
+        note = f"it is called as ONNX Runtime calls {operator}: pages hold its past, it is causal, --window {window}"
+        return implementation.with_(always_causal=True, window=window), [note]
+    masks = description.get("mask_objects") or {}
+    if not masks:
+        return implementation, []
+    packed = implementation.contract == "varlen"
+    if not masks["given"]:
+        lacks = "" if packed else ", and no class of these is in its module or installed (xformers): tensors alone are"
+        return implementation, [f"objects as masks (attn_bias) were not judged{lacks}"]
+    changes: dict[str, Any] = {}
+    if not is_stated(implementation.causal, usual("causal", implementation.contract)):
+        changes["causal"] = masks["causal"]
+    if not is_stated(implementation.dead_rows, usual_dead_rows(implementation.contract)):
+        changes["dead_rows"] = "unspecified"
+    other = "bottom_right" if masks["causal"] == "top_left" else "top_left"
+    left = "a tensor as its mask" if packed else "blocks of packed texts (--contract varlen)"
+    note = f"attn_bias is given {' and '.join(masks['given'])}; not judged: {left}, the diagonal of --causal {other}"
+    return implementation.with_(**changes), [note]
 
 
 def follow_library(

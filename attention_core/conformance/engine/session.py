@@ -40,7 +40,7 @@ from attention_core.conformance.engine.joint_results import (
     explain_no_comparison,
     list_claims,
 )
-from attention_core.conformance.engine.library_calls import adapt_to_library
+from attention_core.conformance.engine.library_calls import adapt_to_library, declared_call
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
@@ -140,8 +140,8 @@ class Session:
         Raises: TargetError for an object that is to run in Triton's interpreter.
         """
         record = self.implementation
-        options: dict[str, Any] = {"array": record.array, "device": record.device, "factory": record.factory}
-        options["x64"] = record.array == "jax" and record.asks_float64
+        options: dict[str, Any] = {name: getattr(record, name) for name in ("array", "device", "factory")}
+        options |= {"x64": record.array == "jax" and record.asks_float64, "convention": declared_call(record)}
         if self.origin is not None:
             attention = self.contract.name in ATTENTION
             return WorkerRunner(

@@ -171,11 +171,27 @@ def imports(subject: Any) -> list[str]:
         lines += STAND_IN
     if getattr(subject, "description", {}).get("planned"):
         lines += PLANNED
+    lines += adapted(getattr(subject, "description", {}), implementation)
     if implementation.contract == "heads":
         lines += FIND
     if implementation.array == "torch" and implementation.device != "cpu":
         lines.append(f"torch.set_default_device({implementation.device!r})")
     return lines
+
+
+def adapted(description: Any, implementation: Any) -> list[str]:
+    """Lines that call a target with objects of masks, or an operator over pages, as the judge did."""
+    if description.get("operator"):
+        return [
+            "from attention_core.conformance.worker.grouped_operator import call_over_pages",
+            "attention = call_over_pages(attention)  # what is in pages is its past",
+        ]
+    if where := description.get("mask_objects", {}).get("causal"):
+        return [
+            "from attention_core.conformance.worker.mask_objects import call_with_masks",
+            f"attention = call_with_masks(attention, {implementation.contract!r}, {where!r})  # with objects as masks",
+        ]
+    return []
 
 
 def import_of(origin: str, implementation: Any) -> str:

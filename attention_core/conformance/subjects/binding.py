@@ -43,7 +43,8 @@ STAND_IN = (
 TELLING: Mapping[str, frozenset[str]] = {
     contract: frozenset(words.split())
     for contract, words in {
-        "paged": "block_table block_tables page_table kv_indptr paged_kv_indptr kv_indices paged_kv_indices",
+        "paged": "block_table block_tables page_table kv_indptr paged_kv_indptr kv_indices paged_kv_indices "
+        "total_sequence_length",
         "topk-index": "topk_indices topk_idx topk_idxs sparse_indices block_indices",
         "block-mask": "block_mask base_blockmask",
         "tree-mask": "parents tree_mask tree_attn_bias medusa_attn_mask",

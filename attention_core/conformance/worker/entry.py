@@ -42,6 +42,7 @@ def start(options: dict[str, Any]) -> tuple[Executor | None, dict[str, Any]]:
         executor = Executor(
             target, factory=options["factory"], array=options["array"], device=options["device"],
             x64=options.get("x64", False), compiles=options.get("compiles", False),
+            convention=options.get("convention"),
         )  # fmt: skip
         return executor, {"status": "ready", **executor.describe()}
     except Unavailable as error:

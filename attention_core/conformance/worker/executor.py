@@ -55,6 +55,8 @@ from attention_core.conformance.worker.exchange import (
     Value,
 )
 from attention_core.conformance.worker.flex_arguments import build_flex_argument
+from attention_core.conformance.worker.grouped_operator import call_over_pages, is_grouped_operator
+from attention_core.conformance.worker.mask_objects import FORMS, call_with_masks, find_masks, takes_mask_objects
 from attention_core.conformance.worker.planned import call_planned, kind_of_plan
 from attention_core.conformance.worker.process_state import ProcessState, seed_generators
 from attention_core.conformance.worker.written_sizes import written_sizes
@@ -75,7 +77,7 @@ class Executor:
 
     def __init__(
         self, target: Any, *, factory: bool = False, array: str = "torch", device: str = "cpu", x64: bool = False,
-        compiles: bool = False,
+        compiles: bool = False, convention: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.device, self.compiles = device, compiles
         self.library: TorchArrays | NumpyArrays | JaxArrays = library(array, device, x64)
@@ -85,7 +87,7 @@ class Executor:
         if factory and callable(target):
             self.built = {FACTORY: bound(target, named_parameters(target), (), {})}
         made = self._construct(target) if factory else target
-        made = call_planned(made) if kind_of_plan(made) else made
+        made = call_planned(made) if kind_of_plan(made) else adapt_call(made, **convention or {})
         self.target = with_stand_in(made) if takes_a_module(made) else made
         self.instances: dict[int, Any] = {}
         self.process = ProcessState()
@@ -398,12 +400,29 @@ class Executor:
         found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
         found["stand_in"] = bool(getattr(target, "takes_a_module", False))
         found["planned"] = str(getattr(target, "planned", ""))
+        found["operator"] = str(getattr(target, "operator", ""))
+        found["mask_objects"] = getattr(target, "mask_objects", {"given": []} if takes_mask_objects(target) else {})
         found["config"] = config_class_of(target) if found["is_class"] else None
         if found["is_class"]:
             module = isinstance(self.library, TorchArrays) and issubclass(target, self.library.torch.nn.Module)
             found["suits"] = contract_of_class(target, module)
             found["step"], found["store"] = step_of_class(target), store_of_class(target)
         return found
+
+
+def adapt_call(target: Any, contract: str = "", causal: str = "", *, objects: bool = False) -> Any:
+    """A target whose library gives it objects or other arrays than a contract has, as a function of the contract's.
+
+    Args:
+        causal: where the diagonal begins as declared, "" where nothing is.
+        objects: whether objects as masks are declared, `--parameter attn_bias=objects`.
+    """
+    if contract == "paged" and is_grouped_operator(target):
+        return call_over_pages(target)
+    takes = contract in FORMS and (objects or takes_mask_objects(target))
+    if takes and (objects or contract == "varlen" or find_masks(target, contract)):
+        return call_with_masks(target, contract, causal)
+    return target
 
 
 def is_optimised(target: Any) -> bool:

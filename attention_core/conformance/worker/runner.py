@@ -10,7 +10,7 @@ import contextlib
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from attention_core.conformance.worker import wire
@@ -64,11 +64,14 @@ class LocalRunner(Noting):
 
     isolated = False
 
-    def __init__(self, target: Any, *, factory: bool, array: str, device: str, x64: bool = False) -> None:
+    def __init__(
+        self, target: Any, *, factory: bool, array: str, device: str, x64: bool = False,
+        convention: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         from attention_core.conformance.worker.executor import Executor
 
         super().__init__()
-        self.executor = Executor(target, factory=factory, array=array, device=device, x64=x64)
+        self.executor = Executor(target, factory=factory, array=array, device=device, x64=x64, convention=convention)
 
     def describe(self) -> dict[str, Any]:
         return self.executor.describe()
@@ -140,6 +143,7 @@ class WorkerRunner(Noting):
     def __init__(
         self, target: str, *, factory: bool, array: str, device: str, timeout: float = 60.0, memory: int | None = None,
         x64: bool = False, spare: bool = True, runtime: str = "auto", compiles: bool = False,
+        convention: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         memory = memory_limit(device) if memory is None else memory
@@ -152,6 +156,7 @@ class WorkerRunner(Noting):
             "x64": x64,
             "runtime": runtime,
             "compiles": compiles,
+            "convention": convention,
         }
         self.timeout = timeout
         self.has_spare = spare and sys.platform == "linux" and device == "cpu" and array != "jax"
