@@ -50,7 +50,8 @@ def head_norm_bound(out: Array, bound: Array, norm: HeadNorm, *, dtype: str, acc
 
     Args: out, bound: (..., d_v), true outputs and how far they may be off; norm: with an eps above 0.
     Returns: (..., d_v). Raises: ValueError for an unknown accumulate.
-    Source: derivations/variants.md (norm-size, norm-error, norm-most); derivations/normalised_heads.md (variance).
+    Source: derivations/variants.md (norm-size, norm-error, norm-most).
+    Source: derivations/normalised_heads.md (mean-square, squared-mean).
     """
     fmt, n = float_format(dtype, accumulate), out.shape[-1]
     centred, error, relative = out, bound, gamma(n, fmt.a)

@@ -19,7 +19,7 @@ from attention_core.conformance.budgets.variant_bound import (
 from attention_core.conformance.budgets.variant_gradients import difference_gradients, sigmoid_gradients
 from tests.numeric.document_values import sides_of
 
-DOCUMENT = "variants.md"
+DOCUMENT, NORMS = "variants.md", "normalised_heads.md"
 SCORES = np.array([1.25, -0.75, 0.5])
 VALUES = np.array([-1.5, 0.5, 2.0])
 ONE = np.ones((1, 1))
@@ -197,3 +197,21 @@ def test_no_normalised_entry_is_larger_than_the_root_of_their_number() -> None:
         VALUES, np.full(3, 1e9), HeadNorm("rms", np.ones(3), 0.25), dtype="float64", accumulate="input"
     )
     assert wide == pytest.approx(np.full(3, 2 * most.item()), rel=1e-9)
+
+
+@pytest.mark.parametrize("accumulate", ["float32", "input"])
+def test_the_variance_of_a_layer_norm_of_each_head_is_off_by_its_steps(accumulate: str) -> None:
+    """As the mean square less the squared mean: the parts of (mean-square) and (squared-mean) move an entry less."""
+    x, fmt = np.array([2.0, 2.25, 1.75, 2.5]), float_format("bfloat16", accumulate)
+    n, square, size = len(x), float((x**2).mean()), float(np.abs(x).mean())
+    given = {"x": x, "g": gamma(n + 1, fmt.a), "t": np.ones(n)}
+    first = sides_of(NORMS, "mean-square", {"D": n}, given)[1].item()
+    given = {"A": size, "\\mu": float(x.mean()) / size, "g": gamma(n, fmt.a), "t": 1.0}
+    off = first + sides_of(NORMS, "squared-mean", {}, given)[1].item()
+    assert off <= gamma(3 * n + 8, fmt.a) * square
+    norm = HeadNorm("layer", np.ones(n), 0.5)
+    truth, variance = norm_heads(x, norm), float(x.var()) + norm.eps
+    moved = (x - x.mean()) / np.sqrt(variance - off)
+    assert (
+        np.abs(moved - truth) <= head_norm_bound(x, np.zeros(n), norm, dtype="bfloat16", accumulate=accumulate)
+    ).all()
