@@ -19,9 +19,7 @@ SHAPE = (1, 1, 2, 1)
 
 def judged(rows: tuple[bool, bool] = (True, True)) -> Any:
     """A truth of zeros with a budget of 1e-6."""
-    return SimpleNamespace(
-        truth=SimpleNamespace(out=np.zeros(SHAPE)), bound=np.full(SHAPE, 1e-6), rows=np.reshape(rows, (1, 1, 2, 1))
-    )
+    return SimpleNamespace(out=np.zeros(SHAPE), bound=np.full(SHAPE, 1e-6), rows=np.reshape(rows, (1, 1, 2, 1)))
 
 
 def subject() -> Any:
