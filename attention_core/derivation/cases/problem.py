@@ -41,6 +41,7 @@ class Tally:
 
     cases: int = 0
     undefined: int = 0
+    lost: bool = False  # whether an integral has a value where its closed form is not defined
     bits: int = 0
     margin: float | None = None
     tuples: list[dict[str, int]] = field(default_factory=list)

@@ -24,7 +24,7 @@ from attention_core.derivation.proofs.all_sizes import SIGN_RULE as SIGNS
 from attention_core.derivation.proofs.contradiction import no_sizes
 from attention_core.derivation.proofs.modular import at_large_size
 from attention_core.derivation.proofs.size_degree import enough_sizes
-from attention_core.derivation.records import Evidence, Finding, Verdict
+from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.search.larger_sizes import search_larger_sizes
 from attention_core.derivation.search.solved_points import search_solved_points
 from attention_core.derivation.search.tied_sizes import explain_missing_span, search_tied_sizes, ties_sizes
@@ -196,10 +196,14 @@ def decide(problem: Problem) -> Finding:
 
 
 def _note_divergence(problem: Problem, found: Finding) -> Finding:
-    """The finding, with a word on the cases that an integral leaves out."""
+    """The finding, with a word on the cases that an integral leaves out; none where it has a value there."""
     sides = (problem.claim.left, problem.claim.right)
     if not problem.tally.undefined or not any(part.op == "integral" for side in sides for part in side.walk()):
         return found
+    if problem.tally.lost and found.verdict in GOOD:
+        text = "at values where an integral has no closed form it has a value, and nothing was compared there"
+        advice = "assume what leaves these values out, such as $b \\ne 0$ for $e^{b x}$"
+        return Finding(Verdict.UNDECIDED, Evidence(text, {}, advice))
     text = f"{found.evidence.text}; where an integral diverges the step says nothing: say which values are meant"
     return replace(found, evidence=replace(found.evidence, text=text))
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from attention_core.derivation.graph.nodes import Graph, TooLarge, Unsettled
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.numbers import START_BITS, Case, Imprecise, evaluate, precision, sign_of
 from attention_core.derivation.lowering.lower import Cells, Env, Lowering, handles, one
 from attention_core.derivation.terms.terms import Term
 
@@ -187,6 +188,33 @@ class Interval:
             return graph.const(Fraction(infinite))
         return graph.call("erf", graph.mul((scale, graph.sub(end, mean))))
 
+    def loses(self, piece: Piece, factor: int, case: Case) -> bool | None:
+        """Whether a piece has a value at a case where its form is not defined; None where it has no value itself."""
+        _, square, rate = piece
+        size, bend, slope = (sign_of(x) for x in evaluate(self.graph, [factor, square, rate], case))
+        outward = [s for s, end in ((slope, self.high), (-slope, self.low)) if end is None]
+        falls = all(s < 0 for s in outward)
+        if size and outward and not (bend < 0 or (bend == 0 and falls)):
+            return None
+        if square != self.graph.zero:
+            return bend >= 0
+        return rate != self.graph.zero and not (falls if outward else slope)
+
+
+def loses_a_value(integrals: list[tuple[Interval, Sum]], case: Case) -> bool:
+    """Whether at a case every integral has a value, and a closed form has none: that of e^(b x) at b = 0.
+
+    Args:
+        integrals: Those of a claim, with what they integrate.
+        case: The values of leaves.
+    """
+    try:
+        with precision(START_BITS):
+            found = [one.loses(piece, factor, case) for one, pieces in integrals for piece, factor in pieces.items()]
+    except (Undefined, Imprecise, KeyError):  # a factor is not defined, or belongs to an integral inside another
+        return False
+    return None not in found and any(found)
+
 
 @handles("variable")
 def _variable(low: Lowering, term: Term, env: Env) -> Cells:
@@ -200,10 +228,11 @@ def _integral(low: Lowering, term: Term, env: Env) -> Cells:
     interval = Interval(graph, ends[0] if has_low else None, ends[-1] if has_high else None)
     leaf = graph.leaf((key, (1, 1)))
     pieces = Integrand(graph, leaf).expand(low.number(term.args[0], env))
+    low.integrals.append((interval, pieces))
     found = [graph.mul((factor, interval.integrate(piece))) for piece, factor in pieces.items() if factor != graph.zero]
     if leaf in graph.reachable(found):
         raise Unsettled("the limits of an integral depend on its variable")
     return one(graph.add(found))
 
 
-__all__ = ["Integrand", "Interval"]
+__all__ = ["Integrand", "Interval", "loses_a_value"]

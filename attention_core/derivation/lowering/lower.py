@@ -48,6 +48,7 @@ class Lowering:
         self.names: dict[int, tuple[str, ...]] = {}
         self.keep: list[Term] = []  # terms whose id is a key stay alive
         self.hypotheses: Sequence[Relation] = ()  # what limits have to respect
+        self.integrals: list[Any] = []  # intervals, with what is integrated over them
         self.means = ""  # which expectations may stay as `mean` nodes: "" none, "open" those without closed form, "all"
 
     # -- whole numbers ----------------------------------------------------------------------------------------------

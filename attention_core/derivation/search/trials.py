@@ -21,6 +21,7 @@ from attention_core.derivation.graph.compare import Outcome, compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise
 from attention_core.derivation.limits.expander import TOO_WIDE
+from attention_core.derivation.lowering.integral_forms import loses_a_value
 from attention_core.derivation.proofs.all_sizes import equal_here, identical, is_proved_everywhere
 from attention_core.derivation.records import Finding
 
@@ -78,6 +79,7 @@ def _judge(problem: Problem, site: Site, choices: Choices, case: Case, best: Bes
     except Undefined as error:
         problem.tally.undefined += 1
         problem.tally.why = str(error)
+        problem.tally.lost = problem.tally.lost or loses_a_value(site.low.integrals, case)
         return None
     if outcome.holds is None and outcome.note == TOO_WIDE and any(callable(v) for v in case.values()):
         problem.tally.enclosed += 1  # limits are decided at rational values of the other symbols

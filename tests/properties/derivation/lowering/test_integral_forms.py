@@ -67,9 +67,29 @@ def test_what_diverges_is_told(step: str) -> None:
 
 def test_a_rate_that_may_be_negative_is_told() -> None:
     step = rf"{HALF} \lambda e^{{-\lambda x}} \, dx = 1"
-    found = step_of(step, r"Let $\lambda \in \mathbb{R}$.")
+    found = step_of(step, r"Let $\lambda \ne 0$.")
     assert "where an integral diverges" in found.evidence.text
     assert step_of(step, r"Let $\lambda < 0$.").verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("head", "step"),
+    [
+        (r"Let $b \in \mathbb{R}$.", rf"{UNIT} e^{{b x}} \, dx \ne 1"),
+        (r"Let $a \in \mathbb{R}$.", rf"{UNIT} e^{{-a x^2}} \, dx \le 1"),
+        (r"Let $a \ge 0$.", rf"{UNIT} e^{{-a x^2}} \, dx < 1"),
+        (r"Let $\lambda \ge 0$.", rf"{HALF} \lambda e^{{-\lambda x}} \, dx = 1"),
+    ],
+    ids=["rate-of-zero", "square-that-grows", "square-of-zero", "factor-of-zero"],
+)
+def test_a_value_that_no_closed_form_gives_leaves_a_false_step_open(head: str, step: str) -> None:
+    found = step_of(step, head)
+    assert found.verdict is Verdict.UNDECIDED and "nothing was compared" in found.evidence.text
+
+
+def test_a_rate_that_is_not_zero_loses_no_value() -> None:
+    assert step_of(rf"{UNIT} e^{{b x}} \, dx = \frac{{e^b - 1}}{{b}}", r"Let $b \ne 0$.").verdict in GOOD
+    assert step_of(rf"{HALF} e^{{-s x}} \, dx = \frac{{1}}{{s}}", r"Let $s \ne 0$.").verdict in GOOD
 
 
 def test_an_antiderivative_is_not_an_integral_over_all_numbers() -> None:
