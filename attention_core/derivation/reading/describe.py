@@ -41,6 +41,12 @@ _DENIES = re.compile(
     r"contrary|deny|denies|doubt\w*|whether)\b",
     re.IGNORECASE,
 )
+_ANNOUNCES = re.compile(
+    r"\b(?:shows?|shown|prove[ns]?|claims?|verif(?:y|ies)|check|establish(?:es)?|demonstrates?|conclude|deduce|derive|"
+    r"turns? out|follows|(?:will|shall|can|to) see|question)\b"
+    r"(?:(?!\b(?:assum|suppos|requir|if\b|when|given|provided|for\b))[^.;:])*\b(?:that|whether)\s*$",
+    re.IGNORECASE,
+)  # what is to be shown is no hypothesis
 _OPENS_PREMISE = re.compile(r"(?:^|[.;:!?]\s)\W*(?:But |And )?(?:If|When|Whenever|In case)(?: the \w+)?\s*$")
 _CONCLUSION = re.compile(r"\s*(?:,\s*(?!and\b|or\b)|then\b)[^.;!?]*\w[^.;!?]*[.;!?](?:\s|$)")
 _KNOWN = re.compile(r"\b(?:independent(?:ly)?|i\.?i\.?d\.?|identically distributed)(?![\w-])", re.IGNORECASE)
@@ -52,7 +58,8 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
     What may restrict a symbol and is not read becomes a caveat of the steps below.
     """
     rest = text = _plain(parts[place])
-    denied = bool(_DENIES.search(clause_before(parts, place - 1))) if place else False
+    clause = clause_before(parts, place - 1) if place else ""
+    denied = bool(_DENIES.search(clause) or _ANNOUNCES.search(clause))
     if not _JOINS.match(text):
         reader.ahead, reader.ahead_at = [], place
     for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):

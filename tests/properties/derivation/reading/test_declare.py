@@ -32,6 +32,22 @@ def test_a_symbol_that_is_restated_badly_is_not_declared_any_more() -> None:
     assert "line 3 restates x" in found[1][1]
 
 
+@pytest.mark.parametrize(
+    "words", ["We show that", "Below we prove that", "It turns out later that", "We will see that", "It follows that"]
+)
+def test_what_is_to_be_shown_is_no_hypothesis(words: str) -> None:
+    head = "Let $n \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{n \\times n}$ and $x, y \\in \\mathbb{R}^n$."
+    *_, (verdict, _) = outcomes(f"{head} {words} $A$ is symmetric.\n\n$$ x^\\top A y = y^\\top A x $$\n")
+    assert verdict == "UNDECIDED"
+
+
+def test_what_is_assumed_to_show_something_is_a_hypothesis() -> None:
+    head = "Let $n \\in \\mathbb{N}$, $A \\in \\mathbb{R}^{n \\times n}$ and $x, y \\in \\mathbb{R}^n$."
+    words = "To show this we assume that $A$ is symmetric."
+    ((verdict, _),) = outcomes(f"{head} {words}\n\n$$ x^\\top A y = y^\\top A x $$\n")
+    assert verdict in GOOD
+
+
 def test_a_hypothesis_that_cannot_be_read_is_not_passed_over() -> None:
     found = outcomes("Let $x \\in \\mathbb{R}$ with $x \\foo 3$ and $y \\in \\mathbb{R}$.\n\n$$ y = 1 $$\n")
     assert [verdict for verdict, _ in found] == ["UNREADABLE", "UNREADABLE"]
