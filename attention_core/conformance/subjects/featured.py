@@ -82,6 +82,7 @@ class Featured:
         n_kv, fmt = self.case.sizes[1], float_format(self.case.dtype, self.declared.accumulate)
         each, error = true.mask[..., :n_kv], limits.mask[..., :n_kv]
         far = np.abs(distances(self.case, self.features, self.declared.causal))
+        error = np.where(far == 0, 0.0, error)  # a pair at no distance adds nothing, even where its error has no bound
         size = ((np.abs(each) + error) * far).sum(axis=(0, 2, 3))
         terms = each.size // max(each.shape[1], 1)
         bound = (error * far).sum(axis=(0, 2, 3)) + (gamma(terms, fmt.a) + gamma(3, fmt.w)) * size  # (slope-sum)

@@ -61,3 +61,14 @@ def test_the_gradient_of_slopes_is_that_of_torch(sinks: bool) -> None:
     assert judged and m.grad is not None
     off = np.abs(true["alibi_slopes"] - m.grad.numpy())
     assert (off <= bounds["alibi_slopes"]).all() and bounds["alibi_slopes"].max() < 1e-11
+
+
+def test_a_pair_at_no_distance_adds_no_error_to_the_gradient_of_slopes() -> None:
+    q = np.array([[[[1.0, 0, -3], [-2, 0, -3]], [[8, 0.5, 3], [4, 0, -3]]]])
+    k = np.array([[[[0.0, 2, 0.5], [0, 1, 0]], [[3, 2, 2], [-1, -3, 1]]]])
+    v = np.array([[[[1.0, 2, 3], [0.5, 3, 0.5]], [[0, -2, 2], [2, -2, 0.5]]]])
+    features = Features(alibi_slopes=np.array([2.0**-6, 0.5]))
+    with Session(Implementation(faults.build(), name="f")) as session:
+        _, bounds, judged = judge_call(session.implementation, Case("bfloat16", q, k, v), features).gradients()
+    assert judged and not np.isnan(bounds["alibi_slopes"]).any()
+    assert np.isfinite(bounds["alibi_slopes"][0]) and np.isinf(bounds["alibi_slopes"][1])
