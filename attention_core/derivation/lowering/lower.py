@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from attention_core.derivation.graph.nodes import Graph, TooLarge
 from attention_core.derivation.terms.context import Context
