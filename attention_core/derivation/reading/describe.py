@@ -46,7 +46,7 @@ _ANNOUNCES = re.compile(
     r"turns? out|follows|(?:will|shall|can|to) see|question)\b"
     r"(?:(?!\b(?:assum|suppos|requir|if\b|when|given|provided|for\b))[^.;:])*\b(?:that|whether)\s*$",
     re.IGNORECASE,
-)  # what is to be shown is no hypothesis
+)  # a hypothesis is not what is to be shown
 _OPENS_PREMISE = re.compile(r"(?:^|[.;:!?]\s)\W*(?:But |And )?(?:If|When|Whenever|In case)(?: the \w+)?\s*$")
 _CONCLUSION = re.compile(r"\s*(?:,\s*(?!and\b|or\b)|then\b)[^.;!?]*\w[^.;!?]*[.;!?](?:\s|$)")
 _KNOWN = re.compile(r"\b(?:independent(?:ly)?|i\.?i\.?d\.?|identically distributed)(?![\w-])", re.IGNORECASE)
