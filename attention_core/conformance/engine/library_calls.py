@@ -173,6 +173,8 @@ def follow_library(
     plain |= {"causal": usual("causal", implementation.contract), "dead_rows": usual_dead_rows(implementation.contract)}
     usually = {n: value for n, value in known.conventions.items() if value != plain[n]}
     changes = {n: value for n, value in usually.items() if not is_stated(getattr(implementation, n), plain[n])}
+    if is_stated(implementation.layout, fields["layout"].default):
+        changes.pop("out_layout", None)  # a layout that is declared is that of the output, too
     if not changes:
         return implementation, []
     own = _layout_of_its_own(implementation, changes, look)

@@ -60,6 +60,15 @@ def test_what_is_declared_stays() -> None:
     assert follow_library(record.with_(contract="quantised"), flash)[1] == []
 
 
+def test_a_layout_that_is_declared_is_that_of_the_output_too() -> None:
+    """A library may turn its output's axes; a target whose layout is typed is not taken for one that does."""
+    eager = as_parameters("module query key value attention_mask scaling dropout")
+    record = Implementation(flash_attn_func, "eager_attention_forward")
+    assert follow_library(record, eager)[0].out_layout == "bnhd"
+    assert follow_library(record.with_(layout="bhnd"), eager)[0].out_layout is None
+    assert follow_library(record.with_(layout="bhnd", out_layout="bnhd"), eager)[0].out_layout == "bnhd"
+
+
 def test_a_function_of_another_contract_is_judged_under_that() -> None:
     pages = as_parameters("q k_cache v_cache k v cache_seqlens block_table")
     with pytest.raises(OtherForm, match="give --contract paged") as caught:
