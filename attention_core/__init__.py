@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from attention_core.dispatch.attention import attention as attention
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__ = ["__version__", "attention"]
 
 # Public name -> module that holds it. A new public name is one more row.

@@ -31,4 +31,4 @@ Every function that a user's file can make fail raises `errors.BadInput` with on
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"

@@ -265,7 +265,7 @@ app.add_command(largest)
 def main() -> None:
     """Run the command `finetune`; the console script calls this.
 
-    Example: `finetune --version` prints `finetune (attention-core 0.1.0)`.
+    Example: `finetune --version` prints `finetune (attention-core 1.0.0rc1)`.
     """
     app()
 
