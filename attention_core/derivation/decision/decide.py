@@ -45,9 +45,11 @@ def prove(problem: Problem, found: Finding) -> Finding:
     """The finding, raised where a proof stage closes the claim."""
     if found.verdict is not Verdict.AGREES:
         return found
-    if _compares_numbers(problem):
+    figures = found.evidence.figures
+    apart = "margin" in figures or not figures.get("bits")  # intervals that overlap show no order
+    if _compares_numbers(problem) and apart:
         text = f"both sides are numbers, and intervals around them lie in this order; {found.evidence.text}"
-        return replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, found.evidence.figures))
+        return replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, figures))
     if is_proved_everywhere(problem) or is_ordered_everywhere(problem):
         rule = RULE if is_proved_everywhere(problem) else SIGNS
         text = f"holds for all sizes and values where both sides are defined (rule: {rule}); {found.evidence.text}"

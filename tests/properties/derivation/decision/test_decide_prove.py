@@ -94,3 +94,9 @@ def test_an_inequality_between_numbers_is_exact(step: str, verdict: Verdict) -> 
 def test_an_inequality_for_all_sizes_is_not() -> None:
     text = "Let $n \\in \\mathbb{N}$.\n\n$$ \\binom{10^9}{60} > n $$\n"
     assert check_document(text).steps[0].verdict is Verdict.REFUTED
+
+
+def test_numbers_whose_intervals_overlap_are_not_exact() -> None:
+    """They agree to the digits that were computed, which shows no order between them."""
+    (step,) = check_document("$$ \\sqrt{2 + \\sqrt{3}} \\le \\frac{\\sqrt{6} + \\sqrt{2}}{2} $$\n").steps
+    assert "in this order" not in step.evidence.text
