@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from graphed import GraphedTraining
+from skeleton import SkeletonTrainer
 from tell import considerations, page
 
 from finetune.characters.answer_provenance import consider, split_table
@@ -60,6 +61,13 @@ RECIPES: dict[str, dict[str, Any]] = {
         "model": {"kernel": "torch:math"},
         "pretrain": {"precision": "auto", "accumulate": 8},
         "finetune": {"precision": "auto", "accumulate": 8},
+    },
+    # The source's numbers with its own trainer, on a processor as above.
+    "skeleton": {
+        "trainer": "skeleton",
+        "model": {"kernel": "torch:math"},
+        "pretrain": {"precision": "auto", "accumulate": 8},
+        "finetune": {"precision": "auto", "accumulate": 8, "final_tokens": 200 * 2937 * 128},
     },
     # For an hour of one core: products in bfloat16, parts of like widths, no dropout while facts are to be learnt by
     # heart (where torch would take its flash kernel, whose backward is slow for so short texts), the rate's decay over
@@ -134,9 +142,9 @@ def read_files(folder: Path) -> Files:
 class Stage:
     """One training of one run, kept in its folder: checkpoint, metrics, parameters, and the seconds it took."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, make: type[Trainer] = Trainer) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.name = name
+        self.name, self.make = name, make
         self.checkpoint, self.metrics = folder / f"{name}.checkpoint", folder / f"{name}.jsonl"
         self.parameters, self.told = folder / f"{name}.params", folder / f"{name}.json"
 
@@ -144,7 +152,7 @@ class Stage:
         """Train until the end, or until the time or the steps are spent; whether it came to its end."""
         if told.graphed:
             return self.run_graphed(model, source, recipe, files, form, told)
-        trainer = Trainer(model, next_token_loss, source, recipe, path=self.checkpoint)
+        trainer = self.make(model, next_token_loss, source, recipe, path=self.checkpoint)
         spent = json.loads(self.told.read_text())["seconds"] if self.told.exists() else 0.0
         if self.checkpoint.exists():
             trainer.load()
@@ -184,6 +192,7 @@ class Stage:
 def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Namespace, folder: Path) -> bool:
     """Pretrain, fine-tune and evaluate one model, as far as the time allows; whether all of it is done."""
     recipe, form = RECIPES[told.recipe], Form()
+    make = SkeletonTrainer if recipe.get("trainer") == "skeleton" else Trainer
     config = GPTConfig(len(files.vocabulary), attention=attention, **recipe["model"])
     kept = folder / f"{attention}.{'pretrain' if pretrained else 'nopretrain'}"
     torch.manual_seed(told.seed)
@@ -191,14 +200,17 @@ def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Names
     ids, lengths = files.vocabulary.encode_batch([d[: form.longest] for d in files.documents])
     legs = [name for name in ("pretrain", "pretrain2") if pretrained and name in recipe]
     for number, name in enumerate(legs):
-        stage, seed = Stage(kept, name), told.seed + number  # other corruptions, in another order, than the leg before
+        stage, seed = (
+            Stage(kept, name, make),
+            told.seed + number,
+        )  # other corruptions, in another order, than the leg before
         if not stage.parameters.exists():
             source = CorruptedDocuments(ids, lengths, form, seed)
             settings = pretraining(len(source), form.block, seed=seed, save_every=told.save_every, **recipe[name])
             if not stage.run(model, source, settings, files, form, told):
                 return False
         model = load_parameters(stage.parameters, config, files.vocabulary)
-    stage = Stage(kept, "finetune")
+    stage = Stage(kept, "finetune", make)
     if not stage.parameters.exists():
         own = dict(recipe["finetune"] if pretrained else recipe.get("scratch", recipe["finetune"]))
         asked: Any = NamePlaces(files.vocabulary, files.train.questions, files.train.places or [], form)

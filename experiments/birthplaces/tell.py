@@ -129,7 +129,9 @@ def page(kept: Path, seed: int, recipes: Mapping[str, Mapping[str, Any]]) -> str
 def part(name: str, settings: Mapping[str, Any], runs: Sequence[Path]) -> list[str]:
     """One recipe: its runs as a table, their losses, and what their answers tell."""
     changed = "; ".join(
-        f"{stage}: " + ", ".join(f"{k} {v}" for k, v in s.items()) for stage, s in settings.items() if s
+        f"{stage}: " + (s if isinstance(s, str) else ", ".join(f"{k} {v}" for k, v in s.items()))
+        for stage, s in settings.items()
+        if s
     )
     lines = [
         "", f"## Recipe `{name}`", "", (changed or "The source's numbers") + ".", "",

@@ -287,8 +287,7 @@ class Trainer:
         bound = self.config.clip or torch.finfo(torch.float32).max
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), bound)
         self.tokens += int(tokens)
-        settings = self.config
-        factor = rate(self.tokens, settings.warmup_tokens, settings.final_tokens, settings.floor, settings.schedule)
+        factor = self._factor()
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * factor
         self.optimizer.step()
@@ -319,6 +318,11 @@ class Trainer:
             if not idle:
                 total, tokens = total + loss.detach(), tokens + targets
         return self.team.all_reduce(total), self.team.all_reduce(tokens)
+
+    def _factor(self) -> float:
+        """The factor of the learning rate in this step, whose targets are counted already."""
+        settings = self.config
+        return rate(self.tokens, settings.warmup_tokens, settings.final_tokens, settings.floor, settings.schedule)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         return multiply_in(self.config.precision, self.team.device)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ def data(tmp_path: Path) -> Path:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., str]]:
     """A function that runs the script in this process and gives the page that it prints."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    ours = ("run", "tell", "graphed")  # modules of scripts, whose names others use too
+    ours = ("run", "tell", "graphed", "skeleton")  # modules of scripts, whose names others use too
     for name in ours:
         sys.modules.pop(name, None)
 
@@ -120,6 +121,40 @@ def test_recorded_steps_go_on_where_time_was_up(
     for name in ("pretrain.params", "finetune.params"):
         one, other = (load(next((tmp_path / kept).rglob(name)))["model"] for kept in ("whole", "cut"))
         assert one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_the_skeleton_s_trainer_is_the_source_s(
+    run: Callable[..., str], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rates beside the formula of the skeleton written out: padding counts, the cosine rises again, the file's order."""
+    module = importlib.import_module("run")
+    shape = {"epochs": 6, "batch_size": 5, "log_every": 1, "warmup_tokens": 700}
+    sizes = {"n_layer": 1, "n_head": 2, "n_embd": 8, "kernel": "torch:math"}
+    documents = len((data / "wiki.txt").read_text().splitlines())
+    final = 2 * documents * 128  # two of six epochs
+    recipe = {"trainer": "skeleton", "model": sizes, "pretrain": {**shape, "final_tokens": final}, "finetune": shape}
+    monkeypatch.setitem(module.RECIPES, "tiny", recipe)
+    assert "trainer: skeleton; model: " in run(data, tmp_path / "kept", "--runs", "vanilla")
+    lines = next((tmp_path / "kept").rglob("pretrain.jsonl")).read_text().splitlines()
+    rate, tokens, expected = 6e-3, 0, []
+    for _ in range(6):
+        for first in range(0, documents, 5):
+            expected.append(rate)
+            tokens += 128 * len(range(first, min(first + 5, documents)))
+            progress = (tokens - 700) / (final - 700)
+            factor = tokens / 700 if tokens < 700 else max(0.1, 0.5 * (1 + math.cos(math.pi * progress)))
+            rate = 6e-3 * factor
+    assert [json.loads(line)["learning_rate"] for line in lines] == pytest.approx(expected)
+    assert min(expected) == pytest.approx(6e-4) and max(expected[len(expected) // 2 :]) > 5.9e-3
+    model = module.GPT(module.GPTConfig(20, n_layer=1, n_head=2, n_embd=8))
+    source = [0, 1, 2]
+    trainer = module.SkeletonTrainer(model, None, source, module.pretraining(3, 128))
+    left_out = {id(p) for p in trainer.optimizer.param_groups[1]["params"]}
+    assert {name for name, p in model.named_parameters() if id(p) in left_out} == {
+        name for name, _ in model.named_parameters() if name.endswith("bias")
+    }
+    assert trainer.optimizer.param_groups[0]["weight_decay"] == 0.1
+    assert trainer._order(3).tolist() == [0, 1, 2]
 
 
 def test_what_is_not_there_is_one_line(run: Callable[..., str], tmp_path: Path) -> None:
