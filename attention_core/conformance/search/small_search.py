@@ -145,7 +145,8 @@ def storage_in_cache() -> Iterator[None]:
     if os.environ.get("HYPOTHESIS_STORAGE_DIRECTORY"):
         yield
         return
-    before = storage_directory(intent_to_write=False).home_directory
+    directory: Any = storage_directory(intent_to_write=False)
+    before = getattr(directory, "home_directory", directory)  # earlier versions give the path itself
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     set_hypothesis_home_dir(cache / "attention-core" / "hypothesis")
     try:

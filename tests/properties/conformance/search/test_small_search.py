@@ -6,6 +6,7 @@ import importlib
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from attention_core.conformance.cases.small import small_cases
 from attention_core.conformance.cases.space import Profile, Space
 from attention_core.conformance.contracts import find_contract
 from attention_core.conformance.engine.session import Session
+from attention_core.conformance.search import small_search
 from attention_core.conformance.search.small_search import draw_pool, pool, run_hypothesis, without_local_constants
 
 PROFILE = Profile(("float32",), frozenset(), "top_left", "zeros")
@@ -69,6 +71,18 @@ def test_hypothesis_writes_into_the_cache_and_nowhere_else(tmp_path: Path, monke
     monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(tmp_path / "own"))
     run_hypothesis(lambda case: seen.add(storage_directory("x").path), st.none(), 1, 0, (Phase.generate,))
     assert before in seen  # what is set stays as it is
+
+
+def test_hypothesis_of_the_lowest_version_gives_its_folder_as_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HYPOTHESIS_STORAGE_DIRECTORY", raising=False)
+    monkeypatch.setattr(small_search, "storage_directory", lambda intent_to_write: tmp_path)
+    restored: list[Any] = []
+    monkeypatch.setattr(small_search, "set_hypothesis_home_dir", restored.append)
+    with small_search.storage_in_cache():
+        pass
+    assert restored[-1] == tmp_path
 
 
 def test_what_else_is_imported_changes_no_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
