@@ -316,6 +316,12 @@ MODELS = (
     ("smollm3.modeling_smollm3", "SmolLM3Attention"),
     ("nemotron.modeling_nemotron", "NemotronAttention"),
 )
+CUT = (
+    ("megatron_bert.modeling_megatron_bert", "MegatronBertSelfAttention"),
+    ("esm.modeling_esm", "EsmSelfAttention"),
+    ("tapas.modeling_tapas", "TapasSelfAttention"),
+)
+"""Attention modules of transformers that cut a context by the queries' length."""
 """Attention classes of transformers, verified as they are, without an adapter."""
 
 CAUSAL_AT_THE_END = ("--causal", "bottom_right", "--sizes", "n_q <= n_kv")
@@ -455,9 +461,12 @@ TRANSFORMERS = (
         options=("--parameter", "window=3"), declared=True,
     ),
     *(Row(f"transformers.models.{family}:{name}", "transformers", contract="multi-head") for family, name in MODELS),
-    Row(
-        "transformers.models.megatron_bert.modeling_megatron_bert:MegatronBertSelfAttention", "transformers",
-        contract="multi-head", argued=("a context cut like the queries",),
+    *(
+        Row(
+            f"transformers.models.{family}:{name}", "transformers", contract="multi-head",
+            argued=("a context cut like the queries",),
+        )
+        for family, name in CUT
     ),
 )  # fmt: skip
 ON_ARRAYS = (
