@@ -23,10 +23,17 @@ body {
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #8884; vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number, td.value, td.ratio { white-space: nowrap; } /* a number keeps its unit and its exponent */
+.narrow table { width: auto; min-width: 16rem; }
 pre { background: #8881; padding: .8rem; overflow-x: auto; font-size: 13px; }
 svg { max-width: 100%; height: auto; }
 @media (max-width: 45rem) {
-  td:not(.number) { overflow-wrap: anywhere; min-width: 5rem; }
+  /* What is drawn side by side is scrolled sideways, where it would be too small to be read. */
+  .drawn svg { max-width: max(100%, 46rem); }
+  td:not(.number, .value) { overflow-wrap: anywhere; min-width: 5rem; }
+  td.ratio:not(.number) { white-space: normal; min-width: 6.5rem; } /* its interval may go into a second line */
+  td.name:not(.number) { min-width: 8rem; }
+  td.prose:not(.number) { min-width: 12rem; }
   /* A table of five columns or more is scrolled sideways: its names stay whole, and its sentences a few lines tall. */
   td:first-child:nth-last-child(n + 5) { min-width: 9rem; }
   td:nth-child(n + 5):last-child:not(.number) { min-width: 18rem; }

@@ -23,13 +23,16 @@ COLOURS = """
 SECTIONS = """\
 {% if headline %}<p class="{{ audit.verdict.replace(' ', '_') }}"><strong>{{ headline }}</strong></p>{% endif %}
 {% for line in remarks %}<p>{{ line }}</p>{% endfor %}
-{% if subjects %}
-<h{{ level }}>By subject</h{{ level }}>
-{{ table((("subject", ""), ("seen", "number"), ("of", "number")), subjects) }}
-{% endif %}
 {% if audit.survivors %}
 <h{{ level }}>Survivors</h{{ level }}>
 {{ table((("fault", ""), ("what is wrong", ""), ("law", ""), ("smallest case", "")), survivors) }}
+{% endif %}
+{% if subjects %}
+<h{{ level }}>By subject</h{{ level }}>
+<div class="narrow">{{ table((("subject", ""), ("seen", "number"), ("of", "number")), subjects) }}</div>
+{% endif %}
+{% if audit.survivors %}
+<h{{ level }}>A test for each survivor</h{{ level }}>
 {% for fate in audit.survivors %}
 <h{{ level + 1 }}>{{ fate.name | breakable }}</h{{ level + 1 }}>
 <p>{{ fate.about }}{% if fate.message %}<br>{{ fate.message }}{% endif %}</p>
@@ -60,9 +63,10 @@ def to_sections(audit: Audit, level: int = 2, *, scored: bool = True) -> Markup:
         SECTIONS, audit=audit, headline=headline(audit) if scored else "", level=level,
         remarks=list(remarks(audit)),
         subjects=[((name, ""), (str(k), "number"), (str(n), "number")) for name, k, n in audit.subjects()],
-        survivors=[((f.name, ""), (f.about, ""), (f.law, ""), (f.case, "")) for f in audit.survivors],
+        survivors=[((f.name, "name"), (f.about, "prose"), (f.law, "name"), (f.case, "")) for f in audit.survivors],
         faults=[
-            ((f.name, ""), (f.subject, ""), (f.status.replace("_", " "), f.status), (f.reason, "")) for f in audit.fates
+            ((f.name, "name"), (f.subject, ""), (f.status.replace("_", " "), f.status), (f.reason, ""))
+            for f in audit.fates
         ],
         origin=", ".join(f"{name} {number}" for name, number in audit.versions.items()) + f"; seed {audit.seed}",
     )  # fmt: skip

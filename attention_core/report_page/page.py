@@ -46,10 +46,10 @@ TEMPLATE = """\
 {% for word, meaning in legend %}<dt>{{ word }}</dt><dd>{{ meaning }}</dd>{% endfor %}
 </dl></details>
 {% for number, one in sections %}
-<section id="part-{{ number }}" aria-labelledby="head-{{ number }}">
+<section id="part-{{ number }}" aria-labelledby="head-{{ number }} file-{{ number }}">
 {% if loop.first %}<span id="first"></span>{% endif %}
 <h2 id="head-{{ number }}">{{ one.title }} <span class="{{ one.state }}">{{ one.verdict }}</span></h2>
-<p class="file">{{ one.name | breakable }}</p>
+<p class="file" id="file-{{ number }}">{{ one.name | breakable }}</p>
 <p>{{ one.remark }}</p>
 {{ one.body }}
 </section>

@@ -30,7 +30,10 @@ SIZES = {
     "E": ("width {}", "width {}"),
 }
 COLOURS = """
-.conforms { color: #197a35; } .refuted, .error { color: #c22; } .incomplete { color: #a60; }
+.conforms { color: light-dark(#197a35, #6bd089); }
+.refuted, .error { color: light-dark(#c22, #ff8d8d); font-weight: 600; }
+.incomplete { color: light-dark(#8a5300, #e8b04a); }
+a { color: light-dark(#0b57d0, #9ec1ff); }
 """
 PERSON = """\
 <h1>{{ name }}: <span class="{{ grade.verdict }}">{{ grade.verdict }}</span></h1>

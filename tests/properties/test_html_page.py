@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
+
 import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
@@ -60,3 +63,35 @@ def test_long_names_go_on_at_their_joints_and_stay_text() -> None:
     path = "attention_<wbr>core.<wbr>peers.<wbr>jax:<wbr>dot_<wbr>product"
     assert str(breakable("attention_core.peers.jax:dot_product")) == path
     assert breakable(Markup("<i>an_italic_name_of_a_law</i>")) == "<i>an_italic_name_of_a_law</i>"
+
+
+SURFACES = ("#ffffff", "#16181c")
+"""What text stands on, light and dark: the colours of STYLE."""
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of WCAG 2."""
+    digits = colour.lstrip("#")
+    digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
+    parts = [int(digits[k : k + 2], 16) / 255 for k in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize(
+    "module",
+    (
+        "attention_core.audit.render_html", "attention_core.bench.report.render_html",
+        "attention_core.conformance.report.render_html", "attention_core.grading.render_html",
+        "attention_core.report_page.page", "attention_core.teaching.feedback",
+    ),
+)  # fmt: skip
+def test_coloured_words_are_legible_on_light_and_on_dark(module: str) -> None:
+    """A contrast of 4.5 is what WCAG 2 asks of text (level AA)."""
+    assert all(surface in STYLE.replace("#fff,", "#ffffff,") for surface in SURFACES)
+    found = re.findall(r"[ {]color: (?:light-dark\(([^,]+), ([^)]+)\)|([^;]+));", import_module(module).COLOURS)
+    assert found
+    for light, dark, both in found:
+        for surface, colour in zip(SURFACES, (light or both, dark or both), strict=True):
+            low, high = sorted((luminance(surface), luminance(colour)))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (surface, colour)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attention_core.bench.report.growth import QUANTITIES, series_of
 from attention_core.bench.report.number_words import duration, factor, format_end
 from attention_core.bench.report.pictures import as_svg, pictures
-from attention_core.bench.report.render_text import largest, size, sort_by_time, what_ran
+from attention_core.bench.report.render_text import largest, outcome, size, sort_by_time, what_ran
 from attention_core.bench.report.results import Cell, Column, Results, doubts
 from attention_core.bench.timing.machine import busy_words
 from attention_core.bench.timing.statistics import Interval
@@ -21,7 +21,7 @@ from attention_core.html_page import STYLE, render, render_page
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-HEADS = ("kernel", "time", "ratio", "verdict", "of limit", "memory", "process", "error", "largest", "what ran")
+HEADS = ("kernel", "verdict", "ratio", "time", "of limit", "memory", "process", "error", "largest", "what ran")
 GROWTH_HEADS = ("workload", "kernel", "time ~ n^", "allocator ~ n^", "process ~ n^", "at the longest")
 VERDICTS = ("FASTER", "SLOWER", "AMBIGUOUS")
 TITLES = {"growth": "Growth with n", "pareto": "Time against error", "roofline": "Roofline"}
@@ -32,13 +32,15 @@ COLOURS = """
 SECTIONS = """\
 <p>{{ machine }}, {{ threads }} threads; {{ versions }}</p>
 {% if busy %}<p>Measured while {{ busy }}.</p>{% endif %}
-{% for name, limit, heads, rows, doubtful in cells %}
+{% for name, outcome, limit, heads, rows, doubtful in cells %}
 <h{{ level }}>{{ name }}</h{{ level }}>
-{% if limit %}<p>{{ limit }}</p>{% endif %}
+<p><strong>{{ outcome }}</strong>{% if limit %}; {{ limit }}{% endif %}</p>
 {{ table(heads, rows) }}
 {% for line in doubtful %}<p class="SLOWER">{{ line }}</p>{% endfor %}
 {% endfor %}
-{% for title, picture in drawn %}<h{{ level }}>{{ title }}</h{{ level }}>{{ picture }}{% endfor %}
+{% for title, picture in drawn %}<h{{ level }}>{{ title }}</h{{ level }}>
+<div class="wide drawn" tabindex="0">{{ picture }}</div>
+{% endfor %}
 {% if exponents %}<h{{ level }}>Exponents</h{{ level }}>{{ table(growth_heads, exponents) }}{% endif %}
 """
 
@@ -65,10 +67,10 @@ def to_sections(results: Results, level: int = 2, *, drawn: bool = True) -> Mark
 
 
 def section(cell: Cell, doubtful: Sequence[str]) -> tuple[object, ...]:
-    """One cell: its name, its limit, its table, and what is doubtful about it."""
+    """One cell: its name, its outcome, its limit, its table, and what is doubtful about it."""
     limit = "" if cell.limit is None else f"limit here {duration(cell.limit)} ({cell.binding})"
-    rows = [with_classes(row(name, column, cell.baseline)) for name, column in sort_by_time(cell)]
-    return cell.workload.name(), limit, with_classes(HEADS), rows, doubtful
+    rows = [with_values(row(name, column, cell.baseline)) for name, column in sort_by_time(cell)]
+    return cell.workload.name(), outcome(cell), limit, with_classes(HEADS), rows, doubtful
 
 
 def row(name: str, column: Column, baseline: str) -> Sequence[str]:
@@ -77,11 +79,10 @@ def row(name: str, column: Column, baseline: str) -> Sequence[str]:
         return (name, "", "", "", "", "", "", "", "", f"{column.status}: {column.message}")
     ratio = column.comparison
     return (
-        name, duration(column.seconds),
+        name, "baseline" if name == baseline else "" if ratio is None else ratio.verdict,
         "" if ratio is None else f"{factor(ratio.ratio)} [{format_end(ratio.low)}, {format_end(ratio.high)}]",
-        "baseline" if name == baseline else "" if ratio is None else ratio.verdict,
-        "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"), size(column, "process"),
-        "" if column.rms is None else f"{column.rms:.1e}", largest(column), what_ran(column),
+        duration(column.seconds), "" if column.share is None else f"{column.share:.0%}", size(column, "allocator"),
+        size(column, "process"), "" if column.rms is None else f"{column.rms:.1e}", largest(column), what_ran(column),
     )  # fmt: skip
 
 
@@ -97,6 +98,12 @@ def growth_rows(results: Results) -> list[Sequence[str]]:
 def grown(found: Interval | None) -> str:
     """An exponent with its interval."""
     return "" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def with_values(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """A row of a kernel with its classes: between its verdict and what ran stand numbers, which are not broken."""
+    kernel, verdict, ratio, *values, ran = texts
+    return [(kernel, ""), *with_classes([verdict]), (ratio, "ratio"), *((text, "value") for text in values), (ran, "")]
 
 
 def with_classes(texts: Sequence[str]) -> list[tuple[str, str]]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attention_core.bench.revisions.comment import HEADS, WORDS, explain, remarks, row
-from attention_core.bench.revisions.outcomes import UNJUDGED, Comparison, Revision
+from attention_core.bench.revisions.outcomes import UNJUDGED, Comparison, Outcome, Revision
 from attention_core.bench.timing.machine import busy_words
 from attention_core.html_page import render
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-COLUMNS = tuple((name, "number" if name in ("base", "head", "head / base") else "") for name in HEADS)
+ORDER = ("kernel", "verdict", "head / base", "workload", "base", "head")
+"""The columns: what is scrolled out of sight on a phone comes last."""
+KINDS = {"base": "number", "head": "number", "head / base": "ratio"}
+COLUMNS = tuple((name, KINDS.get(name, "")) for name in ORDER)
 CLASSES = {"SLOWER": "bad", "FASTER": "good", "SAME": "", "AMBIGUOUS": "open", UNJUDGED: "open"}
 SECTIONS = """\
 {{ table((("revision", ""), ("name", ""), ("commit", "")), revisions) }}
@@ -30,10 +33,7 @@ SECTIONS = """\
 
 def to_sections(found: Comparison) -> Markup:
     """Return the revisions, a row for each kernel on each workload, and how it was measured, without the page."""
-    rows = [
-        [*zip(row(one)[:-1], (kind for _, kind in COLUMNS), strict=False), (WORDS[one.verdict], CLASSES[one.verdict])]
-        for one in found.outcomes
-    ]
+    rows = [cells(one) for one in found.outcomes]
     revisions = [describe("base", found.base), describe("head", found.head)]
     return render(
         SECTIONS, revisions=revisions, heads=COLUMNS, rows=rows, remarks=remarks(found), explanation=explain(found),
@@ -41,6 +41,13 @@ def to_sections(found: Comparison) -> Markup:
         versions=", ".join(f"{name} {version}" for name, version in found.versions.items()),
         busy=busy_words(found.machine.get("busy")),
     )  # fmt: skip
+
+
+def cells(one: Outcome) -> list[tuple[str, str]]:
+    """A row of a kernel on a workload, its verdict with the class that colours it."""
+    texts = dict(zip(HEADS, row(one), strict=True)) | {"verdict": WORDS[one.verdict]}
+    classes = dict(COLUMNS) | {"verdict": CLASSES[one.verdict]}
+    return [(texts[name], classes[name]) for name in ORDER]
 
 
 def describe(side: str, revision: Revision) -> tuple[tuple[str, str], ...]:

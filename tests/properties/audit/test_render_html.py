@@ -19,6 +19,7 @@ def example(**changes: object) -> Audit:
 def test_the_page_has_the_score_and_the_test_and_escapes_all() -> None:
     page = to_html(example())
     assert "sees 1 of 2 faults in place of m:f (50 %" in page and "tiles.a" in page
+    assert page.index(">Survivors<") < page.index(">By subject<") < page.index(">A test for each survivor<")
     assert HOSTILE not in page and page.count("&lt;script&gt;") == 4
     assert "http" not in page.replace("http-equiv", "") and "<script" not in page
 

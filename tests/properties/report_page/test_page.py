@@ -38,6 +38,14 @@ def test_the_headline_of_one_part() -> None:
     assert headline(1, 1, 0) == "something is wrong in 1 of 1 part" and headline(1, 0, 0) == "nothing is wrong"
 
 
+def test_parts_of_one_question_are_named_by_their_files_too() -> None:
+    """A screen reader lists sections by name: two of the same name could not be told apart."""
+    page = to_page([section("bad"), section("bad")])
+    names = re.findall(r'<section id="part-\d" aria-labelledby="(head-\d) (file-\d)"', page)
+    assert names == [("head-1", "file-1"), ("head-2", "file-2")]
+    assert all(page.count(f'id="{name}"') == 1 for pair in names for name in pair)
+
+
 def test_what_is_bad_comes_first_and_anchors_stay() -> None:
     page = to_page([section(state) for state in ("good", "plain", "bad", "open", "bad")])
     assert re.findall(r'<section id="part-(\d)"', page) == ["3", "5", "4", "1", "2"]

@@ -95,6 +95,7 @@ def test_an_incomplete_target_is_not_known() -> None:
 def test_two_revisions_stand_with_their_ratio_and_interval() -> None:
     section = section_of(Part("bench --base", "a.json", revisions("SLOWER", "AMBIGUOUS")))
     assert "a" * 40 in section.body and "b" * 40 + "+" in section.body
+    assert section.body.index(">verdict<") < section.body.index(">head / base<") < section.body.index(">workload<")
     assert "1.250 [1.040, 1.060]" in section.body and "1.250 [0.500, ?]" in section.body
     assert section.remark.endswith("1 of 2 slower, 1 undecided") and "give it more --seconds" in section.body
 

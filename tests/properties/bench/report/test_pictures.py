@@ -171,6 +171,15 @@ def test_the_page_holds_everything_and_injects_nothing() -> None:
     assert page.count("<svg") == 3
 
 
+def test_a_verdict_stands_beside_its_kernel_and_numbers_are_not_broken() -> None:
+    """On a phone the last columns are scrolled out of sight."""
+    page = to_html(example())
+    heads = re.findall(r"<th>([^<]+)</th>", page)
+    assert heads[:3] == ["kernel", "verdict", "ratio"]
+    assert re.search(r'<td class="ratio">\d\.\d+ \[', page) and "<strong>faster than" in page
+    assert page.count('<div class="wide drawn" tabindex="0"><svg') == 3
+
+
 def test_a_page_without_cells() -> None:
     assert "<svg" not in to_html(example(()))
 
