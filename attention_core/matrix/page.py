@@ -112,9 +112,8 @@ def packages(records: list[Record]) -> str:
         rows = [*group]
         refuted = ", ".join(f"{short(one.target)} ({', '.join(map(str, one.findings))})" for one in rows if kinds(one))
         conform = sum(one.verdict == "conforms" for one in rows)
-        dates, commits = ({getattr(one, what) for one in rows} for what in ("date", "commit"))
         runtimes = ", ".join(sorted({one.runtime for one in rows}))
-        when = f"{max(dates)}, {', '.join(sorted(commits))}"
+        when = max(one.date for one in rows)
         lines.append((f"[{name}](#{name}) {release}", runtimes, len(rows), conform, refuted, when))
     return table(("package", "runtime", "rows", "conform", "refuted (findings)", "run"), lines)
 

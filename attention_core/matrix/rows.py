@@ -82,6 +82,20 @@ ARGUMENTS: dict[str, Argument] = {
         "flex_attention ends in an IndexError or an internal assertion where there is no key or no query.",
         "return early for empty inputs.", "pytorch",
     ),
+    "-1e30 in float16": Argument(
+        "flaw", 51, ("dead_rows_leave_neighbours_alone", "a_broadcast_mask_equals_its_expansion"),
+        "masked scores are -1e30, in float16 -inf: a row without a key is NaN, and after the projection in all heads.",
+        "bfloat16, or a key for every query.", "haiku",
+    ),
+    "a reshape of nothing": Argument(
+        "flaw", 52,
+        (
+            "an_empty_query_sequence_moves_nothing", "no_queries_give_an_empty_output",
+            "an_empty_batch_gives_an_empty_output",
+        ),
+        "without a query, or a batch, a reshape to -1 ends in a ZeroDivisionError.",
+        "return early for empty inputs.", "haiku",
+    ),
     "a context cut like the queries": Argument(
         "flaw", 50, ("heads_attend_to_a_context_as_the_formula_says", "gradients_of_inputs_are_true"),
         "keys and values of a context are viewed in the shape of the queries: another length is an error or wrong.",
@@ -517,8 +531,9 @@ IN_JAX = (
     peer("equinox", "dot_product", "equinox", "JAX", declared=True, options=(*JAX, "--masks", "bool", *UNIFORM, *WIDE)),
     peer("flax", "nnx", "flax", "JAX", declared=True, options=(*JAX, *BNHD, "--sizes", "d == d_v", *WIDE)),
     peer(
-        "haiku", "identity_heads", "dm-haiku", "JAX", options=(*JAX, "--masks", "bool", *UNIFORM, *WIDE), declared=True,
-        imports="haiku",
+        "haiku", "identity_heads", "dm-haiku", "JAX", declared=True, imports="haiku",
+        argued=("-1e30 in float16", "a reshape of nothing"),
+        options=(*JAX, "--masks", "bool", "--dead-rows", "unspecified", *WIDE),
     ),
     peer("flash_attention_jax", "flash", "flash-attention-jax", "JAX", options=JAX),
 )  # fmt: skip

@@ -36,6 +36,6 @@ def apply(query: Any, key: Any, value: Any, mask: Any) -> Any:
         f"multi_head_attention/{name}": {"w": np.eye(width, dtype=query.dtype), "b": np.zeros(width, query.dtype)}
         for name, width in names.items()
     }
-    merged = (np.swapaxes(x, 1, 2).reshape(B, x.shape[2], -1) for x in (query, key, value))
+    merged = (np.swapaxes(x, 1, 2).reshape(B, x.shape[2], H * x.shape[3]) for x in (query, key, value))
     out = layer.apply(weights, None, *merged, *(() if mask is None else (mask,)))
     return np.swapaxes(out.reshape(B, n, H, d_v), 1, 2)
