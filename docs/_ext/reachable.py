@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 SCROLLED = re.compile(r'<(div class="(?:table-wrapper|math-scroll|math-display)\b[^"]*"|pre|p(?=><img ))>')
 """Tables, formulas, programs and pictures, each of which scrolls sideways where the screen is narrow."""
+PARAMETERS = re.compile(r'<dl>\n((?:<dd><em class="sig-param">(?:(?!</?d[dlt]\b).)*</dd>\n)+)</dl>', re.DOTALL)
+"""The parameters of a long signature, which Sphinx writes as definitions of nothing."""
 NAMED = (
     (re.compile(r'<aside class="sidebar-drawer">'), '<aside class="sidebar-drawer" aria-label="All pages">'),
     (re.compile(r'<aside class="(toc-drawer[^"]*)">'), r'<aside class="\1" aria-label="On this page">'),
@@ -42,6 +44,13 @@ def complete(page: str) -> str:
     ('<pre tabindex="0">x</pre>', '<p class="caption" role="heading" aria-level="2">How to</p>')
     """
     page = SCROLLED.sub(r'<\1 tabindex="0">', page)
+    page = PARAMETERS.sub(list_parameters, page)
     for found, written in NAMED:
         page = found.sub(written, page)
     return page
+
+
+def list_parameters(found: re.Match[str]) -> str:
+    """Return the parameters of a signature as a list, one a line."""
+    items = found[1].replace("<dd>", "<li>").replace("</dd>", "</li>")
+    return f'<ul class="sig-params">\n{items}</ul>'

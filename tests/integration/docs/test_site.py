@@ -57,6 +57,11 @@ PLACES = {
         ('<p><img src="a.svg"></p>', '<p tabindex="0"><img src="a.svg"></p>'),
         ('<aside class="toc-drawer no-toc">', '<aside class="toc-drawer no-toc" aria-label="On this page">'),
         ('<th class="head"><p></p></th>', '<td class="head"></td>'),
+        (
+            '<dl>\n<dd><em class="sig-param">a</em>,</dd>\n<dd><em class="sig-param">b</em>,</dd>\n</dl>',
+            '<ul class="sig-params">\n<li><em class="sig-param">a</em>,</li>\n<li><em class="sig-param">b</em>,</li>\n</ul>',
+        ),
+        ("<dl>\n<dt>a</dt>\n<dd>b</dd>\n</dl>", "<dl>\n<dt>a</dt>\n<dd>b</dd>\n</dl>"),
         ("<p>x</p>", "<p>x</p>"),
     ],
 )
