@@ -25,7 +25,7 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
         page = PREFIX + name
         if page not in app.env.found_docs or page == own or not isinstance(literal.parent, nodes.TextElement):
             continue
-        if isinstance(literal.parent, (nodes.title, nodes.reference, addnodes.pending_xref)):
+        if is_within(literal, (nodes.title, nodes.reference, addnodes.pending_xref)):
             continue
         link = addnodes.pending_xref(
             "", refdomain="std", reftype="doc", reftarget=f"/{page}", refexplicit=True, refwarn=True
@@ -33,3 +33,11 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
         link["refdoc"] = own
         literal.replace_self(link)
         link += literal
+
+
+def is_within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Whether a node of one of these kinds holds this one, at whatever depth: a link may not hold another."""
+    parent = node.parent
+    while parent is not None and not isinstance(parent, kinds):
+        parent = parent.parent
+    return parent is not None

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -68,6 +69,19 @@ PLACES = {
 def test_what_scrolls_on_a_page_takes_the_focus_and_its_parts_have_names(builder: Any, theme: str, found: str) -> None:
     complete = builder("reachable").complete
     assert complete(theme) == complete(found) == found
+
+
+def test_the_name_of_a_law_within_a_link_is_not_a_second_link(builder: Any) -> None:
+    """A link in a link is two for a browser, the first without a word."""
+    pytest.importorskip("sphinx")
+    nodes, addnodes = importlib.import_module("docutils.nodes"), importlib.import_module("sphinx.addnodes")
+    name = next(iter(LAWS))
+    free, linked = nodes.literal(text=name), nodes.literal(text=name)
+    link = addnodes.pending_xref("", nodes.inline("", "", linked))
+    page = nodes.section("", nodes.paragraph("", "", free), nodes.paragraph("", "", link))
+    app = SimpleNamespace(env=SimpleNamespace(docname="page", found_docs={f"reference/laws/{name}"}))
+    builder("law_links").link_names(app, page)
+    assert isinstance(free.parent, addnodes.pending_xref) and linked.parent.parent is link
 
 
 @pytest.mark.parametrize(
