@@ -6,6 +6,7 @@ turns mask polarity, and brings results back to (batch, head, row, column).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -35,6 +36,11 @@ from attention_core.declaration.sizes import ATTENTION
 INPUTS = ("query", "key", "value")
 BIASES = ("bias", "attn_bias", "attention_bias", "position_bias", "relative_position_bias", "rel_pos_bias")
 """Masks by these names are added to the scores: they are claimed where additive masks alone are declared."""
+WEIGHT = re.compile(r"w(?:eights?)?_?(?:q|k|v|o|out|qkv|kv|query|key|value)?|\w+_(?:weight|proj|w)", re.IGNORECASE)
+"""Names of projections: W_q, wk, w_qkv, q_weight, out_proj."""
+HOLDS_WEIGHTS = (
+    "name a class that holds its weights and give --contract multi-head, or a function of query, key and value alone"
+)
 BUILD = "give --factory if calling it without arguments builds the attention, or name an instance or a function"
 STAND_IN = (
     "; in place of transformers' module hand it "
@@ -396,6 +402,8 @@ def require_values(implementation: Implementation, unfilled: list[str]) -> NoRet
     if contract := contract_of(unfilled):
         own = f"{implementation.name} has {what}, as functions of another contract have: give --contract {contract}"
         raise OtherForm(own, {"contract": contract})
+    if any(WEIGHT.fullmatch(name) for name in unfilled):
+        raise TargetError(f"{implementation.name} has {what}, as a layer has: {HOLDS_WEIGHTS}")
     arrays = "an array needs a name that is known, such as sinks, s_aux, alibi_slopes or cache_seqlens"
     raise TargetError(f"{implementation.name} has {what}: give {give}; {arrays}")
 

@@ -91,6 +91,8 @@ UNUSABLE = [
     ("*, query, key, value", {}, "f takes 0 parameters by position, but attention needs query, key and value "
      "(name a function of (query, key, value) that passes them on by name)"),
     ("q, k, v, window", {}, "f has the parameter 'window' without a default: give --arg window=VALUE"),
+    ("x, w_q, w_k, w_v", {}, "f has the parameter 'w_v' without a default, as a layer has: name a class that holds its weights"),
+    ("q, k, v, in_proj_weight", {}, "give --contract multi-head, or a function of query, key and value alone"),
     ("q, k, v, *, window", {}, "f has the parameter 'window' without a default: give --arg window=VALUE"),
     ("query, value, key, mask=None", {}, "f takes query, value, key, but query, key and value are passed in this order: "
      "name a function (query, key, value, ...) that calls it"),
