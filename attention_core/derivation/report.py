@@ -296,7 +296,8 @@ def document(report: DocumentReport, text: str, infer: bool = False) -> str:
     """One document: its blocks in their order, every step where it stands."""
     good = sum(step.passed for step in report.steps)
     message = f"{good} of {len(report.steps)} steps are as the document says"
-    out = [f"<article><p class='line'>{escape(report.file)}: {message}</p>"]
+    state = "failed" if good < len(report.steps) else "PROVED"
+    out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
     shown = {step.id: step for step in report.steps}
     written = {step.id: step for step in steps_of(text, infer)[0]}
     left = [(shown[name], written.get(name)) for name in shown]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from product import Contract, contracts, interface, one_lines, sections
 
+OPTION = re.compile(r"--[a-z][a-z-]*(?: NAME=VALUE)?")
 MADE = "*This page is made from the contract when the site is built (`tox run -e docs`).*"
 
 
@@ -33,5 +34,5 @@ def page(contract: Contract) -> str:
 def built_in(contract: Contract, text: str) -> list[str]:
     """The section of interfaces.md, with the options that `attention-core contracts NAME` lists behind it."""
     options = re.findall(r"^Declared with --parameter.*?(?=\n\n)", interface(contract.name), re.DOTALL | re.MULTILINE)
-    listed = [line for option in options for line in (" ".join(option.split()).replace("--", "\\-\\-"), "")]
+    listed = [line for option in options for line in (OPTION.sub(r"`\g<0>`", " ".join(option.split())), "")]
     return [text, "", *listed]

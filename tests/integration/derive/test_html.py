@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from attention_core.cli import main
@@ -79,6 +80,13 @@ def test_every_step_stands_in_its_place_with_its_verdict() -> None:
     assert "2 of 5 steps are as the document says" in found.text
     assert "4 is not 2" in found.text and "left side: 4; right side: 2" in found.text
     assert found.tags.count("math") >= 8 and found.tags.count("code") >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "state"), [("$$ 1 + 1 = 2 $$", "PROVED"), ("$$ 1 + 1 = 3 $$", "failed"), ("Nothing.\n", "failed")]
+)
+def test_the_verdict_on_the_document_has_its_colour(text: str, state: str) -> None:
+    assert f"<p class='verdict {state}'>" in page([(check_document(text), text)])
 
 
 def test_nothing_of_a_document_is_a_tag_or_is_loaded() -> None:
