@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attention_core.conformance.first_look.findings import FirstLook, option_text
-from attention_core.conformance.worker.mask_objects import PARAMETER
+from attention_core.conformance.worker.mask_classes import CLASSES, PARAMETER
 from attention_core.declaration.implementation import (
     Implementation,
     OtherForm,
@@ -131,18 +131,23 @@ def follow_objects(implementation: Implementation, description: Mapping[str, Any
     masks = description.get("mask_objects") or {}
     if not masks:
         return implementation, []
-    packed = implementation.contract == "varlen"
+    packed, others = implementation.contract in ("varlen", "paged"), masks.get("others", [])
     if not masks["given"]:
         lacks = "" if packed else ", and no class of these is in its module or installed (xformers): tensors alone are"
+        places = sorted({CLASSES[name].contract for name in others if name in CLASSES} - {implementation.contract})
+        lacks = f": {' and '.join(others)} are of --contract {places[0]}" if places else lacks
         return implementation, [f"objects as masks (attn_bias) were not judged{lacks}"]
     changes: dict[str, Any] = {}
-    if not is_stated(implementation.causal, usual("causal", implementation.contract)):
+    if masks["causal"] and not is_stated(implementation.causal, usual("causal", implementation.contract)):
         changes["causal"] = masks["causal"]
+    if masks["always_causal"]:
+        changes["always_causal"] = True
     if not is_stated(implementation.dead_rows, usual_dead_rows(implementation.contract)):
         changes["dead_rows"] = "unspecified"
     other = "bottom_right" if masks["causal"] == "top_left" else "top_left"
-    left = "a tensor as its mask" if packed else "blocks of packed texts (--contract varlen)"
-    note = f"attn_bias is given {' and '.join(masks['given'])}; not judged: {left}, the diagonal of --causal {other}"
+    left = ["a tensor as its mask" if packed else "blocks of packed texts (--contract varlen)", *others]
+    left += [f"the diagonal of --causal {other}"] if masks["causal"] else []
+    note = f"attn_bias is given {' and '.join(masks['given'])}; not judged: {', '.join(left)}"
     return implementation.with_(**changes), [note]
 
 

@@ -186,7 +186,8 @@ def adapted(description: Any, implementation: Any) -> list[str]:
             "from attention_core.conformance.worker.grouped_operator import call_over_pages",
             "attention = call_over_pages(attention)  # what is in pages is its past",
         ]
-    if where := description.get("mask_objects", {}).get("causal"):
+    if (masks := description.get("mask_objects", {})).get("given"):
+        where = masks["causal"]
         return [
             "from attention_core.conformance.worker.mask_objects import call_with_masks",
             f"attention = call_with_masks(attention, {implementation.contract!r}, {where!r})  # with objects as masks",

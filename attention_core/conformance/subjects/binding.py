@@ -264,6 +264,22 @@ def bind(implementation: Implementation, description: Mapping[str, Any]) -> Bind
     return replace(binding, claims=binding.claims | {"is_causal"}) if implementation.always_causal else binding
 
 
+PLANS = (
+    "an object that plans and runs is called where its plan names indptr, indices, last_page_len and page_size (or "
+    "paged_kv_indptr, ...): write them out in the place of *args, or write a function that plans and runs"
+)
+
+
+def advise_on_class(description: Mapping[str, Any]) -> str:
+    """What to do about a class where something is called.
+
+    Example:
+        >>> advise_on_class({"plans": True})[:38], advise_on_class({})[:14]
+        ('an object that plans and runs is calle', 'give --factory')
+    """
+    return PLANS if description.get("plans") else BUILD + other_contract(description)
+
+
 def other_contract(description: Mapping[str, Any]) -> str:
     """The advice on a class that suits another contract; "" where none is known.
 
@@ -294,7 +310,8 @@ def advise_on_store(description: Mapping[str, Any]) -> str:
 
 def explain_class(implementation: Implementation, description: Mapping[str, Any]) -> TargetError:
     """The error of a class where something is called; it names the form that the class suits, if there is one."""
-    message = f"{implementation.name} is a class: {BUILD}{other_contract(description) or advise_on_store(description)}"
+    stores = "" if other_contract(description) else advise_on_store(description)
+    message = f"{implementation.name} is a class: {advise_on_class(description)}{stores}"
     suits = str(description.get("suits", ""))
     if not suits or implementation.factory or implementation.contract not in ATTENTION:
         return TargetError(message)

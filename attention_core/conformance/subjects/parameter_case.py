@@ -27,7 +27,7 @@ from attention_core.conformance.cases.near import (
     small_sizes,
     work_of,
 )
-from attention_core.conformance.subjects.binding import BUILD, other_contract
+from attention_core.conformance.subjects.binding import advise_on_class
 from attention_core.conformance.subjects.evidence import (
     Evidence,
     NotApplicable,
@@ -307,7 +307,7 @@ class ParameterSubject(SubjectBase):
         if not description["callable"] and implementation.contract != "heads":
             raise TargetError(f"{implementation.name} is not callable (it is of type {description['type']})")
         if description.get("is_class") and implementation.contract in FUNCTIONS:
-            raise TargetError(f"{implementation.name} is a class: {BUILD}{other_contract(description)}")
+            raise TargetError(f"{implementation.name} is a class: {advise_on_class(description)}")
         if description.get("lacks") and implementation.contract == "heads":
             lacks = " and no ".join(description["lacks"])
             raise TargetError(

@@ -56,8 +56,9 @@ from attention_core.conformance.worker.exchange import (
 )
 from attention_core.conformance.worker.flex_arguments import build_flex_argument
 from attention_core.conformance.worker.grouped_operator import call_over_pages, is_grouped_operator
-from attention_core.conformance.worker.mask_objects import FORMS, call_with_masks, find_masks, takes_mask_objects
-from attention_core.conformance.worker.planned import call_planned, kind_of_plan
+from attention_core.conformance.worker.mask_classes import CONTRACTS, classes_in_annotation
+from attention_core.conformance.worker.mask_objects import call_with_masks, needs_objects, takes_mask_objects
+from attention_core.conformance.worker.planned import call_planned, kind_of_plan, plans
 from attention_core.conformance.worker.process_state import ProcessState, seed_generators
 from attention_core.conformance.worker.written_sizes import written_sizes
 from attention_core.declaration.implementation import TargetError, summarize_error
@@ -401,11 +402,12 @@ class Executor:
         found["stand_in"] = bool(getattr(target, "takes_a_module", False))
         found["planned"] = str(getattr(target, "planned", ""))
         found["operator"] = str(getattr(target, "operator", ""))
-        found["mask_objects"] = getattr(target, "mask_objects", {"given": []} if takes_mask_objects(target) else {})
+        without = {"given": [], "others": classes_in_annotation(target)} if takes_mask_objects(target) else {}
+        found["mask_objects"] = getattr(target, "mask_objects", without)
         found["config"] = config_class_of(target) if found["is_class"] else None
         if found["is_class"]:
             module = isinstance(self.library, TorchArrays) and issubclass(target, self.library.torch.nn.Module)
-            found["suits"] = contract_of_class(target, module)
+            found["suits"], found["plans"] = contract_of_class(target, module), plans(target)
             found["step"], found["store"] = step_of_class(target), store_of_class(target)
         return found
 
@@ -419,8 +421,7 @@ def adapt_call(target: Any, contract: str = "", causal: str = "", *, objects: bo
     """
     if contract == "paged" and is_grouped_operator(target):
         return call_over_pages(target)
-    takes = contract in FORMS and (objects or takes_mask_objects(target))
-    if takes and (objects or contract == "varlen" or find_masks(target, contract)):
+    if contract in CONTRACTS and (objects or needs_objects(target, contract)):
         return call_with_masks(target, contract, causal)
     return target
 

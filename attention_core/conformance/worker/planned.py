@@ -32,13 +32,47 @@ def kind_of_plan(target: Any) -> str:
         >>> kind_of_plan(Wrapper), kind_of_plan(len)
         ('decode', '')
     """
-    plan, run = (getattr(target, name, None) for name in ("plan", "run"))
-    if not callable(plan) or not callable(run):
+    if not plans(target):
         return ""
-    names = parameters_of(plan)
+    names = parameters_of_plan(target)
     if "page_size" not in names:
         return ""
     return next((kind for kind, pages in PAGES.items() if set(pages) <= names.keys()), "")
+
+
+def plans(target: Any) -> bool:
+    """Whether a class, or an object, has `plan` and `run`."""
+    return all(callable(getattr(target, name, None)) for name in ("plan", "run"))
+
+
+def parameters_of_plan(target: Any) -> dict[str, inspect.Parameter]:
+    """The parameters of `plan`; where a class passes on *args or **kwargs, with those of the class that it extends.
+
+    Example:
+        >>> class Wrapper:
+        ...     def plan(self, indptr, page_size): ...
+        >>> class Logged(Wrapper):
+        ...     def plan(self, *args, **kwargs):
+        ...         return super().plan(*args, **kwargs)
+        >>> list(parameters_of_plan(Logged))
+        ['indptr', 'page_size']
+    """
+    found: dict[str, inspect.Parameter] = {}
+    own = [target.plan] if "plan" in getattr(target, "__dict__", {}) and not inspect.isclass(target) else []
+    kinds = target.__mro__ if inspect.isclass(target) else type(target).__mro__
+    for plan in [*own, *(vars(kind)["plan"] for kind in kinds if "plan" in vars(kind))]:
+        found = {**parameters_of(plan), **found}
+        if not passes_on(plan):
+            break
+    return found
+
+
+def passes_on(function: Any) -> bool:
+    """Whether a function takes *args or **kwargs, or its signature cannot be read."""
+    try:
+        return any(p.kind.name.startswith("VAR") for p in inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return True
 
 
 def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
@@ -56,7 +90,7 @@ def call_planned(target: Any) -> Any:
     Raises:
         TargetError: its constructor or its plan needs something that is not known.
     """
-    kind, plan = kind_of_plan(target), parameters_of(target.plan)
+    kind, plan = kind_of_plan(target), parameters_of_plan(target)
     wrapper = make_wrapper(target) if inspect.isclass(target) else target
     pages, options = PAGES[kind], {name: value for name, value in OPTIONS.items() if name in plan}
     first = ["q", "k_cache", "v_cache", *(["qo_indptr"] if kind == PREFILL else [])]

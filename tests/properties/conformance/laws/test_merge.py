@@ -86,6 +86,36 @@ def test_right_merges_conform(target: Callable[..., Any], record: dict[str, Any]
     assert silent <= {"nan_in_an_empty_part_is_ignored", "merge_gradients_are_true"}
 
 
+def by_logaddexp(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor, hide: bool = False) -> Any:
+    """The usual merge; `hide`: rows that no part has a key for are hidden before and after."""
+    dead = torch.isneginf(lse_a) & torch.isneginf(lse_b) & hide
+    lse_a, lse_b = lse_a.masked_fill(dead, 0.0), lse_b.masked_fill(dead, 0.0)
+    lse = torch.logaddexp(lse_a, lse_b)
+    a, b = ((x - lse).exp().nan_to_num(0.0)[..., None] for x in (lse_a, lse_b))
+    out = (a * out_a + b * out_b).masked_fill(dead[..., None], 0.0)
+    return out.to(out_a.dtype), lse.masked_fill(dead, -torch.inf)
+
+
+def test_the_nan_that_logaddexp_passes_back_is_no_false_alarm() -> None:
+    """In plain code: it reaches all keys of the part, in whose backward pass the row's weights are 0."""
+    law = "merge_gradients_are_true"
+
+    def hidden(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> Any:
+        return by_logaddexp(out_a, lse_a, out_b, lse_b, hide=True)
+
+    def plain(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> Any:
+        return by_logaddexp(out_a, lse_a, out_b, lse_b)
+
+    refuted(law, plain, contract=CONTRACT)
+    held(law, hidden, contract=CONTRACT)
+    lse = torch.tensor([1.0, -torch.inf], requires_grad=True)
+    out, _ = by_logaddexp(torch.ones(2, 1), lse, torch.zeros(2, 1), torch.tensor([0.0, -torch.inf]))
+    out.sum().backward()
+    assert lse.grad is not None and torch.isnan(lse.grad[1]) and out[1] == 0
+    weights = torch.tensor([[0.5, 0.5], [0.0, 0.0]])  # of both keys of the part, of a row with keys and of one without
+    assert torch.isnan((weights * lse.grad[:, None]).T @ torch.ones(2, 1)).all()
+
+
 def test_what_rows_without_a_key_give_is_declared() -> None:
     def with_nan(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> tuple[Tensor, Tensor]:
         out, lse = faults.correct(out_a, lse_a, out_b, lse_b)

@@ -148,3 +148,44 @@ def test_what_is_not_known_is_one_line() -> None:
     with pytest.raises(OtherForm) as caught, Session(Implementation(BatchDecodeWithPagedKVCacheWrapper)):
         pass
     assert caught.value.changes == {"contract": "paged"}
+
+
+class Logged(BatchDecodeWithPagedKVCacheWrapper):
+    """Passes on what it is given."""
+
+    def plan(self, *args: Any, **kwargs: Any) -> None:
+        super().plan(*args, **kwargs)
+
+
+class LoggedTwice(Logged):
+    """Passes on all but one of its own."""
+
+    def plan(self, *args: Any, window_left: int = -1, **kwargs: Any) -> None:
+        super().plan(*args, window_left=window_left, **kwargs)
+
+
+class LoggedWrong(Logged, LastPageIsFull):
+    """Passes on, and reads what lies behind the last key of a text."""
+
+
+@pytest.mark.parametrize("target", [Logged, LoggedTwice, Logged(torch.empty(4, dtype=torch.uint8))])
+def test_a_plan_that_passes_on_has_the_parameters_of_the_class_that_it_extends(target: Any) -> None:
+    assert kind_of_plan(target) == "decode"
+    assert set(statuses(target).values()) == {"held"}
+
+
+def test_a_wrong_one_is_refuted() -> None:
+    assert statuses(LoggedWrong)["paged_keys_agree_with_the_truth"] == "refuted"
+
+
+def test_a_plan_without_names_is_told_what_to_write() -> None:
+    class Hidden:
+        def plan(self, *args: Any) -> None: ...
+        def run(self, q: Any, paged_kv_cache: Any) -> Any: ...
+
+    for contract in ("paged", "attention"):
+        with (
+            pytest.raises(TargetError, match="is called where its plan names indptr"),
+            Session(Implementation(Hidden, contract=contract)),
+        ):
+            pass
