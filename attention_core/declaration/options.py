@@ -134,7 +134,7 @@ APPLIES: Mapping[str, frozenset[str]] = {
     | {"grouping"},
     "indexer": _ALWAYS | {"causal", "always_causal", "accumulate"},
     "variant-attention": _ALWAYS
-    | {"layout", "causal", "always_causal", "dead_rows", "masks", "accumulate", "gradients", "grouping"},
+    | {"layout", "causal", "always_causal", "dead_rows", "masks", "accumulate", "merges", "gradients", "grouping"},
     "cross-cache": _BUILT | {"layout", "accumulate", "merges", "scale", "grouping"},
     "batch-invariant": frozenset(HELP) - {"config"},
 }

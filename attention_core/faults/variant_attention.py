@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -114,6 +115,9 @@ def normed(**replaced: Callable[..., Any]) -> Attend:
     ) -> Tensor:  # fmt: skip
         wide = torch.promote_types(query.dtype, torch.float32)
         out = joined(**replaced)(query.to(wide), key.to(wide), value.to(wide), lam, is_causal)
+        if "back" in step:
+            normal: Tensor = _Norm.apply(out, norm_weight.to(wide), eps, 1 - lambda_init, step["back"])
+            return normal.to(query.dtype)
         out = step["grow"](out / step["root"](step["rms"](out), eps), norm_weight.to(wide))
         return (step["factor"](lambda_init) * out).to(query.dtype)
 
@@ -136,6 +140,32 @@ class _Change(torch.autograd.Function):
 def change_gradient(x: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """The same array, or number, whose gradient passes through a function."""
     return _Change.apply(x, change) if isinstance(x, Tensor) else x
+
+
+class _Norm(torch.autograd.Function):
+    """The norm of each head by root mean square, with gradients of one's own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, factor: float, back: Callable[..., Any]) -> Tensor:
+        """Normalise, and keep how to go back."""
+        ctx.save_for_backward(x, weight)
+        ctx.given, ctx.back = (eps, factor), back
+        return factor * weight * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        """The gradients of the outputs and of the weight."""
+        return (*ctx.back(grad, *ctx.saved_tensors, *ctx.given), None, None, None)
+
+
+def norm_backward(
+    grad: Tensor, x: Tensor, weight: Tensor, eps: float, factor: float, *, projected: bool = True,
+    total: Callable[[Tensor], Tensor] = lambda terms: terms.sum((0, 1, 2)),
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Right gradients of the norm by its input and its weight, unless something is left out."""
+    root = ((x**2).mean(-1, keepdim=True) + eps).sqrt()
+    up, z = factor * weight * grad, x / root
+    return (up - z * (up * z).mean(-1, keepdim=True) * projected) / root, total(factor * grad * z)
 
 
 class _Sigmoid(torch.autograd.Function):
@@ -387,6 +417,35 @@ def gradient_of_the_bias_halved() -> Attend:
     return sigmoid(learn=lambda bias: change_gradient(bias, lambda g: g / 2))
 
 
+def gradient_of_the_norm_without_its_projection() -> Attend:
+    """The gradient of the norm takes the root for a constant."""
+    return normed(back=partial(norm_backward, projected=False))
+
+
+def gradient_of_the_norm_without_epsilon() -> Attend:
+    """The gradient of the norm divides by the root mean square without epsilon."""
+    return normed(back=lambda grad, x, weight, eps, factor: norm_backward(grad, x, weight, 1e-12, factor))
+
+
+def gradient_of_the_norm_without_the_factor() -> Attend:
+    """The gradient of the norm is not multiplied by 1 - lambda_init."""
+    return normed(back=lambda grad, x, weight, eps, factor: norm_backward(grad, x, weight, eps, 1.0))
+
+
+def gradient_of_the_norm_weight_over_one_head() -> Attend:
+    """The gradient of the norm's weight, which all heads share, is that of the first head."""
+    return normed(back=partial(norm_backward, total=lambda terms: terms[:, :1].sum((0, 1, 2))))
+
+
+def gradient_of_the_norm_weight_over_features() -> Attend:
+    """The gradient of the norm's weight is summed over the features as well, and divided among them."""
+
+    def total(terms: Tensor) -> Tensor:
+        return terms.mean(-1, keepdim=True).sum((0, 1, 2)).expand(terms.shape[-1])
+
+    return normed(back=partial(norm_backward, total=total))
+
+
 FAULTY = (
     softmax_in_place_of_sigmoid, bias_left_out, bias_of_the_other_sign, bias_of_the_number_of_queries,
     given_bias_of_zero_taken_for_none, bias_is_scaled, masked_scores_are_zero, weights_divided_by_the_number_of_keys,
@@ -398,6 +457,8 @@ FAULTY = (
     lambda_init_not_applied, slope_of_the_softmax, slope_without_the_complement, query_gradient_without_the_scale,
     key_gradient_of_the_first_head_of_a_group, second_query_gradient_without_lambda,
     gradient_of_lambda_of_the_other_sign, gradient_of_lambda_dropped, gradient_of_the_bias_dropped,
-    gradient_of_the_bias_halved,
+    gradient_of_the_bias_halved, gradient_of_the_norm_without_its_projection, gradient_of_the_norm_without_epsilon,
+    gradient_of_the_norm_without_the_factor, gradient_of_the_norm_weight_over_one_head,
+    gradient_of_the_norm_weight_over_features,
 )  # fmt: skip
 ROWS = tuple(row(fault, "law", contract="variant-attention", accumulate="float32") for fault in FAULTY)

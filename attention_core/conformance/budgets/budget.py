@@ -227,6 +227,7 @@ def backward_bound(
     dead_rows: str | None = None,
     merges: str = "none",
     forward_bounds: ForwardBounds | None = None,
+    slack: Array | None = None,
 ) -> BackwardBounds:
     """Largest distance of correct gradients of <out, cotangent> from the true ones.
 
@@ -234,7 +235,8 @@ def backward_bound(
     E_dQ = |scale| E_dS |K|, E_dK = |scale| E_dS^T |Q|, each with the roundings of its own sum.
 
     Args: as in `forward_bound`; cotangent like truth.out, rounded to dtype; gradients from
-        `oracle.gradients` on the same call; want_mask: bound the float mask's gradient too.
+        `oracle.gradients` on the same call; want_mask: bound the float mask's gradient too. slack: how far the
+        kernel's own cotangent may be from it, like truth.out, where rows without a key give zeros; None for 0.
     Returns: Bounds with query, key, value, mask (None unless wanted), exact, finite. Entries that a row
         without `exact` reaches are inf: only their finiteness can be judged, and only if `finite`.
     Raises: ValueError for an unknown accumulate.
@@ -246,9 +248,8 @@ def backward_bound(
         inside = None if forward_bounds is None else forward_bounds.inside
         rows = inside.rows if inside else Rows((query, key, value), truth, mask, scale, fmt, blocks, merges)
         full = np.broadcast_to(np.asarray(cotangent, dtype=np.float64), truth.out.shape)
-        back = Backward(rows, truth, rows.group_heads(full), inside)
-        lost = np.where(back.judged, 0.0, np.inf)
-        unknown = back.unknown_keys()
+        back = Backward(rows, truth, rows.group_heads(full), inside, slack)
+        lost, unknown = np.where(back.judged, 0.0, np.inf), back.unknown_keys()
         d_value = back.value() + _dead_value(rows, _means(truth, dead_rows), back.cot)
         d_query, d_key = back.query_and_key()
         d_mask = None

@@ -21,16 +21,27 @@ from attention_core.oracle import Truth
 
 
 class Backward:
-    """Errors of the weights' and the scores' gradients, rows grouped by key head."""
+    """Errors of the weights' and the scores' gradients, rows grouped by key head.
 
-    def __init__(self, rows: Rows, truth: Truth, cotangent: Array, inside: Forwarded | None = None) -> None:
+    Args: slack: how far the kernel's own cotangent may be from the one that is given, number by number; None for 0.
+    """
+
+    def __init__(
+        self, rows: Rows, truth: Truth, cotangent: Array, inside: Forwarded | None = None, slack: Array | None = None
+    ) -> None:
         f = rows.fmt
         if inside is None:
             out_error, _, excess, L = forward(rows, truth, stored_lse=True)
         else:
             out_error, excess, L = inside.error, inside.excess.copy(), inside.normaliser
-        self.rows, self.cot = rows, magnitude(cotangent)
+        self.rows, self.cot, self.slack = rows, magnitude(cotangent), slack
         self.judged = rows.dead | (rows.exact & rows.finite)
+        if slack is not None:  # (cotangent)
+            slack = rows.group_heads(np.broadcast_to(slack, truth.out.shape))
+            known = np.asarray(np.isfinite(slack).all(axis=-1))
+            self.judged &= known
+            self.slack = np.where(known[..., None], slack, 0.0)
+            self.cot = self.cot + self.slack
         c: Array | float = (1 + rows.c_sum) * (1 + gamma(2, f.u)) * (1 + gamma(2, f.w)) - 1
         self.p = rows.p
         weight_error = excess
@@ -55,7 +66,7 @@ class Backward:
         self.judged &= size.max(axis=-1, initial=0.0) < f.huge / 4  # (overflow)
         mean = np.einsum("...ij,...ij->...i", p, dp)[..., None]
         centred = np.abs(dp - mean)
-        dp = np.abs(dp, out=dp)
+        moved, moved_mean, mean = self._move(truth, np.abs(dp, out=dp), centred, np.abs(mean))
         lost = self._lost_in_quotients()
         all_values, all_channels = dp.sum(axis=-1), self.cot.sum(axis=-1)
         self.lead_error = self.error_of_largest(size, p + self.weight_error, gamma(d_v, f.a))
@@ -76,17 +87,33 @@ class Backward:
         plain += np.einsum("...ij,...ij->...i", self.weight_error, dp)
         fused += lost[..., 0] * all_channels
         plain += lost[..., 0] * all_values
-        mean_error = np.maximum(fused, plain)[..., None] + 2 * parts
-        apart = self._steps_apart(largest, np.abs(mean) + mean_error)
+        mean_error = np.maximum(fused, plain)[..., None] + 2 * parts + moved_mean  # (cotangent), whichever way
+        apart = self._steps_apart(largest, mean + mean_error)
         self.ds = p * centred
         dp *= 2 * f.w
         size += dp
-        size += of_cotangent + 3 * lost
-        size += mean_error + 2 * f.w * np.abs(mean)
+        size += of_cotangent + 3 * lost + moved
+        size += mean_error + 2 * f.w * mean
         size += apart
         size *= grown
         size += self.weight_error * centred
         self._round_scores(size)
+
+    def _move(self, truth: Truth, dp: Array, centred: Array, mean: Array) -> tuple[Array, Array, Array]:
+        """What the slack of the cotangent moves in dP and in D, and |D| with that; in place, that in |dP|, |dP - D|.
+
+        Source: derivations/variants.md (cotangent).
+        """
+        rows = self.rows
+        if self.slack is None:
+            none = np.zeros((1,) * (len(rows.rows) + 1))
+            return none, none, mean
+        out = np.nan_to_num(np.abs(rows.group_heads(truth.out)))
+        moved = rows.hide(self.slack @ rows.v.swapaxes(-1, -2))
+        moved_mean = (self.slack * out).sum(axis=-1, keepdims=True)
+        dp += moved
+        centred += rows.hide(moved + moved_mean)
+        return moved, moved_mean, mean + moved_mean
 
     def _size_of_output(self, truth: Truth, out_error: Array) -> Array:
         """|o| by key head, 0 where it is not judged."""
@@ -165,7 +192,10 @@ class Backward:
         weight = (1 + g) * self.weight_error
         weight += g * self.p
         weight += f.flush
-        return np.asarray(rows.hide(weight).swapaxes(-1, -2) @ (self.cot + f.flush_sum / f.a))
+        off = np.asarray(rows.hide(weight).swapaxes(-1, -2) @ (self.cot + f.flush_sum / f.a))
+        if self.slack is not None:
+            off += rows.hide(self.p.copy()).swapaxes(-1, -2) @ self.slack  # (cotangent-value)
+        return off
 
     def query_and_key(self) -> tuple[Array, Array]:
         """E_dQ and E_dK before their last roundings (dQ), (dK)."""

@@ -30,35 +30,43 @@ def sum_groups(values: Array, group: int) -> Array:
 
 def sigmoid_gradients(
     query: Array, key: Array, value: Array, down: Array, pairs: Array, *,
-    scale: float, bias: float, group: int, dtype: str, accumulate: str,
+    scale: float, bias: float, group: int, dtype: str, accumulate: str, slack: Array | float = 0.0,
 ) -> Gradients:  # fmt: skip
     """Gradients of <out, down> by query, key, value and bias with their budgets.
 
     dS = p (1 - p) dP, dP = dO V^T; dQ = c dS K, dK = c dS^T Q, dV = P^T dO, db = sum dS.
 
     Args: key, value: (B, H, n_kv, ..), once for every query head; group: query heads of a key head, which are summed.
+        slack: how far the kernel's own `down` may be from it, as behind a norm.
     Raises: ValueError for an unknown accumulate.
-    Source: derivations/variants.md (slope, slope-error, slope-product, bias-gradient).
+    Source: derivations/variants.md (slope, slope-error, slope-product, bias-gradient, cotangent).
     """
     fmt, (n_q, n_kv) = float_format(dtype, accumulate), pairs.shape
     weights, off = weights_and_errors(query, key, pairs, scale=scale, bias=bias, fmt=fmt)
-    passed, most = down @ value.swapaxes(-1, -2), np.abs(down) @ np.abs(value).swapaxes(-1, -2)
+    slack = np.broadcast_to(slack, down.shape)
+    turned_value = np.abs(value).swapaxes(-1, -2)
+    passed, most = down @ value.swapaxes(-1, -2), (np.abs(down) + slack) @ turned_value
     passed_off = ((1 + gamma(value.shape[-1], fmt.a)) * (1 + fmt.w) - 1) * most + fmt.flush_between
+    passed_off = passed_off + slack @ turned_value  # (cotangent)
     slope = weights * (1 - weights)  # (slope)
     slope_off = np.where(pairs, off + gamma(4, fmt.w) * (slope + off), 0.0)  # (slope-error)
     true, size = slope * passed, (slope + slope_off) * (np.abs(passed) + passed_off)
     error = slope_off * np.abs(passed) + (slope + slope_off) * passed_off  # (slope-product)
     error = np.where(pairs, error + gamma(3, fmt.w) * size + fmt.flush_between, 0.0)
 
-    def times(first: Array, first_off: Array, second: Array, terms: int, factor: float) -> tuple[Array, Array]:
-        """A product with an exact array, and the error of it."""
-        reach = (np.abs(first) + first_off) @ np.abs(second)
-        return factor * (first @ second), abs(factor) * (first_off @ np.abs(second) + gamma(terms + 2, fmt.a) * reach)
+    def times(
+        first: Array, first_off: Array, second: Array, terms: int, factor: float, off: Array | float = 0.0
+    ) -> tuple[Array, Array]:
+        """A product with an array that is exact, or `off` by so much, and the error of it."""
+        wide = np.abs(second) + off
+        moved = 0.0 if isinstance(off, float) else np.abs(first) @ off
+        reach = (np.abs(first) + first_off) @ wide
+        return factor * (first @ second), abs(factor) * (first_off @ wide + moved + gamma(terms + 2, fmt.a) * reach)
 
     turned, turned_off = true.swapaxes(-1, -2), error.swapaxes(-1, -2)
     d_query = times(true, error, key, n_kv, scale)
     d_key = _sum_heads(times(turned, turned_off, query, n_q, scale), group, fmt)
-    d_value = _sum_heads(times(weights.swapaxes(-1, -2), off.swapaxes(-1, -2), down, n_q, 1.0), group, fmt)
+    d_value = _sum_heads(times(weights.swapaxes(-1, -2), off.swapaxes(-1, -2), down, n_q, 1.0, slack), group, fmt)
     total = error.sum() + gamma(true.size, fmt.a) * (np.abs(true) + error).sum()
     found = {"query": d_query, "key": d_key, "value": d_value, "bias": (true.sum(), total)}  # (bias-gradient)
     return {role: (np.asarray(exact), _store(limit, exact, 3, fmt, scale)) for role, (exact, limit) in found.items()}
@@ -74,57 +82,65 @@ def _sum_heads(found: tuple[Array, Array], group: int, fmt: Format) -> tuple[Arr
 def _store(error: Array, truth: Array, count: int, fmt: Format, scale: float = 1.0) -> Array:
     """The budget of a gradient after its last roundings."""
     g = gamma(count, fmt.u)
-    return np.asarray((1 + g) * error + g * np.abs(truth) + 4 * fmt.flush * max(1.0, abs(scale)))
+    found = (1 + g) * error + g * np.abs(truth) + 4 * fmt.flush * max(1.0, abs(scale))
+    return np.where(np.isnan(found), np.inf, found)  # where nothing is known of a row that it reaches
 
 
 def map_gradients(
     query: Array, key: Array, value: Array, down: Array, truth: oracle.Truth, bounds: ForwardBounds, *,
-    mask: Array, scale: float, dtype: str, accumulate: str,
+    mask: Array, scale: float, dtype: str, accumulate: str, merges: str = "none", slack: Array | None = None,
 ) -> dict[str, tuple[Array, Array, Array]] | None:  # fmt: skip
     """Gradients of one softmax map by query, key and value, with their budgets and the sizes of their terms.
 
     None where scores are beyond the range of the dtype.
+
+    Args: slack: how far the kernel's own `down` may be from it; None for 0.
     """
     how: dict[str, Any] = {"mask": mask, "scale": scale, "dead_rows": "zeros"}
     true = oracle.gradients(query, key, value, down, truth=truth, **how)
     limits = backward_bound(
-        query, key, value, down, truth, true, **how, dtype=dtype, accumulate=accumulate, forward_bounds=bounds
-    )
+        query, key, value, down, truth, true, **how, dtype=dtype, accumulate=accumulate, forward_bounds=bounds,
+        merges=merges, slack=slack,
+    )  # fmt: skip
     if not limits.finite.all():
         return None
     group = query.shape[1] // key.shape[1]
     keys, values = (np.abs(np.repeat(x, group, 1)) for x in (key, value))
-    passed, weights = np.abs(down) @ values.swapaxes(-1, -2), truth.weights
+    wide = np.abs(down) + (0.0 if slack is None else slack)
+    passed, weights = wide @ values.swapaxes(-1, -2), truth.weights
     slopes = abs(scale) * weights * (passed + (weights * passed).sum(-1, keepdims=True))
-    turned = slopes.swapaxes(-1, -2) @ np.abs(query), weights.swapaxes(-1, -2) @ np.abs(down)
+    turned = slopes.swapaxes(-1, -2) @ np.abs(query), weights.swapaxes(-1, -2) @ wide
     sizes = {"query": slopes @ keys, "key": sum_groups(turned[0], group), "value": sum_groups(turned[1], group)}
     return {name: (getattr(true, name), getattr(limits, name), size) for name, size in sizes.items()}
 
 
 def difference_gradients(
-    first: Map, second: Map, down: Array, n_kv: int, *, dtype: str, accumulate: str
+    first: Map, second: Map, down: Array, n_kv: int, *, dtype: str, accumulate: str, slack: Array | float = 0.0
 ) -> Gradients:  # fmt: skip
     """Gradients of <o_1 - lambda o_2, down> by both queries and keys, the value and lambda, with their budgets.
 
     Those of the second map are of -lambda times `down`; lambda, its product and the difference round three times.
 
-    Args: first, second: each map, the second with the gradients of -lambda down.
+    Args: first, second: each map, the second with the gradients of -lambda down. slack: how far the kernel's own
+        `down` may be from it, which the maps count already.
     Raises: ValueError for an unknown accumulate.
     Source: derivations/variants.md (map-gradient, lambda-gradient).
     """
     fmt = float_format(dtype, accumulate)
-    g = gamma(3, fmt.w)
+    g = gamma(3, fmt.w)  # (map-gradient)
     found: dict[str, tuple[Array, Array]] = {}
     for which, end in ((first, ""), (second, "2")):
         for name in ("query", "key"):
             true, limit, size = which[0][name]
-            found[f"{name}{end}"] = true, limit + g * (size + limit)  # (map-gradient)
+            wide = limit + g * (size + limit)
+            found[f"{name}{end}"] = true, np.where(np.isnan(wide), np.inf, wide)
     (one, one_off, one_size), (two, two_off, two_size) = first[0]["value"], second[0]["value"]
     off = one_off + two_off
     found["value"] = one + two, _store(off + g * (one_size + two_size + off), one + two, 1, fmt)
     _, out, bound, spread = second
     exact = -(down * out).sum()  # (lambda-gradient)
-    reach = (np.abs(down) * (spread + bound)).sum()
-    error = (np.abs(down) * bound).sum() + (gamma(down.size + n_kv + 4, fmt.a) + g) * reach
+    reach = ((np.abs(down) + slack) * (spread + bound)).sum()
+    error = ((np.abs(down) + slack) * bound).sum() + (np.broadcast_to(slack, out.shape) * np.abs(out)).sum()
+    error = error + (gamma(down.size + n_kv + 4, fmt.a) + g) * reach
     found["weight"] = np.asarray(exact), _store(np.asarray(error), np.asarray(exact), 1, fmt)
     return found

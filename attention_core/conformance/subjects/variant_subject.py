@@ -16,6 +16,7 @@ import numpy as np
 from attention_core import oracle
 from attention_core.conformance.budgets.budget import ForwardBounds, forward_bound, round_to
 from attention_core.conformance.budgets.head_norm_bound import HeadNorm, head_norm_bound, norm_heads
+from attention_core.conformance.budgets.head_norm_gradient import norm_gradients
 from attention_core.conformance.budgets.variant_bound import difference_bound, sigmoid_bound, sigmoid_weights
 from attention_core.conformance.budgets.variant_gradients import (
     Gradients,
@@ -271,6 +272,11 @@ class VariantSubject(MaskedSubject):
     def read_gradient_of(self, role: str, value: Value | None, request: Request, like: NDArray) -> Result:
         """A gradient as it came back, in canonical axes; that of a number has none. Zeros where none came."""
         place = self.roles[role]
+        if role == "norm_weight":
+            got = np.zeros(like.shape) if value is None else value.values.astype(np.float64).reshape(like.shape)
+            result = Result(got, request, f"grad:{place}", lambda at: at, back=lambda at: at)
+            result.extra["missing"] = value is None
+            return result
         if role not in SCALARS:
             return self.read_gradient(value, place, request, like)
         got = np.zeros(()) if value is None else value.values.astype(np.float64).reshape(())
@@ -297,6 +303,15 @@ class VariantSubject(MaskedSubject):
     def judge(self, case: ParameterCase, call: VariantCall) -> Judged:  # type: ignore[override]  # of no one mask
         """Truth and budget of a call."""
         how: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
+        out, bound = self._heads(case, call)
+        if call.norm is not None:
+            bound = head_norm_bound(out, bound, call.norm, **how)
+            out = norm_heads(out, call.norm)
+        return Judged(out, bound, np.ones((*out.shape[:3], 1), dtype=bool))
+
+    def _heads(self, case: ParameterCase, call: VariantCall) -> tuple[NDArray, NDArray]:
+        """The true output of every head before its norm, and its budget."""
+        how: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
         if self.kind == SIGMOID:
             (query, key, value), pairs = self._arrays(call), self.pairs(call)
             scale, bias = self.scale(call), self.bias(call)
@@ -307,10 +322,7 @@ class VariantSubject(MaskedSubject):
             out = first[0].out - call.weight * second[0].out
             parts = [(one[0].out, np.broadcast_to(one[1].out, out.shape), one[2]) for one in (first, second)]
             bound = difference_bound(parts[0], parts[1], call.weight, **how)
-        if call.norm is not None:
-            bound = head_norm_bound(out, bound, call.norm, **how)
-            out = norm_heads(out, call.norm)
-        return Judged(out, bound, np.ones((*out.shape[:3], 1), dtype=bool))
+        return np.asarray(out), np.asarray(bound)
 
     def _arrays(self, call: VariantCall) -> tuple[NDArray, NDArray, NDArray]:
         """Query, key and value of one map, keys and values once for every query head."""
@@ -326,29 +338,44 @@ class VariantSubject(MaskedSubject):
         pairs = self.pairs(call)
         truth = oracle.attention(query, key, call.value, pairs, **how)
         kernel: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
+        kernel["merges"] = self.implementation.merges
         bounds = forward_bound(query, key, call.value, truth, mask=pairs, **how, **kernel)
         return truth, bounds, oracle.attention(query, key, np.abs(call.value), pairs, **how).out
 
     def true_gradients(self, case: ParameterCase, call: VariantCall, down: NDArray) -> Gradients:
-        """Gradients of <out, down> by role, with their budgets.
+        """Gradients of <out, down> by role, with their budgets, that of a norm's weight among them.
 
         Raises: NotApplicable where scores are beyond the range of the dtype.
         """
         how: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
-        pairs, scale = self.pairs(call), self.scale(call)
+        if call.norm is None:
+            return self._gradients_of_heads(case, call, down, None)
+        found = norm_gradients(*self._heads(case, call), down, call.norm, **how)
+        inner = self._gradients_of_heads(case, call, found.out, found.out_off)
+        return {**inner, "norm_weight": (found.weight, found.weight_off)}
+
+    def _gradients_of_heads(
+        self, case: ParameterCase, call: VariantCall, down: NDArray, slack: NDArray | None
+    ) -> Gradients:  # fmt: skip
+        """The gradients of <heads, down> before their norm, where `down` may be off by `slack`."""
+        how: dict[str, Any] = {"dtype": case.dtype, "accumulate": self.implementation.accumulate}
+        pairs, scale, off = self.pairs(call), self.scale(call), 0.0 if slack is None else slack
         if self.kind == SIGMOID:
             how |= {"scale": scale, "bias": self.bias(call), "group": call.group}
-            return sigmoid_gradients(*self._arrays(call), down, pairs, **how)
+            return sigmoid_gradients(*self._arrays(call), down, pairs, slack=off, **how)
         maps = []
-        for second, own in ((False, down), (True, -call.weight * down)):
+        for second, own, moved in ((False, down, slack), (True, -call.weight * down, abs(call.weight) * off)):
             truth, bounds, size = self._map(case, call, second)
             query, key = (call.query2, call.key2) if second else (call.query, call.key)
             assert query is not None and key is not None
-            gradients = map_gradients(query, key, call.value, own, truth, bounds, mask=pairs, scale=scale, **how)
+            gradients = map_gradients(
+                query, key, call.value, own, truth, bounds, mask=pairs, scale=scale,
+                merges=self.implementation.merges, slack=None if slack is None else np.asarray(moved), **how,
+            )  # fmt: skip
             if gradients is None:
                 raise NotApplicable
             maps.append((gradients, truth.out, np.broadcast_to(bounds.out, truth.out.shape), size))
-        found = difference_gradients(maps[0], maps[1], down, call.lengths[1], **how)
+        found = difference_gradients(maps[0], maps[1], down, call.lengths[1], slack=off, **how)
         return join_maps(found) if self.joins else found
 
     def outputs(self, call: VariantCall) -> NDArray:

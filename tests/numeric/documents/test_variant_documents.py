@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attention_core import oracle
+from attention_core.conformance.budgets.budget import backward_bound
 from attention_core.conformance.budgets.error_rows import float_format, gamma
-from attention_core.conformance.budgets.head_norm_bound import ROUNDINGS, HeadNorm, head_norm_bound, norm_heads
+from attention_core.conformance.budgets.head_norm_bound import (
+    ROUNDINGS,
+    HeadNorm,
+    head_norm_bound,
+    norm_heads,
+    normalise_with_errors,
+)
+from attention_core.conformance.budgets.head_norm_gradient import norm_gradients
 from attention_core.conformance.budgets.variant_bound import (
     ABSOLUTE,
     SIGMOID_ROUNDINGS,
@@ -178,7 +187,10 @@ def test_the_bound_of_a_norm_is_that_of_its_root_and_its_quotient(kind: str, dty
     given = {"x": centred, "e": error, r"\epsilon": norm.eps}
     most_root = sides_of(DOCUMENT, "norm-size", {"n": n}, given)[1].item()
     root = float(np.sqrt((centred**2).mean() + norm.eps))
-    part = (relative * (both**2).mean() + 2 * fmt.flush_between) / (root - most_root) ** 2 + gamma(ROUNDINGS, fmt.w)
+    part = (relative * (both**2).mean() + 2 * fmt.flush_between) / (root - most_root) ** 2
+    if kind == "rms":
+        part = min(part, relative + 2 * fmt.flush_between / norm.eps)
+    part += gamma(ROUNDINGS, fmt.w)
     found = head_norm_bound(VALUES, bound, norm, dtype=dtype, accumulate=accumulate)
     for i in range(n):
         given = {"x": centred[i], "e": 0.0, "s": 0.0, "E": error[i], "R": most_root, "r": root}
@@ -215,3 +227,58 @@ def test_the_variance_of_a_layer_norm_of_each_head_is_off_by_its_steps(accumulat
     assert (
         np.abs(moved - truth) <= head_norm_bound(x, np.zeros(n), norm, dtype="bfloat16", accumulate=accumulate)
     ).all()
+
+
+def test_the_gradient_of_a_norm_is_that_of_its_steps() -> None:
+    """Along a direction; and of a layer norm less its mean, as the transpose of what takes the mean off."""
+    up, along = np.array([0.5, -1.25, 0.75]), np.array([1.0, -0.5, 0.25])
+    norm = HeadNorm("rms", np.array([1.0, 2.0, -0.5]), 0.25, 0.75)
+    found = norm_gradients(VALUES, 0 * VALUES, up, norm, dtype="float64", accumulate="input")
+    given = {"g": norm.factor * norm.weight * up, "x": VALUES, "d": along, "t": 0.0, r"\epsilon": norm.eps}
+    for side in sides_of(DOCUMENT, "norm-gradient", {"n": 3}, given):
+        assert side.item() == pytest.approx(found.out @ along, rel=1e-12)
+    whole = found.out - found.out.mean()
+    for side in sides_of(DOCUMENT, "norm-centred", {"n": 3}, {"g": found.out, "x": along}):
+        assert side.item() == pytest.approx(whole @ along, rel=1e-12)
+    centred, layer = VALUES - VALUES.mean(), HeadNorm("layer", norm.weight, 0.25, 0.75)
+    inner = norm_gradients(centred, 0 * VALUES, up, norm, dtype="float64", accumulate="input").out
+    of_layer = norm_gradients(VALUES, 0 * VALUES, up, layer, dtype="float64", accumulate="input").out
+    assert of_layer == pytest.approx(inner - inner.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("off", "root_moves"), [(1e-3, True), (10.0, False)])
+def test_a_reciprocal_is_off_by_its_step_and_by_no_more_than_epsilon_allows(off: float, root_moves: bool) -> None:
+    """An upstream gradient across the outputs has no mean: the reciprocal shows."""
+    norm, bound = HeadNorm("rms", np.ones(3), 0.25), np.full(3, off)
+    heads = normalise_with_errors(VALUES, bound, norm, dtype="float64", accumulate="input")
+    root, moved = heads.root.item(), heads.moved_root.item()
+    up = np.cross(VALUES, [1.0, 0.0, 0.0])  # stands across the outputs: no mean
+    found = norm_gradients(VALUES, bound, up, norm, dtype="float64", accumulate="input")
+    if root_moves:
+        inverse = sides_of(DOCUMENT, "norm-inverse", {}, {"s": 0.0, "R": moved, "r": root})[1].item()
+    else:
+        inverse = 1 / np.sqrt(norm.eps)
+    mean_off = (np.abs(up) * heads.off).mean()
+    inner_off = np.abs(heads.entries) * mean_off + heads.off * mean_off
+    assert found.out_off == pytest.approx(inner_off * (1 / root + inverse) + np.abs(up) * inverse, rel=1e-9)
+
+
+def test_an_upstream_gradient_that_is_off_moves_scores_and_values_by_its_steps() -> None:
+    """In float64, where what is rounded is far less."""
+    query, down = np.array([[[1.0, -0.5]]]), np.array([[[0.75, -0.25]]])
+    key, value = np.array([[[0.5, 1.0], [-1.0, 0.25]]]), np.array([[[1.0, -2.0], [0.5, 0.25]]])
+    slack = np.array([[[1e-3, 2e-3]]])
+    truth = oracle.attention(query, key, value, dead_rows="zeros", scale=1.0)
+    true = oracle.gradients(query, key, value, down, truth=truth, dead_rows="zeros", scale=1.0)
+    how = {"dtype": "float64", "accumulate": "input", "dead_rows": "zeros", "scale": 1.0}
+    limits = backward_bound(query, key, value, down, truth, true, slack=slack, **how)
+    weights, out = truth.weights[0, 0], truth.out[0, 0]
+    moved = []
+    for j in range(2):
+        given = {"y": down[0, 0], "v": value[0, j], "o": out, "e": slack[0, 0], "E": slack[0, 0]}
+        moved.append(weights[j] * sides_of(DOCUMENT, "cotangent", {"n": 2}, given)[1].item())
+    assert limits.query[0, 0] == pytest.approx(moved @ np.abs(key[0]), rel=1e-9)
+    for c in range(2):
+        given = {"R": 0.0, "p": weights[:1], "r": [0.0], "y": down[0, :, c], "e": [0.0], "E": slack[0, :, c]}
+        wanted = sides_of(DOCUMENT, "cotangent-value", {"n": 1}, given)[1].item()
+        assert limits.value[0, 0, c] == pytest.approx(wanted, rel=1e-9)

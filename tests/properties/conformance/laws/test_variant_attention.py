@@ -48,6 +48,11 @@ SEEN_BY = {  # what no law but these is sure to see
     "gradient_of_lambda_dropped": LEARNED,
     "gradient_of_the_bias_dropped": LEARNED,
     "gradient_of_the_bias_halved": LEARNED,
+    "gradient_of_the_norm_without_its_projection": GRADIENTS,
+    "gradient_of_the_norm_without_epsilon": GRADIENTS,
+    "gradient_of_the_norm_without_the_factor": GRADIENTS,
+    "gradient_of_the_norm_weight_over_one_head": GRADIENTS,
+    "gradient_of_the_norm_weight_over_features": GRADIENTS,
 }
 
 
@@ -93,6 +98,28 @@ def group_normed(q1: Tensor, k1: Tensor, q2: Tensor, k2: Tensor, v: Tensor, lam:
     return 0.2 * torch.nn.functional.rms_norm(out, out.shape[-1:], eps=1e-5)
 
 
+def stored_and_normed(
+    q1: Tensor, k1: Tensor, q2: Tensor, k2: Tensor, v: Tensor, lam: float | Tensor, norm_weight: Tensor,
+    eps: float = 1e-5, lambda_init: float = 0.2,
+) -> Tensor:  # fmt: skip
+    """Differential attention whose heads are stored in the inputs' dtype before the norm, and after it."""
+    out = faults.differential()(q1, k1, q2, k2, v, lam)
+    wide = out.to(torch.promote_types(out.dtype, torch.float32))
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
+    return wide.to(q1.dtype) * norm_weight * (1 - lambda_init)
+
+
+def weights_from_the_lse(q: Tensor, k: Tensor, v: Tensor, lam: float) -> Tensor:
+    """Differential attention by exp(s - lse), which nothing divides by its sum."""
+    wide = torch.promote_types(q.dtype, torch.float32)
+    heads = q.shape[1] // k.shape[1]
+    q, k = (x.to(wide).unflatten(1, (-1, 2)) for x in (q, k))
+    k, v = k.repeat_interleave(heads, 1), v.repeat_interleave(heads, 1)
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    one, two = (scores - scores.logsumexp(-1, keepdim=True)).exp().unbind(2)
+    return ((one - lam * two) @ v.to(wide)).to(v.dtype)
+
+
 def number_alone(q: Tensor, k: Tensor, v: Tensor, bias: float = 0.0) -> Tensor:
     """Sigmoid attention whose bias is a number, by default 0."""
     return sigmoid_attention(q, k, v, bias=float(bias))
@@ -107,6 +134,8 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "normed": (faults.normed(), WIDE),
     "layer norm": (layer_normed, {**FLOAT, "grouping": "modular", "parameters": {"norm": "layer", "eps": 1e-3}}),
     "group norm": (group_normed, {**FLOAT, "parameters": {"norm": "rms", "lambda_init": 0.8}}),
+    "stored and normed": (stored_and_normed, WIDE),
+    "from the lse": (weights_from_the_lse, {**FLOAT, "merges": "lse"}),
     "a number": (number_alone, FLOAT),
     "tanh": (by_tanh, {"dtypes": ("float32",), "layout": "bnhd"}),
     "authors": (multihead_diffattn, {"dtypes": ("float32", "float64")}),
