@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims import claim_of
+from attention_core.derivation.claims import claim_of, cut_claims
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
@@ -32,6 +32,7 @@ from attention_core.derivation.reading.any_function import describe_functions, l
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
+from attention_core.derivation.terms.relevance import averaged_without_law
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
@@ -216,7 +217,15 @@ def _decide_step(
         errors = replace(errors, alpha=errors.alpha / max(1, step.sharing))
         return Sampler(context, claim, extra, effort, errors, step.text).decide(), None, extra
     problem = Problem(context, claim, extra, effort)
-    return decide(problem), problem, extra
+    found = decide(problem)
+    if found.verdict in GOOD and (name := averaged_without_law(context, (claim.left, claim.right))):
+        text = f"{name} is averaged, and how it is random is not said: write its law, or its mean and variance"
+        found = Finding(Verdict.UNDECIDED, Evidence(text, found.evidence.figures))
+    cut = cut_claims(step, claim) if found.verdict is Verdict.REFUTED and step.op == "~" else []
+    if cut and all(decide(Problem(context, one, extra, effort)).verdict in GOOD for one in cut):
+        text = f"off by more than half a unit in the last printed place ({found.evidence.text})"
+        found = Finding(Verdict.AMBIGUOUS, Evidence(f"{text}; true if digits were cut off and not rounded"))
+    return found, problem, extra
 
 
 def _declared_elsewhere(step: Step, message: str) -> str:

@@ -2,11 +2,13 @@ r"""The typed claim of a step.
 
 From a step to what is decided: its relation with types, and the hypotheses that it brings of its own.
 An approximate sign claims an error bound (`within`), a limit (`as`), or a factor (`margin` for \gg), and becomes an
-exact relation. Without one of these it claims nothing that could be checked, and the step says what to add.
+exact relation. A number with printed decimals claims half a unit in the last of them. Without one of these it claims
+nothing that could be checked, and the step says what to add.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -39,7 +41,16 @@ from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.relevance import relation_names
 from attention_core.derivation.terms.same_sizes import with_same_sizes
-from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term, fit, join_types, negative, product
+from attention_core.derivation.terms.terms import (
+    SCALAR,
+    Relation,
+    ShapeMismatch,
+    Term,
+    fit,
+    join_types,
+    negative,
+    product,
+)
 
 _ORDER = "between matrices is read, and not decided: state it for x^\\top A x"
 _SETS = "between sets is read, and not decided"
@@ -61,6 +72,9 @@ def approximate_claim(step: Step, elab: Elaborator, left: Term, right: Term) -> 
         return _bound(step, elab, Relation(left, "~", right, step.line))
     if step.option("as"):
         return limit_claim(step, elab, left, right)
+    unit = printed_unit(step)
+    if unit is not None and not _has_symbols(left) and not _has_symbols(right):
+        return _gap(left, right, Term("const", (), SCALAR, unit / 2), step.line)
     message = r"\approx claims nothing by itself: write '% within: <bound>' or '% as: S \to \infty' above it"
     raise Unsettled(message)
 
@@ -129,10 +143,45 @@ def _bound(step: Step, elab: Elaborator, relation: Relation) -> Relation:
     bound = elab.term(parse_expression(step.option("within"), step.line))
     if not bound.type.scalar:
         raise Unreadable("the bound after 'within' is a number", step.line)
-    kind = join_types(relation.left.type, relation.right.type, "compared")
-    sides = fit(relation.left, kind), negative(fit(relation.right, kind))
+    return _gap(relation.left, relation.right, bound, step.line)
+
+
+def _gap(left: Term, right: Term, bound: Term, line: int) -> Relation:
+    """The sides differ by a bound at most, entry by entry."""
+    kind = join_types(left.type, right.type, "compared")
+    sides = fit(left, kind), negative(fit(right, kind))
     gap = Term("magnitudes", (Term("add", sides, kind),), kind)
-    return Relation(gap, "<=", Term("filled", (bound,), kind), step.line)
+    return Relation(gap, "<=", Term("filled", (bound,), kind), line)
+
+
+_PRINTED = re.compile(
+    r"\\(?:approx|simeq)\s*[-+]?\s*\d+\.(?P<digits>\d+)(?:\s*\\(?:times|"
+    r"cdot)\s*10\s*\^\s*\{?\s*(?P<power>-?\d+)\s*\}?)?\s*$"
+)
+
+
+def printed_unit(step: Step) -> Fraction | None:
+    r"""The unit in the last printed place of a decimal number behind \approx, None of anything else."""
+    found = _PRINTED.search(step.text) if step.op == "~" and not step.option("within") else None
+    return None if found is None else Fraction(10) ** (int(found["power"] or 0) - len(found["digits"]))
+
+
+def cut_claims(step: Step, claim: Relation) -> list[Relation]:
+    r"""What $a \approx 0.66$ claims where digits are cut off and not rounded; nothing of other steps."""
+    unit = printed_unit(step)
+    if unit is None or step.option("as") or claim.op != "<=" or claim.left.op != "magnitudes":
+        return []
+    (gap,) = claim.left.args  # the value less the printed number, which is no further from 0
+    below = _number(step.right)
+    if below is None:
+        return []
+    zero, most = Term("const", (), SCALAR, Fraction(0)), Term("const", (), SCALAR, unit)
+    return [replace(claim, right=Term("filled", (most,), claim.right.type)),
+            Relation(gap, ">=" if below >= 0 else "<=", zero, step.line)]  # fmt: skip
+
+
+def _has_symbols(term: Term) -> bool:
+    return any(part.op in ("leaf", "member", "int", "size", "expect", "limit") for part in term.walk())
 
 
 def membership(step: Step, elab: Elaborator) -> Relation:

@@ -42,6 +42,8 @@ class Tally:
     cases: int = 0
     undefined: int = 0
     lost: bool = False  # whether an integral has a value where its closed form is not defined
+    divergent: list[dict[str, float]] = field(default_factory=list)  # values of numbers where an integral diverges
+    convergent: list[dict[str, float]] = field(default_factory=list)  # and where all of them have a value
     bits: int = 0
     margin: float | None = None
     tuples: list[dict[str, int]] = field(default_factory=list)

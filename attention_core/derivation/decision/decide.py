@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.decision.agreement import summarize_agreement
+from attention_core.derivation.decision.finite_range import count_decided_values
 from attention_core.derivation.effort import LATE
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.lowering.spaces import constants, whole_marks
@@ -54,6 +55,9 @@ def prove(problem: Problem, found: Finding) -> Finding:
         rule = RULE if is_proved_everywhere(problem) else SIGNS
         text = f"holds for all sizes and values where both sides are defined (rule: {rule}); {found.evidence.text}"
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, {**found.evidence.figures, "rule": rule}))
+    if count := count_decided_values(problem):
+        text = f"decided at all {count} values that the sizes and indices may have; {found.evidence.text}"
+        return replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, {**figures, "values": count}))
     if problem.claim.op not in ("=", "<=", ">="):
         return found
     deadline = min(time.process_time() + SHARE * problem.effort.seconds, problem.deadline)
@@ -165,7 +169,8 @@ _SYMBOLS = frozenset({"leaf", "member", "size", "index", "expect"})
 def _compares_numbers(problem: Problem) -> bool:
     """Whether an inequality has no symbol at all: its one case is all there is, and its intervals are rigorous."""
     claim = problem.claim
-    if claim.op not in ("<", "<=", ">", ">=") or problem.moves or problem.tuples.sizes or problem.hypotheses:
+    tuples = problem.tuples
+    if claim.op not in ("<", "<=", ">", ">=") or problem.moves or tuples.sizes or tuples.indices or problem.hypotheses:
         return False
     return not any(part.op in _SYMBOLS for side in (claim.left, claim.right) for part in side.walk())
 
@@ -206,8 +211,25 @@ def _note_divergence(problem: Problem, found: Finding) -> Finding:
         text = "at values where an integral has no closed form it has a value, and nothing was compared there"
         advice = "assume what leaves these values out, such as $b \\ne 0$ for $e^{b x}$"
         return Finding(Verdict.UNDECIDED, Evidence(text, {}, advice))
+    if problem.tally.divergent and found.verdict in GOOD:
+        where = describe(min(problem.tally.divergent, key=lambda one: sum(map(abs, one.values()))))
+        text = f"it holds where the integral converges ({found.evidence.text}), and at {where} it diverges"
+        return Finding(Verdict.AMBIGUOUS, Evidence(text, found.evidence.figures, _name_convergence(problem)))
     text = f"{found.evidence.text}; where an integral diverges the step says nothing: say which values are meant"
     return replace(found, evidence=replace(found.evidence, text=text))
+
+
+def _name_convergence(problem: Problem) -> str:
+    """The sign of a number that tells the cases where an integral converges from the others, as what to assume."""
+    inside, outside = problem.tally.convergent, problem.tally.divergent
+    for name in outside[0]:
+        for sign, factor in ((">", 1), ("<", -1)):
+            apart = all(factor * one.get(name, 0) > 0 for one in inside) and all(
+                factor * one.get(name, 1) <= 0 for one in outside
+            )
+            if apart:
+                return f"assume ${name} {sign} 0$, under which it converges at all values that were tried"
+    return "assume what makes the integral converge"
 
 
 def _is_proved(problem: Problem, ordered: bool) -> bool:

@@ -207,12 +207,15 @@ USUAL = (
         _unit,
     ),
     Usual(
-        _pattern(r"symmetr|covarian|gram\b|kernel|hessian|(?:self )?adjoint|hermit|laplac|correlation|transposes?\b"),
+        _pattern(
+            r"(?<!skew[ -])(?<!anti)(?<!anti[ -])symmetr|covarian|gram\b|kernel|hessian|(?:self )?adjoint|hermit|"
+            r"laplac|correlation|transposes?\b"
+        ),
         _of_each(r"A = A^\top"),
     ),
     Usual(_pattern(r"(?:skew|anti ?)symmetr|skew\b"), _of_each(r"A = -A^\top")),
     Usual(_pattern(r"project|idempoten"), _of_each("A A = A")),
-    Usual(_pattern(r"diagonal"), _diagonal),
+    Usual(_pattern(r"off[ -]diagonal|(?<!on the )(?<!on its )(?<!main )diagonal(?! (?:entr|elem))"), _diagonal),
     Usual(
         _pattern(r"commut|simultaneous|order (?:of .*)?does not matter|interchang|reorder|exchang\w+ the"),
         _commuting,

@@ -18,6 +18,7 @@ from fractions import Fraction
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import START_BITS, Case, Imprecise, evaluate, precision, sign_of
 from attention_core.derivation.lowering.lower import Cells, Env, Lowering, handles, one
+from attention_core.derivation.lowering.quadrature import quadrature
 from attention_core.derivation.terms.terms import Term
 
 MAX_POWER = 40
@@ -208,12 +209,26 @@ def loses_a_value(integrals: list[tuple[Interval, Sum]], case: Case) -> bool:
         integrals: Those of a claim, with what they integrate.
         case: The values of leaves.
     """
+    found = _losses(integrals, case)
+    return None not in found and any(found)
+
+
+def diverges(integrals: list[tuple[Interval, Sum]], case: Case) -> bool:
+    """Whether at a case an integral has no value.
+
+    Args:
+        integrals: Those of a claim, with what they integrate.
+        case: The values of leaves.
+    """
+    return None in _losses(integrals, case)
+
+
+def _losses(integrals: list[tuple[Interval, Sum]], case: Case) -> list[bool | None]:
     try:
         with precision(START_BITS):
-            found = [one.loses(piece, factor, case) for one, pieces in integrals for piece, factor in pieces.items()]
+            return [one.loses(piece, factor, case) for one, pieces in integrals for piece, factor in pieces.items()]
     except (Undefined, Imprecise, KeyError):  # a factor is not defined, or belongs to an integral inside another
-        return False
-    return None not in found and any(found)
+        return []
 
 
 @handles("variable")
@@ -227,7 +242,14 @@ def _integral(low: Lowering, term: Term, env: Env) -> Cells:
     graph, ends = low.graph, [low.number(one_, env) for one_ in term.args[1:]]
     interval = Interval(graph, ends[0] if has_low else None, ends[-1] if has_high else None)
     leaf = graph.leaf((key, (1, 1)))
-    pieces = Integrand(graph, leaf).expand(low.number(term.args[0], env))
+    body = low.number(term.args[0], env)
+    try:
+        pieces = Integrand(graph, leaf).expand(body)
+    except _NoForm:
+        node = quadrature(graph, body, leaf, *ends) if has_low and has_high else None
+        if node is None or leaf in graph.reachable(ends):
+            raise
+        return one(node)
     low.integrals.append((interval, pieces))
     found = [graph.mul((factor, interval.integrate(piece))) for piece, factor in pieces.items() if factor != graph.zero]
     if leaf in graph.reachable(found):
@@ -235,4 +257,4 @@ def _integral(low: Lowering, term: Term, env: Env) -> Cells:
     return one(graph.add(found))
 
 
-__all__ = ["Integrand", "Interval", "loses_a_value"]
+__all__ = ["Integrand", "Interval", "diverges", "loses_a_value"]

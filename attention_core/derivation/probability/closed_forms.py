@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.graph.nodes import Graph, TooLarge
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Unsettled
 from attention_core.derivation.probability.distributions import DISCRETE, MAX_OUTCOMES, RandomArray
 from attention_core.derivation.probability.moments import DependenceUnsaid, Group, Moments, Monomial, NotPolynomial
 
@@ -169,6 +169,8 @@ def part_moment(engine: Moments, groups: set[Group], part: Monomial) -> int:
     graph = engine.graph
     leaves_only = all(node in engine.random for node, _ in part)
     laws = {g: engine.drawn[g].law.name for g in groups}
+    if "moments" in laws.values():
+        return second_moment(engine, groups, part)
     if all(name == "normal" for name in laws.values()):
         found = NormalMoments(engine).moment(part)
         if found is not None:
@@ -190,6 +192,22 @@ def part_moment(engine: Moments, groups: set[Group], part: Monomial) -> int:
         f"the average of {what} of something random has no closed form here: "
         "write '% check: mc alpha=1e-9 beta=1e-6 detect=5%' above the step to test it with random samples"
     )
+
+
+def second_moment(engine: Moments, groups: set[Group], part: Monomial) -> int:
+    r"""E[x_a] = m_a and E[x_a x_b] = C_{a b} + m_a m_b, which hold for every law with mean m and covariance C.
+
+    Raises:
+        Unsettled: the part depends on more of the law.
+    """
+    leaves = [node for node, power in part for _ in range(power)]
+    if len(leaves) > 2 or any(node not in engine.random for node in leaves):
+        names = ", ".join(sorted(name for name, _ in groups))
+        raise Unsettled(f"of {names} only mean and variance are given, and what is averaged depends on more of its law")
+    (group,) = groups
+    drawn = engine.drawn[group]
+    means = engine.graph.mul(drawn.mean(leaf) for leaf in leaves)
+    return means if len(leaves) == 1 else engine.graph.add((means, drawn.covariance(*leaves)))
 
 
 def over_outcomes(engine: Moments, group: Group, part: Monomial) -> int:

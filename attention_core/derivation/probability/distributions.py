@@ -7,6 +7,7 @@ Parameters of a family's law may mention the member through its index.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import factorial
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.graph.nodes import Key, TooLarge, Unsettled
@@ -16,7 +17,7 @@ from attention_core.derivation.terms.relevance import MAX_SUPPORT
 if TYPE_CHECKING:
     from attention_core.derivation.lowering.lower import Lowering
 
-DISCRETE = frozenset({"bernoulli", "categorical", "range"})
+DISCRETE = frozenset({"bernoulli", "categorical", "range", "rademacher"})
 MAX_OUTCOMES = 4096  # of several finite laws together
 
 
@@ -39,7 +40,7 @@ class RandomArray:
         return self.low.number(self.law.parameters[which], self.env)
 
     def mean(self, leaf: int) -> int:
-        """The mean of one entry of a normal array."""
+        """The mean of one entry of an array whose law is normal, or known by its moments."""
         mean = self.lower_parameter(0)
         *_, i, j = self.low.graph.data[leaf][1]
         return mean.cells[0] if len(mean.cells) == 1 else mean.at(i - 1, j - 1)
@@ -75,6 +76,9 @@ class RandomArray:
         if name == "bernoulli":
             p = self.number(0)
             return [(graph.zero, graph.sub(graph.one, p)), (graph.one, p)]
+        if name == "rademacher":
+            half = graph.const(Fraction(1, 2))
+            return [(graph.neg(graph.one), half), (graph.one, half)]
         if name == "categorical":
             weights = [c for k in range(len(self.law.parameters)) for c in self.lower_parameter(k).cells]
             return [(graph.const(Fraction(k + 1)), w) for k, w in enumerate(weights)]
@@ -99,6 +103,11 @@ class RandomArray:
             return graph.add(graph.mul((w, graph.power(v, to))) for v, w in support)
         if name == "geometric":
             return self.geometric_moment(power)
+        if name == "exponential":
+            rate = graph.power(self.number(0), graph.const(Fraction(-power)))
+            return graph.mul((graph.const(Fraction(factorial(power))), rate))
+        if name in ("poisson", "binomial"):
+            return self.factorial_moment(power)
         a, b = self.number(0), self.number(1)
         over = graph.const(Fraction(1, power + 1))
         parts = []
@@ -107,19 +116,39 @@ class RandomArray:
             parts.append(graph.mul((graph.power(a, one), graph.power(b, two))))
         return graph.mul((over, graph.add(parts)))
 
+    def factorial_moment(self, power: int) -> int:
+        """sum_k S(m, k) E[x (x-1) ... (x-k+1)]: lambda^k of a Poisson number, n (n-1) ... (n-k+1) p^k of a binomial."""
+        graph, row = self.low.graph, stirling_row(power)
+        rate, falling, parts = self.number(len(self.law.parameters) - 1), graph.one, []
+        for k in range(1, power + 1):
+            if self.law.name == "binomial":
+                trials = self.low.whole(self.law.parameters[0], self.env)
+                falling = graph.mul((falling, graph.const(Fraction(trials - k + 1))))
+            raised = graph.power(rate, graph.const(Fraction(k)))
+            parts.append(graph.mul((graph.const(Fraction(row[k])), falling, raised)))
+        return graph.add(parts)
+
     def geometric_moment(self, power: int) -> int:
         """sum_k S(m, k) k! (1 - p)^{k-1} / p^k: Stirling numbers times factorial moments, on 1, 2, ..."""
         graph, p = self.low.graph, self.number(0)
-        q = graph.sub(graph.one, p)
-        row = [1]
-        for m in range(1, power + 1):
-            row = [0, *(row[k - 1] + (k * row[k] if k < m else 0) for k in range(1, m + 1))]
-        parts, factorial = [], 1
+        q, row, parts = graph.sub(graph.one, p), stirling_row(power), []
         for k in range(1, power + 1):
-            factorial *= k
             factors = (graph.power(q, graph.const(Fraction(k - 1))), graph.power(p, graph.const(Fraction(-k))))
-            parts.append(graph.mul((graph.const(Fraction(row[k] * factorial)), *factors)))
+            parts.append(graph.mul((graph.const(Fraction(row[k] * factorial(k))), *factors)))
         return graph.add(parts)
+
+
+def stirling_row(power: int) -> list[int]:
+    """The Stirling numbers of the second kind S(power, 0), ..., S(power, power).
+
+    Example:
+        >>> stirling_row(4)
+        [0, 1, 7, 6, 1]
+    """
+    row = [1]
+    for m in range(1, power + 1):
+        row = [0, *(row[k - 1] + (k * row[k] if k < m else 0) for k in range(1, m + 1))]
+    return row
 
 
 def drawn_of(low: Lowering, key: Key) -> RandomArray | None:

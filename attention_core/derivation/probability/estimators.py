@@ -49,6 +49,10 @@ class Spread:
         if law in ("uniform", "range"):
             low, high = bounds(self.graph, list(parameters), self.ranges)
             return low[0], high[1]
+        if law == "rademacher":
+            return -1.0, 1.0
+        if law in ("exponential", "poisson", "binomial"):
+            return 0.0, INF
         return (1.0, INF) if law == "geometric" else (-INF, INF)
 
     def upper(self, node: int) -> float | None:

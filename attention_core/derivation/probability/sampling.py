@@ -244,6 +244,10 @@ def draws(law: str, parameters: Sequence[Sampled], count: int, rng: Any) -> Samp
         return _add([a, times(width, (rng.random(count), 0.0))], None)
     if law == "geometric":
         return rng.geometric(parameters[0][0], count).astype(float), 0.0
+    if law == "exponential":
+        return times((rng.standard_exponential(count), 0.0), _inv([parameters[0]], None))
+    if law == "rademacher":
+        return 2.0 * rng.integers(0, 2, count) - 1.0, 0.0
     if law == "range":
         return rng.integers(int(parameters[0][0]), int(parameters[1][0]), count, endpoint=True).astype(float), 0.0
     if law == "bernoulli":

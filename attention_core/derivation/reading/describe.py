@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _JOINS = re.compile(r"^[\s,]*(?:and|both|,)?[\s,]*$")
 _PLURAL = re.compile(
     r"\b(?:are|both|all|vectors|matrices|numbers|scalars|columns|rows|families|be|have|commute|lie|coincide|form|"
-    r"numbers)\b",
+    r"numbers|do|differ|vanish)\b",
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(r"\b(?:is|an?)\b", re.IGNORECASE)
@@ -37,7 +37,8 @@ _IID = re.compile(
 )
 _FREE_AND = re.compile(r"\bindependent(?:ly)?,? and(?= (?:standard|normal|gaussian))", re.IGNORECASE)
 _DENIES = re.compile(
-    r"\b(?:false|wrong|untrue|impossible|incorrect|absurd|not|never|nor|neither|hardly|rarely|fails?|unless|except|without|"
+    r"\b(?:false|wrong|untrue|impossible|incorrect|absurd|not|never|nor|neither|hardly|rarely|fails?|unless|"
+    r"except|without|"
     r"contrary|deny|denies|doubt\w*|whether)\b",
     re.IGNORECASE,
 )

@@ -34,6 +34,9 @@ from attention_core.derivation.terms.context import Context, Distribution, Symbo
 from attention_core.derivation.terms.relevance import derive_conditions, is_random
 from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, Term, Type, matrix, size_term
 
+ENTRIES = "entrymoments"
+"""The law of arrays of whose entries mean and variance are known; the array is declared before it."""
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -85,6 +88,11 @@ def domain_of(elab: Elaborator, expr: Expr) -> Domain:
             return replace(slices, kind="family", lowest=ONE, highest=elab.size(parts[0]), mentions=mentions)
         case Sup(Name(r"\mathbb{R}"), exponent):
             return Domain("array", _shape(elab, exponent), mentions=mentions)
+        case Sup(Group("{", items) as base, exponent):
+            values = _set(elab, base, [i.exprs[0] for i in items if i.alone], mentions).values
+            if not values:
+                raise elab.fail(f"'{to_latex(base)}' is not a set of numbers")
+            return Domain("array", _shape(elab, exponent), values=values, mentions=mentions)
         case Sup(Group() as interval, exponent):
             lower, upper = _interval(elab, interval)
             return Domain("array", _shape(elab, exponent), None, None, lower, upper, mentions=mentions)
@@ -171,13 +179,29 @@ def law_of(elab: Elaborator, expr: Expr) -> tuple[Type, str, tuple[Term, ...], s
         return SCALAR, "bernoulli", (_number(elab, args[0]),), mentions
     if word in ("geometric", "geom", "geo") and len(args) == 1:
         return SCALAR, "geometric", (_number(elab, args[0]),), mentions
+    if (found := _COUNTED_LAWS.get(word)) is not None and len(args) == found[1]:
+        return SCALAR, found[0], tuple(_number(elab, one) for one in args), mentions
+    if word in ("moments", ENTRIES) and len(args) == 2:
+        mean, covariance = (elab.term(a) for a in args)
+        return _normal_type(elab, mean, covariance), "moments", (mean, covariance), mentions
     if word in ("categorical", "cat") and args:
         return SCALAR, "categorical", tuple(elab.term(a) for a in args), mentions
     known = (
         r"\mathcal{N}(m, s^2 I_d), \operatorname{Uniform}[a, b], \operatorname{Uniform}\{a, \dots, b\}, "
-        r"\operatorname{Bernoulli}(p), \operatorname{Geometric}(p), \operatorname{Categorical}(p_1, p_2)"
+        r"\operatorname{Bernoulli}(p), \operatorname{Geometric}(p), \operatorname{Categorical}(p_1, p_2), "
+        r"\operatorname{Exponential}(\lambda), \operatorname{Poisson}(\lambda), \operatorname{Binomial}(n, p), "
+        r"\operatorname{Rademacher}, and any law with two moments, \operatorname{Moments}(m, v)"
     )
     raise elab.fail(f"'{to_latex(expr)}' is not a law that is known: {known}")
+
+
+_COUNTED_LAWS = {
+    "exponential": ("exponential", 1), "exp": ("exponential", 1), "expo": ("exponential", 1),
+    "poisson": ("poisson", 1), "pois": ("poisson", 1), "poi": ("poisson", 1),
+    "binomial": ("binomial", 2), "binom": ("binomial", 2), "bin": ("binomial", 2),
+    "rademacher": ("rademacher", 0), "rad": ("rademacher", 0),
+}  # fmt: skip
+"""For each name the law, and how many parameters it has."""
 
 
 def _number(elab: Elaborator, expr: Expr) -> Term:
@@ -187,11 +211,20 @@ def _number(elab: Elaborator, expr: Expr) -> Term:
     return found
 
 
+def parameters_of(law: Expr) -> tuple[str, list[Expr]]:
+    """The name of a law as it is known, or as it is written, and its parameters."""
+    if isinstance(law, Call) and law.function == "Normal":
+        return "normal", [one.exprs[0] for one in law.args if one.alone]
+    name, args, _ = _named_law(law)
+    word = name.removeprefix(r"\text{").removesuffix("}").lower()
+    return _COUNTED_LAWS.get(word, (word, 0))[0], args
+
+
 def _named_law(expr: Expr) -> tuple[str, list[Expr], str]:
     if isinstance(expr, Times) and len(expr.factors) == 2 and isinstance(expr.factors[1], Group):
         inner = expr.factors[1]
         return symbol_name(expr.factors[0]) or "", [i.exprs[0] for i in inner.items if i.alone], inner.bracket
-    return "", [], ""
+    return (symbol_name(expr) or "", [], "") if isinstance(expr, Name) else ("", [], "")
 
 
 def _normal_type(elab: Elaborator, mean: Term, covariance: Term) -> Type:
@@ -302,8 +335,12 @@ def _declare_random(
     if hidden:
         raise Unreadable(f"the law of {name} depends on {hidden[0]}, which is random: that is not understood", line)
     before = context.symbols.get(name)
+    if before is None and _named_law(right)[0].lower() == rf"\text{{{ENTRIES}}}":
+        raise Unreadable(f"how many entries {name} has is not said: write 'Let ${name} \\in \\mathbb{{R}}^d$'", line)
     actual = before.type if before is not None and before.type is not None else kind
-    turned = actual == kind.transpose and parameters[0].type.kind != "matrix"  # a row whose mean is a number
+    turned = (
+        actual == kind.transpose and bool(parameters) and parameters[0].type.kind != "matrix"
+    )  # a row whose mean is a number
     if actual != kind and not kind.scalar and not turned:
         raise Unreadable(f"{name} is {actual}, but the law draws {kind}", line)
     low, high = extent if extent is not None else (None, None)

@@ -49,17 +49,58 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
     out: list[Block] = []
     found: dict[int, list[Display]] = {}
     known: set[str] = set()
-    for place, block in enumerate(blocks):
+    for block in blocks:
         if isinstance(block, Heading):
             known = set()
         if not isinstance(block, Paragraph):
             out.append(block)
             continue
-        text, displays = _without_definitions(block, blocks, known)
-        out.append(replace(block, text=text))
-        if displays:
-            found[place] = displays
+        for piece in _cut_before_definitions(block):
+            text, displays = _without_definitions(piece, blocks, known)
+            if displays:
+                found[len(out)] = displays
+            out.append(replace(piece, text=text))
     return out, found
+
+
+_LIVES = re.compile(rf"^\s*(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)\s*(?:\\in|\\sim)(?![A-Za-z])")
+_JOINT = re.compile(
+    r"[,;]?\s*(?:\b(?:and|where|with|then|so)\b,?\s*)*(?:\b(?:let|put|set|write|define|take|denote|consider)\b\s*)?$",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(
+    r"^(\s*)(?:Let|Given|Assume|Suppose|Fix|Take|Consider|(?P<for>For)(?: (?:all|any|every|each|an?))?)\s*$"
+)
+
+
+def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
+    r"""A paragraph cut where a definition uses what its own sentence declares before: that is declared first then.
+
+    "Let $z \in \mathbb{R}^n$ and $p = 2 z$." becomes "Let $z \in \mathbb{R}^n$." and "Put $p = 2 z$.".
+    """
+    parts = re.split(r"(?<!\\)\$", block.text)
+    opened = _OPENS.match(parts[0]) if len(parts) > 4 else None
+    if opened is None:
+        return [block]
+    names: list[str] = []
+    for place in range(1, len(parts), 2):
+        joint = _JOINT.search(parts[place - 1])
+        used = _DEFINES.match(parts[place])
+        if place > 1 and re.search(r"[.!?]", parts[place - 1]):
+            return [block]  # one sentence
+        if place > 1 and used and joint and joint[0].strip() and any(_has_name(one, used["value"]) for one in names):
+            head = "$".join([*parts[: place - 1], parts[place - 1][: joint.start()]])
+            head = f"{opened[1]}Given {head[opened.end() :].lstrip()}" if opened["for"] else head
+            rest = "$".join(["Put ", *parts[place:]])
+            line = block.line + block.text.count("\n", 0, len("$".join(parts[:place])))
+            return [replace(block, text=head.rstrip() + "."), Paragraph(line, rest)]
+        lives = _LIVES.match(parts[place])
+        names += [one.strip() for one in lives["names"].split(",")] if lives else []
+    return [block]
+
+
+def _has_name(name: str, formula: str) -> bool:
+    return re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", formula) is not None
 
 
 def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[str]) -> tuple[str, list[Display]]:

@@ -134,11 +134,33 @@ def _introduce_integer(reader: ReaderState, name: str, domain: Domain, line: int
     introduce(reader, Symbol(*place, term=term, mentions=frozenset(parts), whole=True), f"{name}: {domain}{about}")
 
 
+_PARAMETER = re.compile(r"\\(?:mu|sigma|tau|lambda|theta|alpha|beta|gamma|nu|rho|kappa|eta|delta|epsilon)|[a-z]")
+
+
+def _open_parameters(reader: ReaderState, law: Expr, line: int) -> None:
+    r"""Declare the small letters of a law that nothing declares, as `p` of `\operatorname{Bernoulli}(p)`: numbers."""
+    from attention_core.derivation.reading.domains import parameters_of
+
+    name, parameters = parameters_of(law)
+    used = [{one for one in names_in(expr) if one not in reader.context.symbols} for expr in parameters]
+    fresh = set().union(*used)
+    if not all(_PARAMETER.fullmatch(one) for one in fresh) or any("I" in names_in(expr) for expr in parameters):
+        return  # those of vectors may be vectors
+    for one in sorted(fresh):
+        place = (line, reader.context.level)
+        if name == "binomial" and one in used[0]:
+            introduce(reader, Symbol(one, "size", *place), f"{one} is a size, as the number of trials")
+        else:
+            introduce(reader, Symbol(one, "array", *place, SCALAR), f"{one} is a number, as a parameter of a law")
+
+
 def random_symbols(reader: ReaderState, item: Item, line: int) -> None:
     """`q, k \\sim \\mathcal{N}(\\mu, \\sigma^2 I_d)` and families, see `domains`."""
     from attention_core.derivation.reading.domains import drawn_symbols
 
     reader.law_index = ""
+    if reader.context.opens_sizes:
+        _open_parameters(reader, item.chain.exprs[1], line)
     for symbol, relations in drawn_symbols(reader.context, item.left, item.chain.exprs[1], line):
         assert symbol.law is not None
         joint = reader.paragraph.line * 1000 + reader.sentence

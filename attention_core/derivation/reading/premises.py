@@ -268,6 +268,11 @@ def _draws(old: Symbol, new: Symbol | None) -> bool:
     return (old.kind, old.type, old.lowest, old.highest) == (new.kind, new.type, new.lowest, new.highest)
 
 
+def _repeats(old: Symbol, new: Symbol | None) -> bool:
+    """Whether a symbol was declared once more as what it is."""
+    return new is not None and new.term is None and replace(new, line=old.line, level=old.level) == old
+
+
 _BOUNDED = re.compile(
     r"(?<!\\)\$\s*(?P<name>\\?[A-Za-z]+)\s*\\in\s*(?P<open>[\[(])\s*(?P<low>[^\[\](),]+?)\s*,\s*"
     r"(?P<high>[^\[\](),]+?)\s*(?P<close>[\])])\s*\$"
@@ -304,11 +309,16 @@ def commit_assumption(context: Context, text: str, line: int, laws: bool = False
     trial = context.copy()
     trial.understood = []
     try:
-        declare(trial, Paragraph(line, _spell_bounds(context, text)))
+        declare(trial, Paragraph(line, _spell_bounds(context, text)), context.infers)
     except (Unreadable, ShapeMismatch, RecursionError):
         return None
     changed = [(one, trial.symbols.get(name)) for name, one in context.symbols.items()]
-    restated = [one for one, new in changed if new is not one and not (laws and _draws(one, new))]
+    kept = all(any(one is other for other in trial.hypotheses) for one in context.hypotheses)
+    restated = [
+        one
+        for one, new in changed
+        if new is not one and not (laws and _draws(one, new)) and not (kept and _repeats(one, new))
+    ]
     unread = trial.caveats[len(context.caveats) :] or any(t.startswith("not assumed") for _, t in trial.understood)
     if restated or unread:
         return None

@@ -31,6 +31,7 @@ from attention_core.derivation.reading.property_meanings import (
     linearly_independent,
     make_between_rule,
     make_comparison_rule,
+    make_line_sums,
     make_magnitude_rule,
     make_number_form,
     make_order_rule,
@@ -54,6 +55,7 @@ from attention_core.derivation.reading.property_meanings import (
     sums_to_one,
     tridiagonal,
     unit,
+    unit_frobenius,
     whole,
     zero_where,
 )
@@ -133,6 +135,18 @@ _BETWEEN = re.compile(
 def _make_comparison(found: re.Match[str]) -> Meaning:
     op, value = _relation(found)
     return make_magnitude_rule(op, value) if found["size"] else make_comparison_rule(op, value)
+
+
+_LINE_SUMS = re.compile(
+    rf"(?<![\w-])(?:with |has |have )?(?P<part>rows|columns) (?:that sum|that add up|summing|adding up) to "
+    rf"(?P<value>{_NUMBER})"
+    rf"{_ENDS_NUMBER}",
+    re.IGNORECASE,
+)
+
+
+def _make_line_sums(found: re.Match[str]) -> Meaning:
+    return make_line_sums(found["part"].lower() == "rows", _value(found["value"]))
 
 
 def _make_between(found: re.Match[str]) -> Meaning:
@@ -225,8 +239,10 @@ _STRUCTURES: tuple[Property, ...] = (
         r"(?:symmetric,? (?:and )?)?(?:negative semi-?definite|non-?positive definite)"), negative_definite(False)),
     Property("negative definite", _words(r"(?:symmetric,? (?:and )?)?negative definite"), negative_definite(True)),
     Property("involutory", _words(r"involutory|an involution|involutions"), squares((r"A A = I_{n}", ""))),
-    Property("rows sum to one", _words(r"rows that sum to one"), squares((_ROW_SUMS, ""))),
-    Property("columns sum to one", _words(r"columns that sum to one"), squares((_COLUMN_SUMS, ""))),
+    Property("nilpotent", _words(r"nilpotent of (?:index|order|degree) (?:two|2)"), squares((r"A A = 0", ""))),
+    Property("unit Frobenius norm", _words(
+        r"(?:of|with|has|have|having) (?:unit frobenius norm|frobenius norm (?:one|1|unity))"), unit_frobenius),
+    Property("row sums", _LINE_SUMS, made=_make_line_sums),
     Property("finite", _words(r"finite|real-valued"), nothing_new),
 )  # fmt: skip
 PROPERTIES: tuple[Property, ...] = (
@@ -305,7 +321,8 @@ PROPERTIES: tuple[Property, ...] = (
         r"(?:equal to )?(?:0|zero)|the zero (?:vector|matrix)|a (?:vector|matrix) of zeros"), everywhere("0")),
     Property("vanishing", _words(r"(?<!not )vanish(?:es)?|equals? (?:zero|0)(?!\.\d)"), everywhere("0")),
     Property("equals one", _words(r"equals? (?:one|1)(?!\.\d)"), everywhere("1")),
-    Property("one", _form(r"(?:equal to )?(?:1|one)|the all-ones vector|a vector of(?: all)? ones"), everywhere("1")),
+    Property("one", _form(r"(?:equal to )?(?:1|one)|(?:the|an) all-ones (?:vector|matrix)|(?:a|the) (?:vector|"
+                          r"matrix) of(?: all)? ones"), everywhere("1")),
     Property("equal norms", _words(r"(?:of|with|have|having) (?:equal|the same) (?:euclidean )?norms?"),
              of_one_norm),
     Property("equal", _form(r"equal(?: to each other| numbers| scalars| vectors| matrices)?|identical|the same"),

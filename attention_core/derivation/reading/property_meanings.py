@@ -132,6 +132,30 @@ def _stochastic(context: Context, symbols: list[Symbol], *, by_rows: bool) -> li
     return out
 
 
+def make_line_sums(by_rows: bool, value: str) -> Meaning:
+    """Matrices whose rows, or columns, sum to a number."""
+
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+        i, j = _letters(context, 2)
+        if not all(_is_matrix(one) for one in symbols):
+            return None
+        out = []
+        for one in symbols:
+            assert one.type is not None
+            index, last = (j, one.type.cols) if by_rows else (i, one.type.rows)
+            out.append((f"\\sum_{{{index} = 1}}^{{{last}}} {one.name}_{{{i} {j}}} = {value}", ""))
+        return out
+
+    return meaning
+
+
+def unit_frobenius(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    """Matrices whose Frobenius norm is one."""
+    if not all(_is_matrix(one) for one in symbols):
+        return None
+    return [(f"\\|{one.name}\\|_F = 1", "") for one in symbols]
+
+
 def doubly_stochastic(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     """Each row and each column is a probability vector."""
     rows, columns = row_stochastic(context, symbols), column_stochastic(context, symbols)

@@ -14,6 +14,7 @@ from attention_core.derivation.latex.syntax import Chain, Expr, Name, Unreadable
 from attention_core.derivation.reading.assuming import Standing
 from attention_core.derivation.reading.properties import PropertyMention
 from attention_core.derivation.terms.context import Context, Hypothesis
+from attention_core.derivation.terms.relevance import averaged_without_law
 
 
 @dataclass
@@ -68,6 +69,10 @@ class ReaderState:
             narrow = one.narrower and relations_of(self.context, one.narrower, one.conditions, one.line, separate=True)
             relations = relations_of(self.context, one.chain, one.conditions, one.line, separate=True)
             for place, relation in enumerate(relations):
+                if random := averaged_without_law(self.context, (relation.left, relation.right)):
+                    message = f"'{one.text}' averages over {random}, and how it is random is not said: write its law, "
+                    message += "such as $x \\sim \\mathcal{N}(0, I_d)$, or its mean and variance"
+                    raise Unreadable(message, one.line)
                 if relation.op in ("~", ">>", "<<"):
                     raise Unreadable(f"'{one.text}' says nothing exact: write an inequality", one.line)
                 bound = {

@@ -19,7 +19,9 @@ from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
+from attention_core.derivation.reading.spelled_clauses import spell_clauses
 from attention_core.derivation.reading.spelled_laws import spell_laws
+from attention_core.derivation.reading.spelled_moments import spell_moments
 from attention_core.derivation.reading.spelled_phrases import spell_phrases
 from attention_core.derivation.reading.spelled_relations import spell_relations
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration, says_domain
@@ -28,7 +30,7 @@ _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 _F = r"\x00\d+\x00"  # a formula
 _GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
 _BY = rf"{_F}(?:(?:-|\s+)by(?:-|\s+){_F})?"
-_WORDS = r"(?:[A-Za-z][a-z-]*\s+)"
+_WORDS = r"(?:(?!(?:let|be|is|are|assume|suppose|where)\b)[A-Za-z][a-z-]*\s+)"
 _NOUN = r"(?P<noun>matrix|matrices|vectors?|(?:real\s+)?(?:numbers?|scalars?))"
 _KIND = r"(?:sizes?|shapes?|dimensions?|lengths?|order|dim)"
 _TAIL = (
@@ -39,14 +41,18 @@ _TAIL = (
 _BE = r"(?:\s+(?:both\s+|each\s+|all\s+)?(?:be|is|are)\s+|\s+(?=an?\s))"
 _COPULA = re.compile(
     rf"{_GROUP}(?P<be>{_BE})(?P<before>{_WORDS}{{0,4}}?)"
-    rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|-(?=vector))(?P<between>{_WORDS}{{0,4}}?))?{_NOUN}(?P<tail>{_TAIL})?(?![\w-])"
+    rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|"
+    rf"-(?=vector))(?P<between>{_WORDS}{{0,4}}?))?{_NOUN}(?P<tail>{_TAIL})?(?![\w-])"
 )
 _APPOSITION = re.compile(
     rf"\b(?P<before>(?:an?|the|two|three|all|any|every|each|some|of)\s+{_WORDS}{{0,3}}?|{_WORDS}{{0,3}}?)"
     rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|-(?=vector))(?P<between>{_WORDS}{{0,3}}?))?"
     rf"{_NOUN}\s+{_GROUP}(?P<tail>{_TAIL})?(?![\w-])"
 )
-_COUNT = rf"{_GROUP}{_BE}(?:an?\s+)?(?:fixed\s+|given\s+|arbitrary\s+|any\s+)?%s(?=\s*(?:[.,;:]|and\b|$))"
+_COUNT = (
+    rf"{_GROUP}{_BE}(?:an?\s+)?(?:fixed\s+|given\s+|arbitrary\s+|any\s+)?%s"
+    r"(?=\s*(?:[.,;:]|(?:and|with|such|satisfying)\b|$))"
+)
 _COUNTS = {
     r"\mathbb{N}": re.compile(_COUNT % r"(?:natural\s+numbers?|positive\s+(?:integers?|whole\s+numbers?))"),
     r"\mathbb{N}_0": re.compile(_COUNT % r"non-?negative\s+(?:integers?|whole\s+numbers?)"),
@@ -61,6 +67,7 @@ _ENTRIES = re.compile(
 _TO_GIVEN = re.compile(r"^(\s*)(?:Consider|Take|Fix|Pick|Choose)(?:\s+(?:now|again|first|next))?(?=\s)")
 
 
+_ORDERS = re.compile(r"^[^=]*(?:[<>]|\\(?:[lg]eq?(?:slant)?|neq?)(?![A-Za-z]))[^=]*$")
 _MEMBERS = re.compile(
     rf"(?P<members>{_F})\s*,?\s*(?:for|with|where|,)\s*(?:all|each|every|any)?\s*(?P<range>{_F})(?!\s*(?:and|,)\s*{_F})"
 )
@@ -86,14 +93,37 @@ def spell_out(blocks: Sequence[Block], words: bool = True) -> list[Block]:
         [Paragraph(line=1, text='Let $A \\in \\mathbb{R}^{n \\times n}$ be a symmetric matrix.')]
     """
     out: list[Block] = []
+    family, above = "", ""
     for block in blocks:
         if not isinstance(block, Paragraph) or "$" not in block.text:
             out.append(block)
         elif words:
-            out += _paragraphs(block)
+            family = next((one for one in reversed(_FAMILY.findall(block.text)) if one), family)
+            out += _paragraphs(_name_mean(block, family), above)
+            above += " " + " ".join(_FORMULA.findall(block.text))
         else:
             out.append(replace(block, text=_rewrite(block.text, words=False)))
     return out
+
+
+_FAMILY = re.compile(r"(?<![A-Za-z\\])([A-Za-z]_\{?1\}?\s*,\s*\\[lc]?dots\s*,\s*[A-Za-z]_\{?[A-Za-z]\}?)")
+_THEIR_MEAN = re.compile(
+    r"\b(?:[Ll]et|[Dd]enote by|[Ww]rite)\s+\$(?P<name>[^$=]+)\$\s+(?:be\s+|denote\s+|for\s+)?their\s+"
+    r"(?:(?:arithmetic|sample|empirical)\s+)?(?:mean|average)(?![\w-])"
+)
+
+
+def _name_mean(block: Paragraph, family: str) -> Paragraph:
+    r"""A paragraph with `Let $\bar{x}$ be their mean` as the formula, for the numbers that were named last."""
+    found = re.fullmatch(r"([A-Za-z])_.*,\s*\1_\{?([A-Za-z])\}?", family)
+    if found is None or "their" not in block.text:
+        return block
+    about = _THEIR_MEAN.search(block.text)
+    if about is None or "$" in block.text[: about.start()].rpartition(family)[2].partition("$")[2]:
+        return block  # other symbols stand between
+    letter = next(one for one in "ijkl" if one != found[2])
+    mean = rf"\frac{{1}}{{{found[2]}}} \sum_{{{letter}=1}}^{{{found[2]}}} {found[1]}_{letter}"
+    return replace(block, text=_THEIR_MEAN.sub(lambda one: f"Put ${one['name'].strip()} := {mean}$", block.text))
 
 
 _UNSIZED = re.compile(
@@ -165,22 +195,23 @@ def _is_declared(name: str, formulas: Sequence[str], displays: Sequence[str]) ->
     return any(re.search(lives, one) for one in displays) or any(re.search(rf"{lives}|{start}=", f) for f in formulas)
 
 
-def _paragraphs(block: Paragraph) -> list[Block]:
+def _paragraphs(block: Paragraph, above: str) -> list[Block]:
     """A paragraph with its domains as formulas; what `Consider` introduces is a paragraph of its own."""
-    text = _rewrite(block.text)
+    text = _rewrite(block.text, above=above)
     found = _TO_GIVEN.match(text)
     if not found:
         return [replace(block, text=text)]
     end = re.search(r"\.(?=\s|$)", text)
     head, rest = (text[: end.end()], text[end.end() :]) if end else (text, "")
     formulas = _FORMULA.findall(head)
-    if not formulas or not all(says_domain(one, block.line, False) for one in formulas):
+    domains = [says_domain(one, block.line, False) for one in formulas]
+    if not any(domains) or not all(lives or _ORDERS.match(one) for one, lives in zip(formulas, domains, strict=True)):
         return [replace(block, text=text)]
     given = Paragraph(block.line, f"{found[1]}Given{head[found.end() :]}")
     return [given, Paragraph(block.line + head.count("\n"), rest)] if rest.strip() else [given]
 
 
-def _rewrite(text: str, words: bool = True) -> str:
+def _rewrite(text: str, words: bool = True, above: str = "") -> str:
     formulas: list[str] = []
 
     def mask(found: re.Match[str]) -> str:
@@ -188,6 +219,7 @@ def _rewrite(text: str, words: bool = True) -> str:
         return f"\0{len(formulas) - 1}\0"
 
     masked = _FORMULA.sub(mask, text)
+    masked = spell_clauses(masked, formulas, above) if words else masked
     at = 0
     while (match := _MEMBERS.search(masked, at)) is not None:
         written = _family(match, formulas)
@@ -197,6 +229,7 @@ def _rewrite(text: str, words: bool = True) -> str:
         masked = pattern.sub(lambda found: _domain(found, formulas), masked)
     for domain, pattern in _COUNTS.items() if words else ():
         masked = pattern.sub(partial(_join, formulas=formulas, domain=domain, rest=""), masked)
+    masked = spell_moments(masked, formulas) if words else masked
     masked = spell_laws(spell_phrases(masked, formulas), formulas)
     masked = spell_relations(masked, formulas)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
@@ -246,13 +279,27 @@ def _domain(found: re.Match[str], formulas: list[str]) -> str:
 
 
 def _join(found: re.Match[str], formulas: list[str], domain: str, rest: str) -> str:
-    """The symbols of a group as one formula with their domain, if they are plain; lines stay where they are."""
-    places = [int(one) for one in re.findall(r"\x00(\d+)\x00", found["group"])]
-    symbols = ", ".join(formulas[place] for place in places)
-    if not _are_symbols(symbols):
+    r"""The symbols of a group as one formula with their domain; lines stay where they are.
+
+    Those behind a formula that is more than symbols are a group of their own: "$n \ge 2$ and $k$ be integers".
+    """
+    cut, places = 0, list[int]()
+    for one in re.finditer(r"\x00(\d+)\x00", found["group"]):
+        plain = _are_symbols(formulas[int(one[1])])
+        if not plain and not (_HAS_DOMAIN.search(formulas[int(one[1])]) or domain == r"\mathbb{R}"):
+            return found[0]  # what is said of all of them would be lost for this one
+        cut, places = (cut, [*places, int(one[1])]) if plain else (one.end(), [])
+    if not places:
         return found[0]
+    joint = re.match(r"[\s,]*(?:and\b)?\s*", found["group"][cut:]) if cut else None
+    before = found["group"][: cut + joint.end()] if joint is not None else ""
+    symbols = ", ".join(formulas[place] for place in places)
     formulas.append(rf"{symbols} \in {domain}")
-    return f"\0{len(formulas) - 1}\0{rest}" + "\n" * (found[0].count("\n") - rest.count("\n") - symbols.count("\n"))
+    text = f"{before}\0{len(formulas) - 1}\0{rest}"
+    return text + "\n" * (found[0].count("\n") - text.count("\n") - symbols.count("\n"))
+
+
+_HAS_DOMAIN = re.compile(r"\\(?:in|sim)(?![A-Za-z])|:|\\colon(?![A-Za-z])")
 
 
 def _space(parts: dict[str, str | None], words: str, formulas: list[str]) -> str:

@@ -7,6 +7,7 @@ more than that ("truncated", "conditionally") is left alone. Formulas are masked
 from __future__ import annotations
 
 import re
+from functools import partial
 
 _F = r"\x00\d+\x00"  # a formula
 _BE = r"\s+(?:both\s+|each\s+|all\s+)?(?:be|is|are|being)\s+(?:all\s+|both\s+)?(?:an?\s+)?"
@@ -18,20 +19,57 @@ _UNIFORM = re.compile(
     rf"{_GROUP}{_BE}{_FREE}uniform(?:ly)?{_NOUN}\s+(?:on|over|in)\s+(?:the\s+interval\s+)?(?P<set>{_F})"
 )
 _NORMAL = re.compile(
-    rf"{_GROUP}{_BE}{_FREE}(?:normal(?:ly)?|gaussian){_NOUN},?\s+with\s+(?:mean\s+(?P<mean>{_VALUE})|zero\s+mean)\s+and\s+"
+    rf"{_GROUP}{_BE}{_FREE}(?:normal(?:ly)?|gaussian){_NOUN},?\s+with\s+(?:mean\s+(?P<mean>{_VALUE})|"
+    rf"zero\s+mean)\s+and\s+"
     rf"(?:(?P<kind>variance|covariance(?:\s+matrix)?|standard\s+deviation)\s+(?P<spread>{_VALUE})|unit\s+variance)"
 )
 _BERNOULLI = re.compile(
     rf"{_GROUP}{_BE}{_FREE}bernoulli{_NOUN},?\s+with\s+(?:parameter|(?:success\s+)?probability)\s+(?P<chance>{_F})",
     re.I,
 )
+_EXPONENTIAL = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}exponential(?:ly)?{_NOUN},?\s+with\s+(?P<kind>rate|parameter|mean)\s+(?P<value>{_F})", re.I
+)
+_POISSON = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}poisson(?:-distributed)?{_NOUN},?\s+with\s+(?:rate|parameter|mean|"
+    rf"intensity)\s+(?P<value>{_F})",
+    re.I,
+)
+_BINOMIAL = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}binomial(?:ly)?{_NOUN},?\s+with\s+parameters\s+(?P<count>{_F})\s+and\s+(?P<chance>{_F})",
+    re.I,
+)
+_SIGNS = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}(?:rademacher(?:\s+random)?(?:\s+(?:variables?|signs?|numbers?))?|random\s+signs)(?![\w-])",
+    re.I,
+)
+_TWO_SIGNS = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}(?:real\s+)?random\s+variables?,?\s+(?:that\s+takes?|taking|"
+    rf"with)\s+(?:only\s+)?(?:the\s+)?values?\s+"
+    rf"(?P<one>{_F})\s+and\s+(?P<other>{_F}),?\s+(?:each\s+)?with\s+(?:equal\s+probability|"
+    rf"probability\s+(?P<half>{_F}))"
+    r"(?:\s+each)?",
+    re.I,
+)
+_STANDARD = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}standard[\s-](?:normal|gaussian)\s+(?:random\s+)?(?:variables?|numbers?)(?![\w-])", re.I
+)
+_STANDARD_ENTRIES = re.compile(
+    rf"{_GROUP}{_BE}(?:random\s+)?(?:matri(?:x|ces)|vectors?),?\s+with\s+(?P<free>(?:independent|"
+    rf"i\.?\s?i\.?\s?d\.?)(?:,|\s+and)?)"
+    r"\s+standard[\s-](?:normal|gaussian)\s+(?:entries|components|coordinates)(?![\w-])",
+    re.I,
+)
+_NAMED = re.compile(rf"(?:^|(?<=[.;:]\s))\s*The\s+random\s+variables?\s+(?P<law>{_F})(?=\s*[.,;])")
 _FROM = re.compile(
     rf"{_GROUP}\s+(?:is|are|be|being)\s+(?:all\s+|both\s+)?(?P<free>(?:independent(?:ly)?|i\.?\s?i\.?\s?d\.?)\s+)?"
-    rf"(?:drawn|sampled|distributed)(?P<behind>\s+(?:independently|i\.?\s?i\.?\s?d\.?))?\s+(?:from|according\s+to|as)\s+"
+    rf"(?:drawn|sampled|distributed)(?P<behind>\s+(?:independently|i\.?\s?i\.?\s?d\.?))?\s+(?:from|according\s+to|"
+    rf"as)\s+"
     rf"(?:the\s+(?:law|distribution)\s+)?(?P<law>{_F})",
     re.IGNORECASE,
 )
 _LAW = re.compile(r"^\s*\\(?:mathcal|operatorname|mathrm|text)\s*\{?\s*[A-Za-z]+\}?\s*(?:\\left)?[(\[]")
+_BOUND = re.compile(r"(?P<name>\\?[A-Za-z]+)\s*(?:[<>]|\\(?:[lg]eq?|in)(?![A-Za-z]))")
 _INTERVAL = re.compile(r"\s*\[\s*([^\[\]()]+?)\s*,\s*([^\[\]()]+?)\s*\]\s*")
 _WORDS = {"zero": "0", "one": "1", "0": "0", "1": "1"}
 
@@ -49,11 +87,20 @@ def spell_laws(masked: str, formulas: list[str]) -> str:
         ('Let \x002\x00.', 'x \\sim \\operatorname{Uniform}[0, 1]')
     """
     masked = _FROM.sub(lambda found: _write(found, formulas, _drawn(found, formulas)), masked)
-    if not re.search(r"uniform|normal|gaussian|bernoulli", masked, re.IGNORECASE):
+    if not re.search(
+        r"uniform|normal|gaussian|bernoulli|exponential|poisson|binomial|rademacher|signs|values", masked, re.I
+    ):
         return masked
     masked = _UNIFORM.sub(lambda found: _write(found, formulas, _uniform(found, formulas)), masked)
     masked = _NORMAL.sub(lambda found: _write(found, formulas, _normal(found, formulas)), masked)
-    return _BERNOULLI.sub(lambda found: _write(found, formulas, _bernoulli(found, formulas)), masked)
+    masked = _BERNOULLI.sub(lambda found: _write(found, formulas, _bernoulli(found, formulas)), masked)
+    masked = _TWO_SIGNS.sub(lambda found: _write(found, formulas, _two_signs(found, formulas)), masked)
+    masked = _STANDARD.sub(lambda found: _write(found, formulas, r"\mathcal{N}(0, 1)"), masked)
+    masked = _STANDARD_ENTRIES.sub(lambda found: _entries(found, formulas), masked)
+    masked = _NAMED.sub(lambda found: _let(found, formulas), masked)
+    for pattern, law in _BY_VALUES.items():
+        masked = pattern.sub(partial(_write_values, formulas, law), masked)
+    return masked
 
 
 def _formula(mask: str, formulas: list[str]) -> str:
@@ -86,6 +133,44 @@ def _normal(found: re.Match[str], formulas: list[str]) -> str:
         return ""
     deviation = (found["kind"] or "").startswith("standard")
     return rf"\mathcal{{N}}({mean}, {f'({spread})^2' if deviation else spread})"
+
+
+def _write_values(formulas: list[str], law: str, found: re.Match[str]) -> str:
+    """The symbols of a match with a law whose parameters are formulas of it."""
+    masks = [found[one] for one in ("value", "count", "chance") if found.groupdict().get(one)]
+    values = [_formula(one, formulas) for one in masks]
+    bounds = [_BOUND.match(one) for one in values]  # "with rate $r > 0$" says what its parameter satisfies
+    behind = "".join(f" with {mask}" for mask, bound in zip(masks, bounds, strict=True) if bound)
+    values = [bound["name"] if bound else value for value, bound in zip(values, bounds, strict=True)]
+    values = [f"1 / ({values[0]})"] if found.groupdict().get("kind") == "mean" else values
+    return _write(found, formulas, rf"\operatorname{{{law}}}" + (f"({', '.join(values)})" if values else "")) + behind
+
+
+def _two_signs(found: re.Match[str], formulas: list[str]) -> str:
+    """The law of a sign, if its values are 1 and -1, and each is as likely."""
+    values = {_formula(found[one], formulas).replace(" ", "") for one in ("one", "other")}
+    half = _formula(found["half"], formulas).replace(" ", "") if found["half"] else "1/2"
+    fair = re.fullmatch(r"1/2|0?\.5|\\[td]?frac(?:12|\{1\}\{2\}|\{1\}2|1\{2\})", half)
+    return r"\operatorname{Rademacher}" if fair and values in ({"1", "-1"}, {"+1", "-1"}) else ""
+
+
+def _entries(found: re.Match[str], formulas: list[str]) -> str:
+    r"""Arrays whose entries are standard normal: of a number the law is that of each entry."""
+    texts = [_formula(one, formulas) for one in re.findall(_F, found["group"])]
+    if not all(r"\in" in one for one in texts):
+        return found[0]  # how many entries they have is not said
+    names = ", ".join(one.split(r"\in")[0].strip() for one in texts)
+    formulas.append(rf"{names} \sim \mathcal{{N}}(0, 1)")
+    text = f"{found['group']} with \0{len(formulas) - 1}\0 independent"
+    return text + "\n" * (found[0].count("\n") - text.count("\n"))
+
+
+def _let(found: re.Match[str], formulas: list[str]) -> str:
+    """A sentence that says the law of a random variable, as one that declares it."""
+    return found[0] if r"\sim" not in _formula(found["law"], formulas) else f"Let {found['law']}"
+
+
+_BY_VALUES = {_EXPONENTIAL: "Exponential", _POISSON: "Poisson", _BINOMIAL: "Binomial", _SIGNS: "Rademacher"}
 
 
 def _write(found: re.Match[str], formulas: list[str], law: str) -> str:

@@ -17,7 +17,7 @@ _GROUP = rf"{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*"
 _SIGN = r"non-?negative|non-?positive|non-?zero|(?:strictly )?positive|(?:strictly )?negative"
 _ENTRIES = r"entries|components|elements|coordinates"
 _PARTS = rf"(?:diagonal |main diagonal )?(?:{_ENTRIES})|eigenvalues|columns|rows|column|row"
-_TOTAL = r"(?:all )?(?:each )?(?:sums?|adds?)(?: up)? to (?:one|1|unity)"
+_TOTAL = r"(?:all )?(?:each )?(?:sums?|adds?)(?: up)? to (?P<total>one|1|unity|zero|0)"
 _ONE_HOT = re.compile(
     rf"\b(?:exactly|precisely|only) one (?:entry|component|element|coordinate) of (?P<of>{_F}) (?:is|equals) (?:1|one)"
     r",? (?:and|while|with) (?:all )?(?:(?:of )?the )?(?:others?|other ones|rest|remaining ones|(?:other|remaining) "
@@ -87,7 +87,7 @@ _WHOSE = tuple(
     for pattern, text in (
         (rf"(?P<part>{_PARTS}) (?:are|is) (?:all |each |pairwise |mutually )?(?P<what>{_SIGN}|orthonormal)",
          " with {what} {part}"),
-        (rf"(?P<part>rows|columns|entries) {_TOTAL}", " with {part} that sum to one"),
+        (rf"(?P<part>rows|columns|entries) {_TOTAL}", " with {part} that sum to {total}"),
         (rf"(?:{_ONE_NORM})", " of unit norm"),
         (r"(?P<what>determinant|trace) (?:is|equals) (?:equal to )?(?P<part>zero|one|0|1)", " with {what} {part}"),
     )
@@ -124,7 +124,10 @@ def is_order(formula: str) -> bool:
 
 
 def _fill(text: str, found: re.Match[str], _: list[str]) -> str:
-    return text.format(**found.groupdict())
+    words = found.groupdict()
+    if "total" in words:
+        words["total"] = "zero" if words["total"].lower() in ("0", "zero") else "one"
+    return text.format(**words)
 
 
 def _keep_lines(rewrite: Rewrite, formulas: list[str], found: re.Match[str]) -> str:

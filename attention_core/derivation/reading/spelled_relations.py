@@ -27,7 +27,7 @@ _WITHIN = re.compile(
 )  # with or without its ends is not said elsewhere
 _HAS_RELATION = re.compile(r"[=<>~,]|\\(?:in|[lg]eq?|neq?|sim|to|ll|gg|perp|approx|dots|ldots)(?![a-zA-Z])")
 _SIGN = r"non-?negative|(?:strictly )?positive|(?:strictly )?negative|non-?zero|non-?positive"
-_TOTAL = r"sums?(?: up)? to (?:one|1)|adds? up to (?:one|1)"
+_TOTAL = r"(?:sums?|adds?)(?: up)? to (?:one|1|unity|zero|0)"
 _PARTS = re.compile(
     rf"\b(?:all |both )?(?:the )?(?P<part>entries|components|elements|coordinates|rows|columns) {_OF}"
     rf"(?:(?:are|be) (?:all )?(?P<what>{_SIGN}|orthonormal)(?: and (?P<too>{_TOTAL}))?|(?:all "
@@ -40,7 +40,7 @@ _EACH_PART = re.compile(
     re.IGNORECASE,
 )
 _QUANTITY = re.compile(
-    rf"\bthe (?P<what>determinant|trace|(?:euclidean )?norm) {_OF}(?:is|equals|be) (?:equal to )?"
+    rf"\bthe (?P<what>determinant|trace|(?:euclidean |frobenius )?norm) {_OF}(?:is|equals|be) (?:equal to )?"
     rf"(?P<value>zero|one|0|1){_STOPS}",
     re.IGNORECASE,
 )
@@ -78,7 +78,8 @@ def _has(found: re.Match[str], part: str) -> str:
         return found[0]
     if lines and total and what:
         return found[0]
-    behind = f" that sum to one{found[0].count(chr(10)) * chr(10)}" if total else "\n" * found[0].count("\n")
+    value = "zero" if total and total.lower().endswith(("zero", "0")) else "one"
+    behind = f" that sum to {value}{found[0].count(chr(10)) * chr(10)}" if total else "\n" * found[0].count("\n")
     return f"{found['of']} has {f'{what} ' if what else ''}{part}{behind}"
 
 

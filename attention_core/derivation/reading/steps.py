@@ -88,7 +88,7 @@ def steps_of(
         infer: Whether undeclared symbols are read.
         judge: Says why a step cannot be read. A display that cannot as its section uses the symbols is read by itself.
     """
-    context = Context()
+    context = Context(infers=infer)
     blocks = blocks_of(text)
     if len(blocks) > MAX_BLOCKS:
         line = blocks[MAX_BLOCKS].line
@@ -134,10 +134,22 @@ def _select_near(step: Step, relations: list[FarRelation], blocks: list[Block]) 
         other = before < len(displays) and displays[before] < step.line  # a display of its own
         if one.quote.endswith(":") and (one.line > step.line or other):
             continue
+        if _is_declared_anew(step, one):
+            continue
         place = bisect_right(starts, one.line)
         if (end is None or one.line < end) and (not place or starts[place - 1] in over):
             out.append(one)
     return out
+
+
+_DEFINED = re.compile(r"^\s*(?P<name>\\?[A-Za-z]+(?:_\{?\w+\}?)?)\s*(?::=|=)")
+
+
+def _is_declared_anew(step: Step, relation: FarRelation) -> bool:
+    """Whether a relation says what a symbol is, and a declaration below it says so anew: "$r = 2$. Let $r > 0$"."""
+    defined = _DEFINED.match(relation.formula)
+    symbol = step.context.symbols.get(defined["name"]) if defined else None
+    return symbol is not None and symbol.line > relation.line and symbol.term is None
 
 
 def _sections_over(line: int, headings: list[Heading]) -> set[int]:
@@ -353,6 +365,8 @@ class _Walk:
         passing += self.farther_down(place + (2 if isinstance(following, Paragraph) else 1))
         later_blocks = [b for b in _until_heading(self.blocks[place + 1 :]) if isinstance(b, Paragraph)]
         context.hypotheses += local
+        held = {one.text for one in local}
+        context.caveats = [one for one in context.caveats if not (one.written and one.formula in held)]
         context.caveats += passing
         found = steps_of_display(context, block, later_blocks, self.around(place), self.supply_at(place), self.judge)
         self.out += found

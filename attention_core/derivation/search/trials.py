@@ -19,9 +19,9 @@ from attention_core.derivation.cases.problem import Best, Problem, Site, is_outs
 from attention_core.derivation.graph.choices import SPARSE, Choices, alter
 from attention_core.derivation.graph.compare import Outcome, compare
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
-from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise
+from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise, exact
 from attention_core.derivation.limits.expander import TOO_WIDE
-from attention_core.derivation.lowering.integral_forms import loses_a_value
+from attention_core.derivation.lowering.integral_forms import diverges, loses_a_value
 from attention_core.derivation.proofs.all_sizes import equal_here, identical, is_proved_everywhere
 from attention_core.derivation.records import Finding
 
@@ -80,6 +80,8 @@ def _judge(problem: Problem, site: Site, choices: Choices, case: Case, best: Bes
         problem.tally.undefined += 1
         problem.tally.why = str(error)
         problem.tally.lost = problem.tally.lost or loses_a_value(site.low.integrals, case)
+        if site.low.integrals and diverges(site.low.integrals, case):
+            problem.tally.divergent.append(_numbers(site, case))
         return None
     if outcome.holds is None and outcome.note == TOO_WIDE and any(callable(v) for v in case.values()):
         problem.tally.enclosed += 1  # limits are decided at rational values of the other symbols
@@ -93,8 +95,17 @@ def _judge(problem: Problem, site: Site, choices: Choices, case: Case, best: Bes
         return shrink_and_report(problem, site, choices.made)
     else:
         best.add(choices.made, outcome.slack)
+    if site.low.integrals:
+        problem.tally.convergent.append(_numbers(site, case))
     problem.tally.add(outcome)
     return None
+
+
+def _numbers(site: Site, case: Case) -> dict[str, float]:
+    """The values of the symbols that are numbers at a case."""
+    plain = {node: symbol for node, (symbol, _) in site.plan.entries.items() if symbol.kind == "array"}
+    scalar = {node: symbol for node, symbol in plain.items() if symbol.type is not None and symbol.type.scalar}
+    return {symbol.name: float(case[node]) for node, symbol in scalar.items() if exact(case[node])}
 
 
 def _climb(problem: Problem, site: Site, steps: int, best: Best) -> Finding | None:

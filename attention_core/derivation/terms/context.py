@@ -71,10 +71,11 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The law of a random symbol: `name` (normal, uniform, bernoulli, geometric, categorical, range), its parameters.
+    """The law of a random symbol: `name` (normal, uniform, bernoulli, geometric, categorical, range, moments).
 
-    `joint` numbers the sentence it was declared in; `independent` says that the sentence says "independent"; `index`
-    is the letter that stands for the member in the parameters of a family's law.
+    `parameters` are those of the law; `moments` is any law with this mean and (co)variance. `joint` numbers the
+    sentence it was declared in; `independent` says that the sentence says "independent"; `index` is the letter that
+    stands for the member in the parameters of a family's law.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Context:
     recursions: dict[str, Any] = field(default_factory=dict)  # sequences by name, see `recursions`
     stated: frozenset[str] = frozenset()  # what the document says that signs stand for, see `notation_words`
     loose: frozenset[str] = frozenset()  # forms that are symbols of their own in this statement, see `inference.opaque`
+    infers: bool = False  # whether undeclared symbols are read
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:

@@ -26,12 +26,16 @@ def derive_conditions(law: Distribution, line: int) -> list[Relation]:
         return [Relation(p[0], ">=", zero, line), Relation(p[0], "<=", one, line)]
     if law.name == "geometric":
         return [Relation(p[0], ">", zero, line), Relation(p[0], "<=", one, line)]
+    if law.name in ("exponential", "poisson"):
+        return [Relation(p[0], ">", zero, line)]
+    if law.name == "binomial":
+        return [Relation(p[1], ">=", zero, line), Relation(p[1], "<=", one, line)]
     if law.name == "uniform":
         return [Relation(p[0], "<", p[1], line)]
     if law.name == "categorical" and all(t.type.scalar for t in p):
         total = Term("add", p, SCALAR) if len(p) > 1 else p[0]
         return [*(Relation(t, ">=", zero, line) for t in p), Relation(total, "=", one, line)]
-    if law.name == "normal":
+    if law.name in ("normal", "moments"):
         spread = _factor_of_identity(p[1])
         return [Relation(spread, ">=", zero, line)] if spread is not None and spread.op != "const" else []
     return []
@@ -49,6 +53,8 @@ def every_outcome(symbol: Symbol) -> Symbol:
     if law.name == "uniform" and not law.index:
         low, high = law.parameters
         return replace(symbol, lower=(low, True), upper=(high, True))
+    if law.name == "rademacher":
+        return replace(symbol, values=(-1, 1))
     known = [value for p in law.parameters if (value := _constant(p)) is not None]
     if len(known) == len(law.parameters):
         if law.name == "bernoulli" and 0 < known[0] < 1:
@@ -178,6 +184,18 @@ def averaged_over(context: Context, term: Term) -> set[str]:
     inside = [part.args[0] for part in term.walk() if part.op == "expect"]
     found = {p.data for body in inside for p in body.walk() if p.op in ("leaf", "member")}
     return {n for n in found if n in context.symbols and context.symbols[n].law is not None}
+
+
+def averaged_without_law(context: Context, terms: Sequence[Term]) -> str:
+    """The first declared symbol that is averaged where nothing averaged is random, '' if there is none.
+
+    Such a symbol is random in the document, as its averages are written, and how it is random is not said.
+    """
+    if any(averaged_over(context, term) for term in terms):
+        return ""
+    inside = [part.args[0] for term in terms for part in term.walk() if part.op == "expect"]
+    found = {str(p.data) for body in inside for p in body.walk() if p.op in ("leaf", "member")}
+    return min((n for n in found if n in context.symbols and n not in context.inferred), default="")
 
 
 def relation_names(context: Context, relation: Relation) -> set[str]:

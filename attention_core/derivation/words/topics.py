@@ -53,7 +53,7 @@ TEXTS = (
     "outline", "sketch", "intuition", "discussion", "comment", "problem set", "homework", "quiz",
     "acknowledgement", "bibliography", "corollarie", "way", "method", "approach", "technique", "tool", "trick",
     "reason", "topic", "thing", "paragraph", "display", "acknowledgment", "further reading",
-    "verdict",
+    "verdict", "problem", "check", "estimate", "look", "sentence",
 )  # fmt: skip
 # Parts of a formula: "the main term" and "the large factors" say which count.
 PARTS = ("part", "term", "factor", "side", "point")
@@ -86,7 +86,8 @@ COMPOUNDS = (
     "weight matri(?:x|ces)", "bias terms?", "bias vectors?", "learning rates?", "fine-tuning", "pre-?training",
     "numbers? of (?:parameters|tokens|heads|layers|operations|multiplications)", "linear layers?", "linear models?",
     "linear regression", "key-value cache", "kv cache", "log-likelihood", "attention", "self-attention",
-    "language models?", "large language models?", "deep learning", "machine learning", "neural networks?",
+    "linear algebra", "language models?", "large language models?", "deep learning", "machine learning",
+    "neural networks?",
 )  # fmt: skip
 # Topics that say what a symbol is ("the attention weights": positive, of sum one), and the operations that make it so:
 # a step that computes with one of them needs no word for it.
@@ -100,7 +101,8 @@ RESTRICTING: tuple[tuple[str, frozenset[str]], ...] = (
     (r"least squares|pseudo-?inverse", frozenset({"inv"})),
     (r"svd|pca|dft|fft|qr|gqa|mqa", frozenset()),
     (
-        r"(?:gram|markov|toeplitz|hankel|circulant|householder|givens|hadamard|fourier|vandermonde|haar|stiefel|laplac\w+|"
+        r"(?:gram|markov|toeplitz|hankel|circulant|householder|givens|hadamard|fourier|vandermonde|haar|stiefel|"
+        r"laplac\w+|"
         r"gauss\w*|bernoulli|rademacher|poisson|dirichlet) (?:matri(?:x|ces)|vectors?|kernels?|distributions?|noise)",
         frozenset(),
     ),
@@ -157,8 +159,20 @@ _GERUND = (
 _ASIDE = r"(?:,? (?:by hand|step by step|in detail|in brief|in short|in a nutshell|explained|revisited|and all that))?"
 _SUBJECT = rf"(?:the )?(?:{'|'.join(SUBJECTS)})(?: (?:gradient|derivative|jacobian|loss|function|formula)s?)?"
 _ONLY_SUBJECT = re.compile(rf"^{_SUBJECT}$", re.IGNORECASE)
+# How many parts of a text there are; "two keys" says how many keys there are.
+_MANY = (
+    r"(?:a (?:few|couple of|handful of|list of|collection of|set of|selection of|number of)|several|some|two|"
+    r"three|four|"
+    r"five|six|seven|eight|nine|ten)(?: more)? "
+)
+_OPERATIONS = r"sum|product|norm|derivative|gradient|integral|limit|average|moment|fraction|trace|determinant|word"
+_COUNTED = (
+    rf"{_MANY}{_OF_TEXTS}(?:(?:{_any(OBJECTS + TEXTS + PARTS)}) )?(?:{_any(TEXTS)}|{_OPERATIONS}){_PLURAL}"
+    rf"(?:{JOINTS}(?:{NOUN_PHRASE}|{_FORMULA}|{_SUBJECT})){{0,3}}"
+)
 _TITLE_PHRASE = (
-    rf"(?:{_SUBJECT}(?:(?: and |, | of ){_SUBJECT})?|(?:{_GERUND} )?(?:{_SUBJECT} (?:of|and) )?{TOPIC}"
+    rf"(?:{_COUNTED}|{_SUBJECT}(?:(?: and |, | of ){_SUBJECT})?|(?:{_GERUND} |an? (?:first|closer|quick) look at "
+    rf")?(?:{_SUBJECT} (?:of|and) )?{TOPIC}"
     rf"(?: and {_SUBJECT})?){_ASIDE}"
 )
 _HEADED = (

@@ -65,10 +65,12 @@ def test_what_diverges_is_told(step: str) -> None:
     assert found.verdict is Verdict.UNDECIDED and "diverges" in found.evidence.text
 
 
-def test_a_rate_that_may_be_negative_is_told() -> None:
+def test_a_rate_that_may_be_negative_is_ambiguous_and_the_hypothesis_named() -> None:
     step = rf"{HALF} \lambda e^{{-\lambda x}} \, dx = 1"
     found = step_of(step, r"Let $\lambda \ne 0$.")
-    assert "where an integral diverges" in found.evidence.text
+    assert found.verdict is Verdict.AMBIGUOUS and "it diverges" in found.evidence.text
+    assert r"assume $\lambda > 0$" in found.evidence.advice
+    assert step_of(step, r"Let $\lambda > 0$.").verdict is Verdict.PROVED
     assert step_of(step, r"Let $\lambda < 0$.").verdict is Verdict.UNDECIDED
 
 
@@ -89,7 +91,7 @@ def test_a_value_that_no_closed_form_gives_leaves_a_false_step_open(head: str, s
 
 def test_a_rate_that_is_not_zero_loses_no_value() -> None:
     assert step_of(rf"{UNIT} e^{{b x}} \, dx = \frac{{e^b - 1}}{{b}}", r"Let $b \ne 0$.").verdict in GOOD
-    assert step_of(rf"{HALF} e^{{-s x}} \, dx = \frac{{1}}{{s}}", r"Let $s \ne 0$.").verdict in GOOD
+    assert step_of(rf"{HALF} e^{{-s x}} \, dx = \frac{{1}}{{s}}", r"Let $s > 0$.").verdict in GOOD
 
 
 def test_an_antiderivative_is_not_an_integral_over_all_numbers() -> None:

@@ -28,3 +28,8 @@ def test_what_a_topic_says_of_a_symbol_comes_with_the_operations_that_make_it_so
     (found,) = restricting_topics("The gradient of the attention weights")
     assert found[0] == "attention weights" and "softmax" in found[1]
     assert restricting_topics("The gradient of the loss") == ()
+
+
+def test_how_many_parts_a_text_has_restricts_nothing() -> None:
+    assert all(is_title(text) for text in ("A few sums", "Several exercises", "A handful of identities", "Two lemmas"))
+    assert not any(is_title(text) for text in ("Two keys", "A few unit vectors", "Several equal scores"))

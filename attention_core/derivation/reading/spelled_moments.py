@@ -1,0 +1,129 @@
+r"""Laws of which words give mean and variance alone: "$X$ is random with mean $\mu$ and variance $\sigma^2$".
+
+They become `$X \sim \operatorname{Moments}(\mu, \sigma^2)$`, any law with these two moments; what is said of the
+entries of arrays becomes `\operatorname{EntryMoments}`, which is read of declared arrays alone. Formulas are masked,
+as in `spelled_laws`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_F = r"\x00\d+\x00"  # a formula
+_GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
+_VALUE = rf"(?:{_F}|zero|one|0|1)"
+_LIKE = r"(?:(?:the\s+)?(?:finite|common|same|equal)\s+)*"
+_IS = r"\s+(?:(?:equal\s+to|of|is)\s+)?"
+_MEAN = rf"{_LIKE}(?:(?P<centred>zero|0)[\s-]mean|(?:mean|expectation|expected\s+value){_IS}(?P<mean>{_VALUE}))"
+_SPREAD = (
+    rf"{_LIKE}(?:(?P<unit>unit|identity)\s+(?:co)?variance(?:\s+matrix)?|(?P<kind>variance|covariance(?:\s+matrix)?|"
+    rf"standard\s+deviation){_IS}(?P<spread>{_VALUE}|the\s+identity(?:\s+matrix)?))"
+)
+_MOMENTS = rf"{_MEAN}\s*(?:,|,?\s+and)\s+{_SPREAD}"
+_END = r"(?P<end>\s*(?:[.;:)]|,(?!\s*\x00)|$|,?\s*(?:and\s+let|so|then|for\s+all|where|we)\b))"
+_FREE = r"(?P<free>(?:(?:mutually|jointly)\s+)?independent(?:ly)?|i\.?\s?i\.?\s?d\.?)"
+_BE = r"\s+(?:be|is|are|being|denote)\s+(?:both\s+|all\s+)?(?:an?\s+)?"
+_NOUN = (
+    r"(?:,?\s*(?:and\s+identically\s+distributed|identically\s+distributed))?(?:,?\s*(?:(?:real|scalar)(?:-valued)?|"
+    r"square-integrable))?(?:\s*random\s+(?:variables?|vectors?|numbers?)|\s*samples?|\s*draws?)?"
+)
+_DRAWN = re.compile(
+    rf"{_GROUP}{_BE}(?:{_FREE}(?!\w),?)?\s*{_NOUN},?\s*(?:all\s+|each\s+|both\s+)?(?:with|of|"
+    rf"having)\s+{_MOMENTS}{_END}",
+    re.IGNORECASE,
+)
+_HAS = re.compile(rf"{_GROUP}\s+(?:has|have)\s+{_MOMENTS}{_END}", re.IGNORECASE)
+_ENTRY = r"(?:entries|components|elements|coordinates)"
+_ENTRIES = re.compile(
+    rf"\b(?:all\s+)?(?:the\s+)?{_ENTRY}\s+of\s+{_GROUP}\s+(?:are|be)\s+(?:all\s+)?{_FREE}"
+    rf"(?:\s*random\s+(?:variables?|numbers?))?,?\s*(?:all\s+|each\s+)?(?:with|of|having)\s+{_MOMENTS}{_END}",
+    re.IGNORECASE,
+)
+_HAS_ENTRIES = re.compile(
+    rf"{_GROUP}\s+(?:has|have|be\s+(?:random\s+)?(?:vectors?|matri(?:x|ces))\s+with)\s+{_FREE}\s+{_ENTRY},?\s*"
+    rf"(?:all\s+|each\s+)?(?:with|of|having)\s+{_MOMENTS}{_END}",
+    re.IGNORECASE,
+)
+_MEAN_FORMULA = re.compile(
+    r"^\s*\\(?:mathbb|mathrm|operatorname)\s*\{?\s*E\s*\}?\s*(?:\\left)?[\[(]\s*(?P<name>\\?[A-Za-z]+)\s*"
+    r"(?:\\right)?[\])]\s*=\s*(?P<value>[^=<>,]+)$"
+)
+_SPREAD_FORMULA = re.compile(
+    r"^\s*\\(?:operatorname|mathrm|text)\s*\{\s*(?P<what>Var|Cov)\s*\}\s*(?:\\left)?[\[(]\s*(?P<name>\\?[A-Za-z]+)\s*"
+    r"(?:\\right)?[\])]\s*=\s*(?P<value>[^=<>,]+)$"
+)
+_TWO = re.compile(rf"(?P<first>{_F})(?:\s*,\s*|\s*,?\s+and\s+)(?P<second>{_F})(?=\s*(?:[.,;:]|$))")
+_ASSUMES = re.compile(r"(?:\b(?:assume|suppose|let|with|given|satisfying|such)\b(?:\s+that)?)\s*$", re.IGNORECASE)
+_RANDOM = re.compile(r"\b(?:random|independent|i\.?\s?i\.?\s?d\b|samples?|draws?)", re.IGNORECASE)
+_WORDS = {"zero": "0", "one": "1"}
+_MEMBERSHIP = re.compile(r"^(?P<names>[^=<>]*?)\\in(?![A-Za-z])")
+
+
+def spell_moments(masked: str, formulas: list[str]) -> str:
+    r"""Write laws that are known by mean and variance as formulas.
+
+    Args:
+        masked: The text with its formulas masked.
+        formulas: What the masks stand for; new formulas are appended.
+
+    Example:
+        >>> made = ["x"]
+        >>> spell_moments("Let \x000\x00 be a random variable with zero mean and unit variance.", made), made[-1]
+        ('Let \x001\x00.', 'x \\sim \\operatorname{Moments}(0, 1)')
+    """
+    if re.search(r"varian|deviation", masked, re.IGNORECASE):
+        for pattern in (_ENTRIES, _HAS_ENTRIES):
+            masked = pattern.sub(lambda found: _write(found, formulas, "EntryMoments"), masked)
+        for pattern in (_DRAWN, _HAS):
+            masked = pattern.sub(lambda found: _write(found, formulas, "Moments"), masked)
+    return _TWO.sub(lambda found: _from_formulas(found, masked, formulas), masked)
+
+
+def _number(text: str | None, formulas: list[str]) -> str:
+    text = (text or "0").strip()
+    return formulas[int(text.strip("\0"))].strip() if text.startswith("\0") else _WORDS.get(text.lower(), text)
+
+
+def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
+    """The symbols of a match with their two moments."""
+    given = found.groupdict()
+    if not _RANDOM.search(found[0]):  # a vector may have a mean and a variance of its own
+        return found[0]
+    spread = "1" if given["unit"] else _spread_of(given["kind"], given["spread"], formulas)
+    if any(sign in spread for sign in "=<>~") or "\\in" in spread:
+        return found[0]
+    mean = _number(given["mean"], formulas)
+    one_law = rf"\sim \operatorname{{{law}}}({mean}, {spread})"
+    free = f" {' '.join(given['free'].split())}" if given.get("free") else ""
+    texts = [formulas[int(one)].strip() for one in re.findall(r"\x00(\d+)\x00", given["group"])]
+    places = []
+    for text in texts:
+        lives = _MEMBERSHIP.match(text)
+        if lives is not None:  # the domain stays a formula of its own, before the law
+            formulas.append(text)
+            places.append(len(formulas) - 1)
+    names = ", ".join(lives["names"].strip() if (lives := _MEMBERSHIP.match(text)) else text for text in texts)
+    formulas.append(f"{names} {one_law}")
+    places.append(len(formulas) - 1)
+    written = " with ".join(f"\0{place}\0" for place in places)
+    return f"{written}{free}{given['end']}" + "\n" * (found[0].count("\n") - given["end"].count("\n"))
+
+
+def _spread_of(kind: str | None, spread: str, formulas: list[str]) -> str:
+    """The variance, or the covariance, that words give; a multiple of I for "the identity"."""
+    if spread.lower().startswith("the"):
+        return "1"
+    value = _number(spread, formulas)
+    return f"({value})^2" if (kind or "").lower().startswith("standard") else value
+
+
+def _from_formulas(found: re.Match[str], masked: str, formulas: list[str]) -> str:
+    r"""`\mathbb{E}[X] = m` and `\operatorname{Var}(X) = v` where both are assumed, as the law that they say."""
+    first, second = (formulas[int(found[one].strip("\0"))] for one in ("first", "second"))
+    mean, spread = _MEAN_FORMULA.match(first), _SPREAD_FORMULA.match(second)
+    if mean is None or spread is None or mean["name"] != spread["name"] or not _ASSUMES.search(masked[: found.start()]):
+        return found[0]
+    alike = re.fullmatch(r"\s*I(?:_\{?\w+\}?)?\s*", spread["value"])
+    law, value = ("EntryMoments", "1") if alike else ("Moments", spread["value"].strip())
+    formulas.append(rf"{mean['name']} \sim \operatorname{{{law}}}({mean['value'].strip()}, {value})")
+    return f"\0{len(formulas) - 1}\0" + "\n" * found[0].count("\n")

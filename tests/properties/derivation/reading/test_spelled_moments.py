@@ -1,0 +1,62 @@
+r"""Laws known by mean and variance alone decide what two moments decide, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.reading.spelled_domains import spell_out
+from attention_core.derivation.records import GOOD, StepReport, Verdict
+
+TWO = r"Let $X$ and $Y$ be independent random variables with mean zero and unit variance."
+MANY = r"Let $X_1, \dots, X_n$ be i.i.d. with mean $\mu$ and variance $\sigma^2$."
+ENTRIES = r"Let the entries of $q, k \in \mathbb{R}^d$ be independent with zero mean and unit variance."
+VECTOR = (
+    "Let $x \\in \\mathbb{R}^d$ be a random vector.\n\nSuppose $\\mathbb{E}[x] = 0$ and $\\operatorname{Cov}(x) = I$."
+)
+RIGHT_AND_WRONG = [
+    (TWO, r"\operatorname{Var}[X + 2 Y] = 5", r"\operatorname{Var}[X + 2 Y] = 3"),
+    (MANY, r"\operatorname{Var}[\frac1n \sum_{i=1}^n X_i] = \frac{\sigma^2}{n}", r"\operatorname{Var}[\sum_{i=1}^n X_i] = \sigma^2"),
+    (ENTRIES, r"\operatorname{Var}[q^\top k] = d", r"\operatorname{Var}[q^\top k] = 2 d"),
+    (VECTOR, r"\mathbb{E}[\|x\|^2] = d", r"\mathbb{E}[\|x\|^2] = 1"),
+]  # fmt: skip
+
+
+def step_of(head: str, step: str) -> StepReport:
+    return check_document(f"{head}\n\n$$ {step} $$\n", infer=True).steps[-1]
+
+
+@pytest.mark.parametrize(("head", "right", "wrong"), RIGHT_AND_WRONG, ids=["two", "many", "entries", "formulas"])
+def test_two_moments_decide(head: str, right: str, wrong: str) -> None:
+    assert step_of(head, right).verdict in GOOD
+    assert step_of(head, wrong).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("step", [r"\mathbb{E}[X^4] = 3", r"\mathbb{E}[|X|] = 1", r"\mathbb{E}[X^2 Y^3] = 0"])
+def test_what_depends_on_more_of_the_law_stays_open(step: str) -> None:
+    found = step_of(TWO, step)
+    assert found.verdict is Verdict.UNDECIDED and "only mean and variance" in found.evidence.text
+
+
+def test_independence_is_not_assumed() -> None:
+    head = r"Let $X$ and $Y$ be random variables with mean zero and unit variance."
+    assert step_of(head, r"\mathbb{E}[X Y] = 0").verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"Let $x$ be a vector with mean $0$ and variance $1$.",
+        r"Here $x$ has mean $\mu$ and variance $\sigma^2$.",
+        r"Let $X$ be a random variable with mean $0$ and variance $1$ for $X > 0$.",
+    ],
+)
+def test_what_may_mean_something_else_is_left_alone(text: str) -> None:
+    assert r"\sim" not in spell_out([Paragraph(1, text)])[0].text
+
+
+@pytest.mark.parametrize("words", [r"Suppose $\mathbb{E}[x] = 0$.", "Here $x$ is random."])
+def test_averages_of_a_symbol_without_a_law_are_not_those_of_a_constant(words: str) -> None:
+    head = f"Let $x \\in \\mathbb{{R}}$.\n\n{words}"
+    assert step_of(head, r"\mathbb{E}[x^2] = \mathbb{E}[x]^2").verdict is Verdict.UNDECIDED
