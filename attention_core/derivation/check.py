@@ -219,7 +219,7 @@ def _decide_step(
     problem = Problem(context, claim, extra, effort)
     found = decide(problem)
     if found.verdict in GOOD and (name := averaged_without_law(context, (claim.left, claim.right))):
-        text = f"{name} is averaged, and how it is random is not said: write its law, or its mean and variance"
+        text = f"{name} is averaged and has no law: write its law, or its mean and variance"
         found = Finding(Verdict.UNDECIDED, Evidence(text, found.evidence.figures))
     cut = cut_claims(step, claim) if found.verdict is Verdict.REFUTED and step.op == "~" else []
     if cut and all(decide(Problem(context, one, extra, effort)).verdict in GOOD for one in cut):

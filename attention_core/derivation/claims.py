@@ -171,7 +171,7 @@ def cut_claims(step: Step, claim: Relation) -> list[Relation]:
     unit = printed_unit(step)
     if unit is None or step.option("as") or claim.op != "<=" or claim.left.op != "magnitudes":
         return []
-    (gap,) = claim.left.args  # the value less the printed number, which is no further from 0
+    (gap,) = claim.left.args  # the value less the printed number; cut digits are not farther from 0 than it
     below = _number(step.right)
     if below is None:
         return []

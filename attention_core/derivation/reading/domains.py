@@ -336,7 +336,7 @@ def _declare_random(
         raise Unreadable(f"the law of {name} depends on {hidden[0]}, which is random: that is not understood", line)
     before = context.symbols.get(name)
     if before is None and _named_law(right)[0].lower() == rf"\text{{{ENTRIES}}}":
-        raise Unreadable(f"how many entries {name} has is not said: write 'Let ${name} \\in \\mathbb{{R}}^d$'", line)
+        raise Unreadable(f"the number of entries of {name} is missing: write 'Let ${name} \\in \\mathbb{{R}}^d$'", line)
     actual = before.type if before is not None and before.type is not None else kind
     turned = (
         actual == kind.transpose and bool(parameters) and parameters[0].type.kind != "matrix"

@@ -70,7 +70,7 @@ class ReaderState:
             relations = relations_of(self.context, one.chain, one.conditions, one.line, separate=True)
             for place, relation in enumerate(relations):
                 if random := averaged_without_law(self.context, (relation.left, relation.right)):
-                    message = f"'{one.text}' averages over {random}, and how it is random is not said: write its law, "
+                    message = f"'{one.text}' averages over {random}, which has no law: write it, "
                     message += "such as $x \\sim \\mathcal{N}(0, I_d)$, or its mean and variance"
                     raise Unreadable(message, one.line)
                 if relation.op in ("~", ">>", "<<"):

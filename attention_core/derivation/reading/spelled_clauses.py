@@ -1,7 +1,7 @@
 r"""Clauses of declarations in the order in which they are written, put into the one that is read.
 
 "Let $k$ be an integer with ...", "$x$ and $y$ be real", "numbers whose sum is $1$", "a projection, i.e. $P^2 = P$",
-"Denote by $c$ the ...", "Assume without loss of generality that ...": what such words mean is said once more with
+"Denote by $c$ the ...", "Assume without loss of generality that ...": what such words mean is written once more with
 words, or with formulas, that the other readers know. Formulas are masked, as in `spelled_laws`.
 """
 

@@ -287,7 +287,7 @@ def _join(found: re.Match[str], formulas: list[str], domain: str, rest: str) -> 
     for one in re.finditer(r"\x00(\d+)\x00", found["group"]):
         plain = _are_symbols(formulas[int(one[1])])
         if not plain and not (_HAS_DOMAIN.search(formulas[int(one[1])]) or domain == r"\mathbb{R}"):
-            return found[0]  # what is said of all of them would be lost for this one
+            return found[0]  # what the words state of all of them would be lost for this one
         cut, places = (cut, [*places, int(one[1])]) if plain else (one.end(), [])
     if not places:
         return found[0]

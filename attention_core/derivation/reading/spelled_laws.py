@@ -158,7 +158,7 @@ def _entries(found: re.Match[str], formulas: list[str]) -> str:
     r"""Arrays whose entries are standard normal: of a number the law is that of each entry."""
     texts = [_formula(one, formulas) for one in re.findall(_F, found["group"])]
     if not all(r"\in" in one for one in texts):
-        return found[0]  # how many entries they have is not said
+        return found[0]  # the number of their entries is missing
     names = ", ".join(one.split(r"\in")[0].strip() for one in texts)
     formulas.append(rf"{names} \sim \mathcal{{N}}(0, 1)")
     text = f"{found['group']} with \0{len(formulas) - 1}\0 independent"

@@ -1,6 +1,6 @@
 r"""Laws of which words give mean and variance alone: "$X$ is random with mean $\mu$ and variance $\sigma^2$".
 
-They become `$X \sim \operatorname{Moments}(\mu, \sigma^2)$`, any law with these two moments; what is said of the
+They become `$X \sim \operatorname{Moments}(\mu, \sigma^2)$`, any law with these two moments; a sentence about the
 entries of arrays becomes `\operatorname{EntryMoments}`, which is read of declared arrays alone. Formulas are masked,
 as in `spelled_laws`.
 """

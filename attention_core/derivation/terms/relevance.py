@@ -189,7 +189,7 @@ def averaged_over(context: Context, term: Term) -> set[str]:
 def averaged_without_law(context: Context, terms: Sequence[Term]) -> str:
     """The first declared symbol that is averaged where nothing averaged is random, '' if there is none.
 
-    Such a symbol is random in the document, as its averages are written, and how it is random is not said.
+    Such a symbol is random in the document, as its averages are written, and its law is missing.
     """
     if any(averaged_over(context, term) for term in terms):
         return ""
