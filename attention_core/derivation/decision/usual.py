@@ -193,7 +193,8 @@ _ONE_OF_MANY = r"(?:token|key|logit|head)\b"
 USUAL = (
     Usual(
         _pattern(
-            r"orthogon|orthonorm|perpendic|right[ -](?:angle|triangle)|pythagor|hypotenuse|legs\b|rotat|reflect|"
+            r"orthogon(?!al proj)|orthonorm|perpendic|right[ -](?:angle|triangle)|pythagor|hypotenuse|legs\b|"
+            r"rotat|reflect|"
             r"permut|unitar|isometr|rigid|rope\b|rotary|change of basis|qr\b|singular vectors?|svd\b|householder|"
             r"givens|[\u22a5\u27c2\u221f]|90 ?(?:\u00b0|degrees)"
         ),

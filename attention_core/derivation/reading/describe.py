@@ -207,6 +207,8 @@ def _note_unread(reader: ReaderState, parts: list[str], place: int, rest: str, l
         rest = _KNOWN.sub(" ", rest)
     if reader.indices:
         rest = re.sub(r"\bdistinct\b", " ", rest)
+    if all(_is_square(reader, name) for some in reader.subjects for name in some):
+        rest = re.sub(r"\bsquare(?= matri)", " ", rest)
     found = PROPERTY.search(rest) or LAW_IN_WORDS.search(" ".join((rest + behind).split())) or DEGREE.search(rest)
     if found is None:
         return
@@ -217,6 +219,11 @@ def _note_unread(reader: ReaderState, parts: list[str], place: int, rest: str, l
     before = parts[place - 1] if place else ""
     quote = f"{f'${before}$' if before else ''}{parts[place]}{f'${after}$' if after else ''}"
     _caveat(reader, quote, frozenset(names) or None, line)
+
+
+def _is_square(reader: ReaderState, name: str) -> bool:
+    kind = reader.context.symbols[name].type if name in reader.context.symbols else None
+    return kind is not None and kind.kind == "matrix" and kind.rows == kind.cols
 
 
 def _caveat(reader: ReaderState, quote: str, names: frozenset[str] | None, line: int) -> None:

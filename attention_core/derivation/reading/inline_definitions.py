@@ -69,7 +69,7 @@ _JOINT = re.compile(
     re.IGNORECASE,
 )
 _OPENS = re.compile(
-    r"^(\s*)(?:Let|Given|Assume|Suppose|Fix|Take|Consider|(?P<for>For)(?: (?:all|any|every|each|an?))?)\s*$"
+    r"^(\s*)(?:Let|Given|Assume|Suppose|Fix|Take|Consider|(?P<for>For)(?: (?:all|any|every|each|an?))?)\b[^.;:!?]*$"
 )
 
 
@@ -90,7 +90,7 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
             return [block]  # one sentence
         if place > 1 and used and joint and joint[0].strip() and any(_has_name(one, used["value"]) for one in names):
             head = "$".join([*parts[: place - 1], parts[place - 1][: joint.start()]])
-            head = f"{opened[1]}Given {head[opened.end() :].lstrip()}" if opened["for"] else head
+            head = f"{opened[1]}Given {head[opened.end('for') :].lstrip()}" if opened["for"] else head
             rest = "$".join(["Put ", *parts[place:]])
             line = block.line + block.text.count("\n", 0, len("$".join(parts[:place])))
             return [replace(block, text=head.rstrip() + "."), Paragraph(line, rest)]

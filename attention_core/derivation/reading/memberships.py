@@ -189,7 +189,7 @@ _COUNTS = frozenset("ijklmnrst")  # letters that count: 1 \\le k \\le 5 says tha
 
 
 def bounded_scalars(reader: ReaderState, chain: Chain, line: int) -> None:
-    r"""`0 < p < 1` declares a number, and `0 < a < b < 1` two; not `1 \le k \le n`, which may be an index.
+    r"""`0 < p < 1` and `b > a > 0` declare numbers; `1 \le k \le n` does not, as k may be an index.
 
     Args:
         reader: The reader; the numbers are declared.
@@ -202,7 +202,8 @@ def bounded_scalars(reader: ReaderState, chain: Chain, line: int) -> None:
     fresh = [e.text for e in chain.exprs if isinstance(e, Name) and e.text not in known and e != Name(r"\infty")]
     others = {name for e in chain.exprs for name in names_in(e)} - set(fresh)
     counted = any(name in known and known[name].kind in ("size", "index") for name in others)
-    if counted or not isinstance(chain.exprs[0], Num | Minus) or _COUNTS & set(fresh):
+    end = chain.exprs[0] if set(chain.ops) <= {"<", "<="} else chain.exprs[-1]
+    if counted or not any(isinstance(one, Num | Minus) for one in (chain.exprs[0], end)) or _COUNTS & set(fresh):
         return
     for name in fresh:
         introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")

@@ -31,6 +31,7 @@ from attention_core.derivation.reading.property_meanings import (
     linearly_independent,
     make_between_rule,
     make_comparison_rule,
+    make_line_norms,
     make_line_sums,
     make_magnitude_rule,
     make_number_form,
@@ -53,6 +54,7 @@ from attention_core.derivation.reading.property_meanings import (
     squares,
     standard_normal,
     sums_to_one,
+    sums_to_zero,
     tridiagonal,
     unit,
     unit_frobenius,
@@ -149,6 +151,10 @@ def _make_line_sums(found: re.Match[str]) -> Meaning:
     return make_line_sums(found["part"].lower() == "rows", _value(found["value"]))
 
 
+def _make_line_norms(found: re.Match[str]) -> Meaning:
+    return make_line_norms(found["part"].lower() == "rows")
+
+
 def _make_between(found: re.Match[str]) -> Meaning:
     ends = (">", "<") if found["strictly"] else (r"\ge", r"\le")
     return make_between_rule(ends, _value(found["low"]), _value(found["high"]))
@@ -242,6 +248,8 @@ _STRUCTURES: tuple[Property, ...] = (
     Property("nilpotent", _words(r"nilpotent of (?:index|order|degree) (?:two|2)"), squares((r"A A = 0", ""))),
     Property("unit Frobenius norm", _words(
         r"(?:of|with|has|have|having) (?:unit frobenius norm|frobenius norm (?:one|1|unity))"), unit_frobenius),
+    Property("lines of norm one", _words(r"(?:with |has |have )?(?P<part>rows|columns) of unit "
+                                         r"norm"), made=_make_line_norms),
     Property("row sums", _LINE_SUMS, made=_make_line_sums),
     Property("finite", _words(r"finite|real-valued"), nothing_new),
 )  # fmt: skip
@@ -265,6 +273,8 @@ PROPERTIES: tuple[Property, ...] = (
     Property("a probability", _words(
         r"an? (?:probability|chance)(?! (?:vector|distribution|measure|density|mass|space))"), chance),
     Property("probabilities", _words(r"probabilities(?! (?:that|which|of))"), chances),
+    Property("sums to zero", _words(
+        r"(?:entries )?(?:that |which )?(?:sums?|summing|adds? up|adding up)(?: up)? to (?:0|zero)"), sums_to_zero),
     Property("sums to one", _words(
         r"(?:entries )?(?:that |which )?(?:sums?|summing|adds? up|adding up)(?: up)? to (?:1|one|unity)"), sums_to_one),
     Property("doubly stochastic", _words(r"doubly[ -]stochastic"), doubly_stochastic),
@@ -362,7 +372,7 @@ _HELD = (
 _ENDS = (
     r"$|[.,;:()]|(?:and|or|with|such|so|where|which|that|for|then|as|is|are|both|but|whose|having|satisfying|we|has|"
     r"have|throughout|below|from (?:now|here) on|in what follows|"
-    r"in this (?:section|note|post|proof|page))\b|"
+    r"in this (?:section|note|post|proof|page)|by (?:assumption|hypothesis))\b|"
     r"of (?:length|size|dimension|shape|order|norm|the same)\b|positive[ -](?:semi)?-?definite"
 )
 _AFTER = re.compile(rf"^\s*(?:(?:{_HELD})\b\s*)*(?:{_ENDS})", re.IGNORECASE)

@@ -102,6 +102,12 @@ def sums_to_one(context: Context, symbols: list[Symbol]) -> list[Formula] | None
     return [(f"\\sum_{{{i} = 1}}^{{{n}}} {name}_{i} = 1", "") for name, i, n in found]
 
 
+def sums_to_zero(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+    """Entries, or numbers, that sum to zero."""
+    found = sums_to_one(context, symbols)
+    return None if found is None else [(text.removesuffix("1") + "0", where) for text, where in found]
+
+
 def probabilities(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
     """Numbers from 0 on that sum to one."""
     total, signs = sums_to_one(context, symbols), make_sign_rule(r"\ge 0")(context, symbols)
@@ -144,6 +150,23 @@ def make_line_sums(by_rows: bool, value: str) -> Meaning:
             assert one.type is not None
             index, last = (j, one.type.cols) if by_rows else (i, one.type.rows)
             out.append((f"\\sum_{{{index} = 1}}^{{{last}}} {one.name}_{{{i} {j}}} = {value}", ""))
+        return out
+
+    return meaning
+
+
+def make_line_norms(by_rows: bool) -> Meaning:
+    """Matrices whose rows, or columns, have norm one."""
+
+    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
+        i, j = _letters(context, 2)
+        if not all(_is_matrix(one) for one in symbols):
+            return None
+        out = []
+        for one in symbols:
+            assert one.type is not None
+            index, last = (j, one.type.cols) if by_rows else (i, one.type.rows)
+            out.append((f"\\sum_{{{index} = 1}}^{{{last}}} {one.name}_{{{i} {j}}}^2 = 1", ""))
         return out
 
     return meaning

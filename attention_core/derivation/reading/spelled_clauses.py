@@ -55,6 +55,51 @@ _ROLES = re.compile(
     r"angle|temperature|weight|scale|number|scalar|threshold|radius|strength)"
 )
 _DENOTE = re.compile(rf"{_BEGINS}(?:We )?[Dd]enote\s+(?:by\s+)?(?P<name>{_F})\s+(?=(?:the|an?)\s)", re.IGNORECASE)
+_DENOTES = re.compile(
+    rf"{_BEGINS}(?:(?:Throughout|In|From|Here|Henceforth|Below)\b[a-z ]*,?\s+)?(?P<name>{_F})\s+(?:denotes|will denote|"
+    r"always denotes|stands for)\s+(?=(?:an?|the)\s)"
+)
+_HERE_ARE = re.compile(
+    rf"{_BEGINS}Here,?\s+(?P<rest>{_GROUP}\s+(?:is|are)\s+(?P<what>[a-z][a-z -]*?)\s+with\s+(?P<rel>{_F})){_CLOSES}"
+)
+_NUMBERS = re.compile(
+    rf"(?P<verb>\b(?:let|suppose(?: that)?|assume(?: that)?|given)\s+)(?P<what>{_F})\s+(?:be|are)\s+(?:an?\s+|"
+    rf"two\s+|three\s+)?"
+    rf"(?:real\s+)?(?:numbers?|scalars?|constants?|parameters?){_ENDS}",
+    re.IGNORECASE,
+)
+_CONSTANTS = re.compile(
+    rf"(?P<about>\blet\s+{_GROUP}\s+be\s+)(?P<one>an?\s+)?(?:real\s+)?(?:constants?|"
+    rf"angles?){_ENDS}",
+    re.IGNORECASE,
+)
+_ON_SET = re.compile(
+    rf"\b(?P<what>probability\s+(?:distribution|vector|measure))\s+(?P<name>{_F})\s+(?:on|"
+    rf"over)\s+(?P<set>{_F})",
+    re.IGNORECASE,
+)
+_UP_TO = re.compile(
+    r"^\\\{\s*1\s*,(?:\s*2\s*,)?\s*\\[lc]?dots\s*,\s*(?P<n>[A-Za-z])\s*\\\}$|"
+    r"^\[\s*(?P<m>[A-Za-z])\s*\]$"
+)
+_NOT_BOTH = re.compile(
+    rf"(?P<group>{_GROUP})\s+be\s+(?P<what>(?:real\s+)?numbers),?\s+(?:that\s+are\s+|"
+    rf"which\s+are\s+)?not\s+both\s+(?:zero|0){_ENDS}",
+    re.IGNORECASE,
+)
+_THAT_IS = re.compile(
+    rf"(?P<head>\b(?:let|suppose(?: that)?|assume(?: that)?)\s+{_F}\s+(?:be|is)\s+)an?\s+[a-z][a-z "
+    rf"-]*,?\s+(?:i\.\s?e\.|that is),?\s+"
+    rf"(?=an?\s+(?:[a-z]+\s+)*(?:{_F}\s+)?(?:matrix|vector|number)\b)",
+    re.IGNORECASE,
+)
+_LAWS = re.compile(
+    rf"\b(?P<verb>assume|suppose|let)(?: that)?\s+(?P<names>{_GROUP})\s+(?:be|are)\s+independent(?: random "
+    rf"variables)?,?\s+"
+    rf"(?:with|where)\s+(?P<laws>{_GROUP}){_CLOSES}",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(rf"\b(?P<what>determinant|trace|norm|length)\s+(?P<value>{_F})(?!\s*\w)", re.IGNORECASE)
 _LET_DENOTE = re.compile(rf"\b(?P<let>let\s+{_GROUP})\s+denote\b", re.IGNORECASE)
 _REAL = re.compile(rf"(?P<about>\blet\s+{_GROUP}\s+be\s+(?:both |all |any )?)real{_ENDS}", re.IGNORECASE)
 _REALS = re.compile(
@@ -189,9 +234,11 @@ def spell_clauses(masked: str, formulas: list[str], above: str = "") -> str:
         >>> spell_clauses("Let \x000\x00 be an integer.", made), made[1:]
         ('Let \x001\x00 with \x002\x00.', ['n \\in \\mathbb{N}', 'n \\ge 2'])
     """
-    for pattern, rewrite in _RULES:
-        masked = pattern.sub(partial(_keep_lines, rewrite, formulas), masked)
-    return _EIGEN.sub(partial(_keep_lines, partial(_eigen, above), formulas), masked)
+    for pattern, plain in _RULES:
+        masked = pattern.sub(partial(_keep_lines, plain, formulas), masked)
+    for pattern, rewrite in ((_NUMBERS, _numbers), (_EIGEN, _eigen)):
+        masked = pattern.sub(partial(_keep_lines, partial(rewrite, above), formulas), masked)
+    return masked
 
 
 def _keep_lines(rewrite: Rewrite, formulas: list[str], found: re.Match[str]) -> str:
@@ -247,6 +294,62 @@ def _as_form(found: re.Match[str], formulas: list[str]) -> str:
     if not form.replace(" ", "").startswith(f"{name.replace(' ', '')}=") or PROPERTY.search(found["what"]) or not lives:
         return found[0]
     return f"{found['let']} {found['rest']}, and put {found['form']}{found['end']}"
+
+
+def _names_in(relation: str) -> list[str]:
+    """The plain symbols that a chain of bounds names, [] of any other formula."""
+    if re.search(r"\\(?:in|sim|dots|ldots|cdots)(?![A-Za-z])|[=(){}\[\]^|]", relation) or not _RELATED.search(relation):
+        return []
+    sides = [one.strip() for part in _RELATED.split(relation) for one in part.split(",")]
+    plain = [one for one in sides if not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", one)]
+    return list(dict.fromkeys(plain)) if all(_NAME.fullmatch(one) for one in plain) else []
+
+
+def _numbers(above: str, found: re.Match[str], formulas: list[str]) -> str:
+    r"""`Let $0 \le t \le 1$ be a real number` as `Let $t \in \mathbb{R}$ with $0 \le t \le 1$`."""
+    names = _names_in(_formula(found["what"], formulas))
+    fresh = found["verb"].strip().lower() == "let" or not any(_has_name(one, above) for one in names)
+    if not names or not fresh:  # "let" alone declares anew what is declared above
+        return found[0]
+    lives = _add(formulas, rf"{', '.join(names)} \in \mathbb{{R}}")
+    return f"{found['verb']}{lives} with {found['what']}"
+
+
+def _digits(found: re.Match[str], formulas: list[str]) -> str:
+    """`with determinant $1$` with the digit outside of a formula."""
+    value = _formula(found["value"], formulas)
+    return f"{found['what']} {value}" if re.fullmatch(r"[01]", value) else found[0]
+
+
+def _on_set(found: re.Match[str], formulas: list[str]) -> str:
+    r"""`a probability distribution $p$ on $\{1, \dots, n\}$` as a vector of $n$ entries."""
+    name, last = _formula(found["name"], formulas), _UP_TO.match(_formula(found["set"], formulas))
+    if last is None or not _NAME.fullmatch(name):
+        return found[0]
+    lives = _add(formulas, rf"{name} \in \mathbb{{R}}^{{{last['n'] or last['m']}}}")
+    return f"probability vector {lives}"
+
+
+def _not_both(found: re.Match[str], formulas: list[str]) -> str:
+    names = _texts(found["group"], formulas)
+    if len(names) != 2 or not all(_NAME.fullmatch(one) for one in names):
+        return found[0]
+    relation = _add(formulas, rf"{names[0]}^2 + {names[1]}^2 \ne 0")
+    return f"{found['group']} be {found['what']} with {relation}"
+
+
+def _laws(found: re.Match[str], formulas: list[str]) -> str:
+    r"""`$X$ and $Y$ are independent with $X \sim ...$ and $Y \sim ...$`: the laws declare them."""
+    names = {name.replace(" ", "") for name in _texts(found["names"], formulas)}
+    laws = [_formula(one, formulas) for one in re.findall(_F, found["laws"])]
+    drawn = {part.strip() for law in laws if r"\sim" in law for part in law.split(r"\sim")[0].split(",")}
+    return f"Let {found['laws']} be independent" if drawn == names and all(r"\sim" in law for law in laws) else found[0]
+
+
+def _here_are(found: re.Match[str], formulas: list[str]) -> str:
+    related = _RELATED.search(_formula(found["rel"], formulas))
+    known = PROPERTY.search(found["what"]) and related
+    return f"{found['begins']}Assume {found['rest']}" if known else found[0]
 
 
 def _bounded_noun(found: re.Match[str], formulas: list[str]) -> str:
@@ -385,6 +488,12 @@ _RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
     (_WLOG, lambda found, _: f"{found['verb']} that "),
     (_TO_BE, lambda found, _: f"{found['verb']} {found['about']} {'is' if found['what'] == 'be' else 'has'}"),
     (_HERE, _here),
+    (_HERE_ARE, _here_are),
+    (_DENOTES, lambda found, _: f"{found['begins']}Let {found['name']} be "),
+    (_THAT_IS, lambda found, _: found["head"]),
+    (_LAWS, _laws),
+    (_ON_SET, _on_set),
+    (_NOT_BOTH, _not_both),
     (_DENOTE, lambda found, _: f"{found['begins']}Let {found['name']} be "),
     (_LET_DENOTE, lambda found, _: f"{found['let']} be"),
     (_MATCHING, lambda _, __: ""),
@@ -393,6 +502,8 @@ _RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
     (_BOTH_IN, _both_in),
     (_COMPARED, _compared),
     (_ELLIPSIS, lambda found, _: f"{found['head']} be "),
+    (_CONSTANTS, lambda found, _: f"{found['about']}{'a real number' if found['one'] else 'real numbers'}"),
+    (_DIGITS, _digits),
     (_TOTALS, _total),
     (_SUCH, _integers_such),
     (_BOUNDED_BE, _bounded_integer),

@@ -32,7 +32,7 @@ _DRAWN = re.compile(
     rf"having)\s+{_MOMENTS}{_END}",
     re.IGNORECASE,
 )
-_HAS = re.compile(rf"{_GROUP}\s+(?:has|have)\s+{_MOMENTS}{_END}", re.IGNORECASE)
+_HAS = re.compile(rf"(?:\bthe\s+(?:noise|disturbance)\s+)?{_GROUP}\s+(?:has|have)\s+{_MOMENTS}{_END}", re.IGNORECASE)
 _ENTRY = r"(?:entries|components|elements|coordinates)"
 _ENTRIES = re.compile(
     rf"\b(?:all\s+)?(?:the\s+)?{_ENTRY}\s+of\s+{_GROUP}\s+(?:are|be)\s+(?:all\s+)?{_FREE}"
@@ -54,7 +54,7 @@ _SPREAD_FORMULA = re.compile(
 )
 _TWO = re.compile(rf"(?P<first>{_F})(?:\s*,\s*|\s*,?\s+and\s+)(?P<second>{_F})(?=\s*(?:[.,;:]|$))")
 _ASSUMES = re.compile(r"(?:\b(?:assume|suppose|let|with|given|satisfying|such)\b(?:\s+that)?)\s*$", re.IGNORECASE)
-_RANDOM = re.compile(r"\b(?:random|independent|i\.?\s?i\.?\s?d\b|samples?|draws?)", re.IGNORECASE)
+_RANDOM = re.compile(r"\b(?:random|independent|i\.?\s?i\.?\s?d\b|samples?|draws?|noise|disturbance)", re.IGNORECASE)
 _WORDS = {"zero": "0", "one": "1"}
 _MEMBERSHIP = re.compile(r"^(?P<names>[^=<>]*?)\\in(?![A-Za-z])")
 

@@ -53,7 +53,8 @@ _ORDERED = re.compile(
     re.IGNORECASE,
 )
 _SATISFIES = re.compile(
-    rf"\b(?P<verb>(?:let|assume(?: that)?|suppose(?: that)?|where|if|when|provided(?: that)?)) {_GROUP} "
+    rf"\b(?P<verb>(?:let|assume(?: that)?|suppose(?: that)?|where|if|when|provided(?: that)?))(?P<noun> (?:the |two )*"
+    rf"(?:vectors|numbers|matrices|matrix|vector))? (?P<group>{_GROUP}) "
     rf"(?:satisf(?:y|ies)|obeys?|fulfil(?:s|l|ls)?) (?P<what>{_F})(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
     re.IGNORECASE,
 )
@@ -139,6 +140,8 @@ def _keep_lines(rewrite: Rewrite, formulas: list[str], found: re.Match[str]) -> 
 def _satisfies(found: re.Match[str], formulas: list[str]) -> str:
     if not _RELATION.search(formulas[int(found["what"].strip("\0"))]):
         return found[0]
+    if any(r"\in" in formulas[int(one)] for one in re.findall(r"\x00(\d+)\x00", found["group"])):
+        return f"{found['verb']}{found['noun'] or ''} {found['group']} with {found['what']}"
     verb = "Assume" if found["verb"].lower() == "let" else found["verb"]
     return f"{verb} {found['what']}"
 

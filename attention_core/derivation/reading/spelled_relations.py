@@ -39,6 +39,11 @@ _EACH_PART = re.compile(
     rf"(?:(?:is|be) (?P<what>{_SIGN})|(?P<total>{_TOTAL})){_STOPS}",
     re.IGNORECASE,
 )
+_LINE_NORMS = re.compile(
+    rf"\b(?:(?:each|every) (?P<one>row|column)|(?:all )?(?:the )?(?P<many>rows|columns)) {_OF}"
+    rf"(?:has|have|are|is) (?:of )?(?:unit (?:euclidean )?(?:norm|length)|(?:euclidean )?norm (?:one|1)){_STOPS}",
+    re.IGNORECASE,
+)
 _QUANTITY = re.compile(
     rf"\bthe (?P<what>determinant|trace|(?:euclidean |frobenius )?norm) {_OF}(?:is|equals|be) (?:equal to )?"
     rf"(?P<value>zero|one|0|1){_STOPS}",
@@ -62,6 +67,7 @@ def spell_relations(masked: str, formulas: list[str]) -> str:
     if " of \0" in masked.replace("\n", " "):
         masked = _PARTS.sub(lambda found: _has(found, found["part"].lower()), masked)
         masked = _EACH_PART.sub(lambda found: _has(found, _MANY.get(found["part"].lower(), "entries")), masked)
+    masked = _LINE_NORMS.sub(_has_line_norms, masked)
     masked = _QUANTITY.sub(_has_quantity, masked)
     if masked.count("\0") < 4:
         return masked
@@ -81,6 +87,11 @@ def _has(found: re.Match[str], part: str) -> str:
     value = "zero" if total and total.lower().endswith(("zero", "0")) else "one"
     behind = f" that sum to {value}{found[0].count(chr(10)) * chr(10)}" if total else "\n" * found[0].count("\n")
     return f"{found['of']} has {f'{what} ' if what else ''}{part}{behind}"
+
+
+def _has_line_norms(found: re.Match[str]) -> str:
+    part = found["many"] or f"{found['one']}s"
+    return f"{found['of']} has {part.lower()} of unit norm" + "\n" * found[0].count("\n")
 
 
 def _has_quantity(found: re.Match[str]) -> str:

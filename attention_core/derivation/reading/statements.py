@@ -52,7 +52,7 @@ _INERT = re.compile(
     r"^[\s,(]*(?:(?:be|is|are|an?|the|all|both|each|of|with|which|that|it|its|they|has|have|having|and|two|three|real|"
     r"arbitrary|given|fixed|some|any|also|assumed|taken|required|supposed|chosen|to|always|will|denotes?|lies?|here|"
     r"matri(?:x|ces)|vectors?|numbers?|scalars?|keys?|quer(?:y|ies)|values?|weights?|variables?|entries|columns?|rows?|"
-    r"square|throughout|random|independent|i|e)\b[\s,).]*)*$",
+    r"square|throughout|random|independent|i|e|by (?:assumption|hypothesis))\b[\s,).]*)*$",
     re.IGNORECASE,
 )
 _LEADS = re.compile(

@@ -21,7 +21,8 @@ _OF = (
 _FREE = (
     r"(?:quer(?:y|ies)|keys?|values?|tokens?|inputs?|embeddings?|weight matri(?:x|ces)|bias(?:es)?(?: vectors?)?|"
     r"features?|"
-    r"hidden states?|data(?: matrix)?|design matrix|parameters?|(?:query|key|value|input|feature|parameter|token) "
+    r"hidden states?|logits|angles?|constants?|data(?: matrix)?|design matrix|parameters?|"
+    r"(?:query|key|value|input|feature|parameter|token) "
     r"(?:vector|matrix|matrice|embedding|weight)s?)"
 )
 _COUNT = (
@@ -30,13 +31,24 @@ _COUNT = (
     r"(?:sequence|context) length|(?:head|hidden|embedding|model|feature|key) (?:dimension|size|width)|dimension|"
     r"(?:batch|vocabulary) size|length of the sequence|width|depth|rank of the update|rank)"
 )
-_DEFINED = r"(?:(?:attention |scaled )?scores?|logits?|outputs?(?: vectors?)?|results?|update|loss|residuals?|errors?)"
+# What has a lower bound by its name: it says nothing new of a symbol that is declared with one.
+_BOUNDED = (
+    r"(?:(?:step|sample) size|(?:learning|decay|dropout|noise|mixing|error|false discovery) (?:rate|level)|rate|level|"
+    r"(?:discount|damping|scale|scaling) factor|(?:smoothing|regulari[sz]ation|scale|rate|shape|mixing) parameter|"
+    r"bandwidth|temperature|threshold|tolerance|margin|confidence level|(?:success )?probability|momentum|radius)"
+)
+_DEFINED = (
+    r"(?:(?:attention |scaled )?scores?|(?:predicted|class|output) probabilities|predictions?|logits?|"
+    r"outputs?(?: vectors?)?|results?|update|loss|residuals?|errors?)"
+)
 _WEIGHTS = r"(?:attention (?:weights|probabilities)|probabilities|probability vector|distribution)"
 _JOINED = r"(?P<join>\s*(?:[,;]|,? and|,? as|[.])*\s*(?:where|here|with|let|put|and)?\s*)$"
 _ROLES = (
     ("free", _FREE),
     ("free", "(?:arbitrary|as above|as before)"),
     ("size", _COUNT),
+    ("bounded", _BOUNDED),
+    ("values", "(?:labels?|targets?)"),
     ("defined", _DEFINED),
     ("weights", _WEIGHTS),
 )
@@ -50,6 +62,7 @@ _OPENS = re.compile(
     r"numbers?|sizes?)),? ?)*$",
     re.IGNORECASE,
 )
+_RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?)(?![A-Za-z])|[<>=:]")
 _BARE = re.compile(r"(?:\\mathbf\s*)?\{?\s*(\\?[a-zA-Z]+(?:_\w+|_\{[^{}]*\})?)\s*\}?\s*")
 _SUMS = re.compile(r"(?:\\sum|\\mathbf\s*\{?1).*= ?1\s*$")
 _SIGNED = re.compile(r"(?:\\geq?|>|\u2265) ?0\s*$")
@@ -119,7 +132,7 @@ def _names(parts: tuple[str, ...] | list[str], place: int) -> list[str]:
     """The symbols before a place, as far as "and" and commas join them; [] where one of them is a longer formula."""
     out: list[str] = []
     while place > 0:
-        for piece in parts[place - 1].split(","):
+        for piece in _RELATES.split(parts[place - 1])[0].split(","):
             found = _BARE.fullmatch(piece)
             if found is None:
                 return []
@@ -138,4 +151,10 @@ def _fits(context: Context, name: str, kind: str) -> bool:
         return symbol.kind == "size"
     if kind == "weights":
         return is_weights(context, name)
+    if kind == "bounded":
+        above = rf"(?:\\leq?|<)\s*{re.escape(name)}(?![A-Za-z])|(?<![A-Za-z\\]){re.escape(name)}\s*(?:\\geq?|>)"
+        texts = [h.text for h in context.hypotheses if name in h.mentions]
+        return symbol.lower is not None or any(re.search(above, text) for text in texts)
+    if kind == "values":
+        return bool(symbol.values) or any(name in h.mentions for h in context.hypotheses)
     return kind == "free" or (symbol.term is not None and not symbol.whole)

@@ -23,7 +23,40 @@ READ = [
     ("Suppose the columns $v_1, \\dots, v_k$ of $V$ are orthonormal.", "Suppose $V$ has orthonormal columns."),
     ("Let $\\epsilon \\sim \\mathcal{N}(0, I_d)$ be Gaussian noise.", "Let $\\epsilon \\sim \\mathcal{N}(0, I_d)$."),
 ]
+READ += [
+    (
+        "Throughout this section $x$ denotes a unit vector in $\\mathbb{R}^d$.",
+        "Let $x \\in \\mathbb{R}^d$ be a unit vector.",
+    ),
+    ("Let $0 \\le t \\le 1$ be a real number.", "Let $t \\in \\mathbb{R}$ with $0 \\le t \\le 1$."),
+    (
+        "Fix a probability distribution $p$ on $\\{1, \\dots, n\\}$.",
+        "Given a probability vector $p \\in \\mathbb{R}^{n}$.",
+    ),
+    (
+        "Let $Q \\in \\mathbb{R}^{n \\times r}$ satisfy $Q^\\top Q = I_r$.",
+        "Let $Q \\in \\mathbb{R}^{n \\times r}$ with $Q^\\top Q = I_r$.",
+    ),
+    ("Assume that each row of the matrix $A$ has unit norm.", "Assume that $A$ has rows of unit norm."),
+    (
+        "Here $s$ and $t$ are nonnegative with $s + t \\le 1$.",
+        "Assume $s$ and $t$ are nonnegative with $s + t \\le 1$.",
+    ),
+    (
+        "Let $R$ be a rotation, that is, an orthogonal $2 \\times 2$ matrix with determinant $1$.",
+        "Let $R \\in \\mathbb{R}^{2 \\times 2}$ be an orthogonal matrix with determinant 1.",
+    ),
+    (
+        "Assume $X$ and $Y$ are independent with $X \\sim P$ and $Y \\sim Q$.",
+        "Let $X \\sim P$ and $Y \\sim Q$ be independent.",
+    ),
+    (
+        "Let $x$ and $y$ be numbers that are not both zero.",
+        "Let $x, y \\in \\mathbb{R}$ be numbers with $x^2 + y^2 \\ne 0$.",
+    ),
+]
 LEFT = [
+    "Here $s$ and $t$ are tokens with $s < t$.",
     "The distance of $x$ to the kernel of $A$ is small.",
     "Let $n \\ge 2$ and $k$ be integers.",
     "Let $2 x$ and $y$ be integers.",
@@ -67,6 +100,13 @@ def test_what_says_more_is_left_alone(text: str) -> None:
 def test_sentences_that_declare_and_assume(sentence: str, right: str, wrong: str) -> None:
     found = [check_document(f"{sentence}\n\n$$ {one} $$\n", infer=True).steps[-1].verdict for one in (right, wrong)]
     assert found[0] in GOOD and found[1] is Verdict.REFUTED
+
+
+def test_bounds_behind_suppose_take_back_nothing() -> None:
+    first, second = (
+        Paragraph(line, text) for line, text in ((1, "Let $t > 0$."), (3, "Suppose $0 < t < 1$ are numbers."))
+    )
+    assert spell_out([first, second])[1] == second
 
 
 def test_what_is_known_of_a_symbol_is_not_taken_back() -> None:
