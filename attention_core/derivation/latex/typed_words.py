@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from attention_core.derivation.latex.tokens import FUNCTIONS, TokenStream
+from attention_core.derivation.latex.tokens import FUNCTIONS, WRITTEN, TokenStream
 
 _PLAIN = frozenset(["log", "ln", "exp", "sin", "cos", "tanh", "softmax", "sigmoid", "ReLU", "relu", "diag"])
 _OPERATORS = frozenset(["max", "min", "sup", "inf", "argmax", "argmin"])
@@ -41,6 +41,9 @@ def read_typed_word(lexer: TokenStream, value: str, end: int) -> int:
         lexer.lex_inner(inner)
         lexer.close("RBRACE", "}", ("LBRACE",))
         return closed
+    if value == "rank" and _CALLED.match(lexer.text, end):
+        lexer.emit("FUNC", WRITTEN[value])
+        return end
     if not _CALLED.match(lexer.text, end) or value in FUNCTIONS:
         return 0
     named = _NAMED.fullmatch(value)

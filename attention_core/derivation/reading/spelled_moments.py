@@ -33,15 +33,16 @@ _DRAWN = re.compile(
     re.IGNORECASE,
 )
 _HAS = re.compile(rf"(?:\bthe\s+(?:noise|disturbance)\s+)?{_GROUP}\s+(?:has|have)\s+{_MOMENTS}{_END}", re.IGNORECASE)
+_DIM = rf"(?:,?\s+(?:and\s+|of\s+|with\s+|in\s+)?dimension\s+(?P<dim>{_F}|[a-zA-Z](?![\w-])))?"
 _ENTRY = r"(?:entries|components|elements|coordinates)"
 _ENTRIES = re.compile(
     rf"\b(?:all\s+)?(?:the\s+)?{_ENTRY}\s+of\s+{_GROUP}\s+(?:are|be)\s+(?:all\s+)?{_FREE}"
-    rf"(?:\s*random\s+(?:variables?|numbers?))?,?\s*(?:all\s+|each\s+)?(?:with|of|having)\s+{_MOMENTS}{_END}",
+    rf"(?:\s*random\s+(?:variables?|numbers?))?,?\s*(?:all\s+|each\s+)?(?:with|of|having)\s+{_MOMENTS}{_DIM}{_END}",
     re.IGNORECASE,
 )
 _HAS_ENTRIES = re.compile(
     rf"{_GROUP}\s+(?:has|have|be\s+(?:random\s+)?(?:vectors?|matri(?:x|ces))\s+with)\s+{_FREE}\s+{_ENTRY},?\s*"
-    rf"(?:all\s+|each\s+)?(?:with|of|having)\s+{_MOMENTS}{_END}",
+    rf"(?:all\s+|each\s+)?(?:with|of|having)\s+{_MOMENTS}{_DIM}{_END}",
     re.IGNORECASE,
 )
 _MEAN_FORMULA = re.compile(
@@ -97,6 +98,10 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     free = f" {' '.join(given['free'].split())}" if given.get("free") else ""
     texts = [formulas[int(one)].strip() for one in re.findall(r"\x00(\d+)\x00", given["group"])]
     places = []
+    if given.get("dim"):
+        size = _number(given["dim"], formulas)
+        formulas.append(rf"{', '.join(texts)} \in \mathbb{{R}}^{{{size}}}")
+        places.append(len(formulas) - 1)
     for text in texts:
         lives = _MEMBERSHIP.match(text)
         if lives is not None:  # the domain stays a formula of its own, before the law
@@ -105,7 +110,8 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     names = ", ".join(lives["names"].strip() if (lives := _MEMBERSHIP.match(text)) else text for text in texts)
     formulas.append(f"{names} {one_law}")
     places.append(len(formulas) - 1)
-    written = " with ".join(f"\0{place}\0" for place in places)
+    opens = given.get("dim") and re.fullmatch(r"(?:.*[.:;!?])?\s*", found.string[: found.start()], re.DOTALL)
+    written = ("Let " if opens else "") + " with ".join(f"\0{place}\0" for place in places)
     return f"{written}{free}{given['end']}" + "\n" * (found[0].count("\n") - given["end"].count("\n"))
 
 

@@ -16,6 +16,8 @@ from attention_core.derivation.latex.parse import parse_tokens
         (r"max_{i} x_i", r"\max_{i} x_i"),
         (r"KL(q \| p)", r"\text{KL}(q \| p)"),
         (r"LayerNorm(x)", r"\text{LayerNorm}(x)"),
+        (r"rank(A B)", r"\operatorname{rank}(A B)"),
+        (r"rank A", r"r a n k A"),
         (r"KL(a + b)", r"K L (a + b)"),
         (r"a b(c)", r"a b (c)"),
     ],

@@ -6,7 +6,11 @@ from collections import Counter
 
 import pytest
 
+from attention_core.derivation import check_document
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.records import GOOD, Verdict
 from tests.properties.derivation.reading.test_properties_hypothesis_words import judge
+from tests.properties.derivation_declaring import FIFTH, SIXTH
 from tests.properties.derivation_first_sight import SECOND, SENTENCES
 
 
@@ -15,3 +19,26 @@ def test_the_frozen_sentences_are_read_or_quoted() -> None:
     counts = Counter(judge(symbols, sentence, steps) for _, symbols, sentence, steps in (*SENTENCES, *SECOND))
     assert counts["against the author"] == 0
     assert counts["read"] >= 0.95 * sum(counts.values()), counts
+
+
+def judge_declaring(above: str, sentence: str, right: str, wrong: str) -> str:
+    """What becomes of the two steps under a sentence that declares as well; the false one is claimed, behind a full stop."""
+    claim = "Hence\n\n" if sentence.rstrip().endswith((".", ".)")) else ""
+    found = [
+        check_document(f"{above}\n\n{sentence}\n\n{lead}$$ {step} $$\n", infer=True, effort=Effort(seconds=4.0)).steps[
+            -1
+        ]
+        for lead, step in (("", right), (claim, wrong))
+    ]
+    verdicts = [one.verdict for one in found]
+    if verdicts[0] in (Verdict.REFUTED, Verdict.VACUOUS) or verdicts[1] in (*GOOD, Verdict.VACUOUS):
+        return "against the author"
+    return "read" if verdicts[0] in GOOD and verdicts[1] is Verdict.REFUTED else "quoted"
+
+
+@pytest.mark.thorough
+def test_sentences_that_declare_at_once_are_read_or_quoted() -> None:
+    for rows, least in ((FIFTH, 75), (SIXTH, 46)):
+        counts = Counter(judge_declaring(*row) for row in rows)
+        assert counts["against the author"] == 0
+        assert counts["read"] >= least, counts

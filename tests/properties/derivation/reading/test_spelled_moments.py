@@ -19,6 +19,8 @@ RIGHT_AND_WRONG = [
     (TWO, r"\operatorname{Var}[X + 2 Y] = 5", r"\operatorname{Var}[X + 2 Y] = 3"),
     (MANY, r"\operatorname{Var}[\frac1n \sum_{i=1}^n X_i] = \frac{\sigma^2}{n}", r"\operatorname{Var}[\sum_{i=1}^n X_i] = \sigma^2"),
     (ENTRIES, r"\operatorname{Var}[q^\top k] = d", r"\operatorname{Var}[q^\top k] = 2 d"),
+    (TYPED, r"\operatorname{Var}[q^\top k] = d", r"\operatorname{Var}[q^\top k] = 1"),
+    (NOISE, r"\operatorname{Var}[2 \epsilon] = 4 \sigma^2", r"\operatorname{Var}[2 \epsilon] = 2 \sigma^2"),
     (VECTOR, r"\mathbb{E}[\|x\|^2] = d", r"\mathbb{E}[\|x\|^2] = 1"),
 ]  # fmt: skip
 
@@ -27,7 +29,9 @@ def step_of(head: str, step: str) -> StepReport:
     return check_document(f"{head}\n\n$$ {step} $$\n", infer=True).steps[-1]
 
 
-@pytest.mark.parametrize(("head", "right", "wrong"), RIGHT_AND_WRONG, ids=["two", "many", "entries", "formulas"])
+@pytest.mark.parametrize(
+    ("head", "right", "wrong"), RIGHT_AND_WRONG, ids=["two", "many", "entries", "typed", "noise", "formulas"]
+)
 def test_two_moments_decide(head: str, right: str, wrong: str) -> None:
     assert step_of(head, right).verdict in GOOD
     assert step_of(head, wrong).verdict is Verdict.REFUTED
