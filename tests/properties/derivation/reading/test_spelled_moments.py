@@ -12,6 +12,8 @@ from attention_core.derivation.records import GOOD, StepReport, Verdict
 TWO = r"Let $X$ and $Y$ be independent random variables with mean zero and unit variance."
 MANY = r"Let $X_1, \dots, X_n$ be i.i.d. with mean $\mu$ and variance $\sigma^2$."
 ENTRIES = r"Let the entries of $q, k \in \mathbb{R}^d$ be independent with zero mean and unit variance."
+TYPED = "Q2. q and k have independent entries with mean 0 and variance 1, dimension d."
+NOISE = r"Suppose the noise $\epsilon$ has mean zero and variance $\sigma^2$."
 VECTOR = (
     "Let $x \\in \\mathbb{R}^d$ be a random vector.\n\nSuppose $\\mathbb{E}[x] = 0$ and $\\operatorname{Cov}(x) = I$."
 )
@@ -19,7 +21,6 @@ RIGHT_AND_WRONG = [
     (TWO, r"\operatorname{Var}[X + 2 Y] = 5", r"\operatorname{Var}[X + 2 Y] = 3"),
     (MANY, r"\operatorname{Var}[\frac1n \sum_{i=1}^n X_i] = \frac{\sigma^2}{n}", r"\operatorname{Var}[\sum_{i=1}^n X_i] = \sigma^2"),
     (ENTRIES, r"\operatorname{Var}[q^\top k] = d", r"\operatorname{Var}[q^\top k] = 2 d"),
-    (TYPED, r"\operatorname{Var}[q^\top k] = d", r"\operatorname{Var}[q^\top k] = 1"),
     (NOISE, r"\operatorname{Var}[2 \epsilon] = 4 \sigma^2", r"\operatorname{Var}[2 \epsilon] = 2 \sigma^2"),
     (VECTOR, r"\mathbb{E}[\|x\|^2] = d", r"\mathbb{E}[\|x\|^2] = 1"),
 ]  # fmt: skip
@@ -30,11 +31,16 @@ def step_of(head: str, step: str) -> StepReport:
 
 
 @pytest.mark.parametrize(
-    ("head", "right", "wrong"), RIGHT_AND_WRONG, ids=["two", "many", "entries", "typed", "noise", "formulas"]
+    ("head", "right", "wrong"), RIGHT_AND_WRONG, ids=["two", "many", "entries", "noise", "formulas"]
 )
 def test_two_moments_decide(head: str, right: str, wrong: str) -> None:
     assert step_of(head, right).verdict in GOOD
     assert step_of(head, wrong).verdict is Verdict.REFUTED
+
+
+def test_what_a_student_types_of_entries_decides_what_is_right() -> None:
+    assert step_of(TYPED, r"Var(\frac{q^Tk}{\sqrt d}) = 1").verdict in GOOD
+    assert step_of(TYPED, r"Var(q^T k) = 1").verdict not in GOOD
 
 
 @pytest.mark.parametrize("step", [r"\mathbb{E}[X^4] = 3", r"\mathbb{E}[|X|] = 1", r"\mathbb{E}[X^2 Y^3] = 0"])
