@@ -369,7 +369,7 @@ HEADS = Sizes(
     {**RANGES, "B": (1, 3), "H_kv": (1, 5), "group": (1, 8), "n_q": (2, 9), "n_kv": (4, 12)},
     {"share": (0.4,), **APART}, adjust=share_heads(share=0.6),
 )  # fmt: skip
-GRADED = Sizes({**RANGES, "H_kv": (1, 5), "group": (1, 8)}, {"share": (0.3, 0.5)}, adjust=share_heads(share=0.5))
+GRADED = Sizes({**RANGES, "H_kv": (1, 5)}, {"share": (0.3, 0.5)}, adjust=share_heads(share=0.7))
 MANY = Sizes({**RANGES, "B": (1, 1), "H_kv": (1, 2), "n_kv": (17, 80)}, adjust=_few_heads)
 VIEWS = Sizes(
     {

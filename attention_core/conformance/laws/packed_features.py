@@ -240,8 +240,6 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 OPTION_OF = {"window": "sides", "softcap": "softcap", "sinks": "sinks", "alibi_slopes": "slopes"}
 LENGTHS = ("any", "any", "same", "chunk", "chunk", "decode", "edges")
-HEADS = {"H_kv": (1, 5), "group": (1, 8)}
-"""Key heads, and query heads of each."""
 
 
 def asking(wanted: str, ranges: dict[str, tuple[int, int]], lengths: tuple[str, ...], **fields: Any) -> Sizes:
@@ -264,7 +262,9 @@ def rows_of(wanted: str) -> dict[str, dict[str, Any]]:
     }
 
 
-GRADIENTS = asking("", heads_of(most=(1, 8), **HEADS), ("any", "same", "empty", "chunk"), adjust=share_heads(share=0.5))
+GRADIENTS = asking(
+    "", heads_of(H_kv=(1, 5), most=(1, 8)), ("any", "same", "empty", "chunk"), adjust=share_heads(share=0.7)
+)
 LAWS = (
     Law(packed_windows_are_the_texts_own, **rows_of("window")[varlen.CONTRACT]),
     Law(packed_scores_are_capped, **rows_of("softcap")[varlen.CONTRACT]),

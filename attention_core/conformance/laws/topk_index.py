@@ -393,7 +393,7 @@ SMALL = Sizes({**RANGES, "n_kv": (4, 27), "topk": (2, 8)}, adjust=count_many(_se
 FAR_SPACE = replace(SMALL, options={**SMALL.options, **FAR_SCORES})
 FEW = Sizes({**RANGES, "n_q": (1, 2), "n_kv": (4, 27), "topk": (2, 8)}, adjust=_several)
 PADDING_SPACE = Sizes(RANGES, adjust=_with_padding)
-GRADED = Sizes({**RANGES, "H_kv": (1, 5), "group": (1, 8)}, adjust=share_heads(_with_padding, 0.5))
+GRADED = Sizes({**RANGES, "H_kv": (1, 5)}, adjust=share_heads(_with_padding, 0.7))
 GROUPS = Sizes(
     {**RANGES, "H_kv": (2, 5), "group": (1, 8), "n_kv": (4, 27), "topk": (2, 8)},
     APART,

@@ -186,3 +186,21 @@ def test_the_smallest_case_of_a_lost_boundary_is_two_texts() -> None:
 def test_a_text_without_rows_is_no_shape_to_fear() -> None:
     x, ends = torch.ones(0, 2, 3), torch.zeros(3, dtype=torch.int32)
     assert packed_attention(x, x, x, ends, ends).shape == (0, 2, 3)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_gradients_of_a_function_that_declines_shared_heads_are_judged(seed: int) -> None:
+    def with_as_many_heads(attend: Callable[..., Any]) -> Callable[..., Any]:
+        def attention(q: Tensor, k: Tensor, v: Tensor, cu_seqlens: Tensor) -> Any:
+            if q.shape[1] != k.shape[1]:
+                raise ValueError("as many heads of keys as of queries")
+            return attend(q, k, v, cu_seqlens)
+
+        return attention
+
+    def detached(q: Tensor, k: Tensor, v: Tensor, cu_seqlens: Tensor) -> Any:
+        return faults.a_loop_over_texts(q, k.detach(), v, cu_seqlens)
+
+    law = "packed_gradients_are_true"
+    held(law, with_as_many_heads(faults.a_loop_over_texts), contract=CONTRACT, seed=seed)
+    refuted(law, with_as_many_heads(detached), "quick", contract=CONTRACT, seed=seed)
