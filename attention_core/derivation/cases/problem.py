@@ -167,6 +167,7 @@ class Problem:
         self.means = ""  # which averages may stay without a closed form, see `Lowering.means`
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
         self.deadline = time.process_time() + self.effort.seconds
+        self.kept: dict[str, Any] = {}  # what a search keeps from one point to the next, by what it is
         self.settled: dict[str, bool] = {}  # proofs at all sizes, see `proofs.all_sizes`
 
     def marks(self) -> list[int]:

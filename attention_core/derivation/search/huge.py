@@ -7,10 +7,9 @@ Every value encloses the true one, so that what is apart here is apart; what has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from flint import arb, fmpq
 
@@ -31,8 +30,7 @@ HALVES = 2
 EXACT_BITS = 20_000  # of an exact power
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """The whole numbers from `low` to `high`, one of which an index is; `name` tells one index from another."""
 
     low: int
@@ -47,18 +45,49 @@ class Spot:
 Env = Mapping[str, Spot]
 
 
+class Terms:
+    """What a term is at all points alike: its handler, the indices it depends on, whether a sum counts its index.
+
+    Terms are told apart by their addresses; each is kept, so that its address stays its own.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.names = Lowering(context, {})
+        self.work = 0  # operations at all points
+        self.known: dict[int, tuple[Handler, tuple[str, ...], Term]] = {}
+        self.counting: dict[int, bool] = {}
+
+    def of(self, term: Term) -> tuple[Handler, tuple[str, ...], Term]:
+        """The handler of a term, its indices, and the term."""
+        handler = HANDLERS.get(term.op)
+        if handler is None:
+            raise Unsupported
+        known = self.known[id(term)] = handler, self.names.free(term), term
+        return known
+
+    def counts(self, term: Term) -> bool:
+        """Whether the index of a sum stands in it as a number, not only as the place of an entry."""
+        found = self.counting.get(id(term))
+        if found is None:
+            found = self.counting[id(term)] = any(_counts(t, term.data[1]) for t in term.args[2:])
+        return found
+
+
 class Huge:
     """Values at `sizes` (whole numbers, or balls where no array has them) and `leaves`; `split` says how a length falls
     into blocks: into none, the first entry and the others, or `HALVES`. With `fine` ranges fall into more pieces."""
 
     def __init__(
-        self, context: Context, sizes: Mapping[str, Any], leaves: Mapping[str, Any], split: int, fine: bool = False
+        self, terms: Terms, sizes: Mapping[str, Any], leaves: dict[str, Any], split: int, fine: bool = False
     ) -> None:
-        self.context, self.sizes, self.leaves, self.split, self.fine = context, sizes, leaves, split, fine
+        self.terms, self.sizes, self.leaves, self.split, self.fine = terms, sizes, leaves, split, fine
         self.each = 0  # ranges of no more values are taken one by one
         self.operations = OPERATIONS
-        self.names = Lowering(context, {})
-        self.memo: dict[tuple[int, tuple[Spot | None, ...]], Any] = {}
+        self.spots: dict[Spot, Spot] = {}
+        self.memo: dict[tuple[int, ...], Any] = {}  # by the term and the spots of its indices, both as objects
+        self.coarse = False  # whether a range fell into pieces that `fine` cuts again
+        self.shapes: dict[int, tuple[Type, tuple[int, ...], tuple[int, ...]]] = {}  # by the type that is kept in it
+        self.pieces: dict[tuple[Any, ...], list[Spot]] = {}
         self.work = 0
         self.top: Env = {}
 
@@ -86,6 +115,8 @@ class Huge:
 
     def shape(self, kind: Type) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The blocks of the rows and columns of a type."""
+        if id(kind) in self.shapes:
+            return self.shapes[id(kind)][1:]
         found = []
         for size in (kind.rows, kind.cols):
             if any(not isinstance(self.sizes.get(n), int) for n in size.symbols()):
@@ -94,18 +125,22 @@ class Huge:
             if length.denominator != 1 or length < 1:
                 raise Unsupported
             found.append(self.cut(int(length)))
+        self.shapes[id(kind)] = kind, found[0], found[1]
         return found[0], found[1]
 
     def value(self, term: Term, env: Env) -> Any:
         """A number or an array."""
-        key = id(term), tuple(env.get(n) for n in self.names.free(term))
-        if key not in self.memo:
+        handler, names, _ = self.terms.known.get(id(term)) or self.terms.of(term)
+        key = (id(term), *map(id, map(env.get, names)))
+        found = self.memo.get(key)
+        if found is None:
             self.spend()
-            handler = HANDLERS.get(term.op)
-            if handler is None:
-                raise Unsupported
-            self.memo[key] = handler(self, term, env)
-        return self.memo[key]
+            found = self.memo[key] = handler(self, term, env)
+        return found
+
+    def keep(self, spot: Spot) -> Spot:
+        """One object for all equal spots, which lives as long as this does: every spot of an `Env` comes from here."""
+        return self.spots.setdefault(spot, spot)
 
     def number(self, term: Term, env: Env) -> Value:
         """A value that is one number."""
@@ -208,7 +243,7 @@ def _leaf(at: Huge, term: Term, env: Env) -> Any:
 
 @handles("bind")
 def _bind(at: Huge, term: Term, env: Env) -> Any:
-    inner = {**at.top, **{n: at.spot(v, env) for n, v in zip(term.data, term.args[1:], strict=True)}}
+    inner = {**at.top, **{n: at.keep(at.spot(v, env)) for n, v in zip(term.data, term.args[1:], strict=True)}}
     return at.value(term.args[0], inner)
 
 
@@ -231,7 +266,8 @@ def _add(at: Huge, term: Term, env: Env) -> Any:
 
 @handles("mul")
 def _mul(at: Huge, term: Term, env: Env) -> Any:
-    left, right = (at.value(a, env) for a in term.args)
+    first, second = term.args
+    left, right = at.value(first, env), at.value(second, env)
     if isinstance(left, Blocks) and isinstance(right, Blocks):
         raise Unsupported
     if isinstance(left, Blocks):
@@ -434,10 +470,12 @@ def _reduce(at: Huge, term: Term, env: Env) -> Any:
     if first.low != first.high or last.low != last.high or term.type.kind == "matrix":
         raise Unsupported
     parts: list[tuple[int, Value]] = []
-    counted = any(_counts(t, name) for t in term.args[2:])
-    for low, high in _pieces(at, first.low, last.low, counted, env):
-        inner = {**env, name: Spot(low, high, f"{name}@{id(term)}")}  # two sums may use one letter
-        if all(at.holds(test, inner) for test in term.args[3:]):
+    counted = at.terms.counts(term)
+    tests, label = term.args[3:], f"{name}@{id(term)}"  # two sums may use one letter
+    for spot in _pieces(at, first.low, last.low, counted, env, label):
+        low, high, _ = spot
+        inner = {**env, name: spot}
+        if not tests or all(at.holds(test, inner) for test in tests):
             value = at.number(term.args[2], inner)
             if op == "sum" and high > low and not exact(value):
                 parts.append((1, _smooth(at, term, inner, (low, high), value)))
@@ -457,7 +495,7 @@ def _smooth(at: Huge, term: Term, env: Env, piece: tuple[int, int], value: Value
     plain = ball(value) * (piece[1] - piece[0] + 1)
     at.spend(4)
     try:
-        closer = sum_of_piece(term.args[2], term.data[1], *piece, lambda t: at.number(t, env), at.names.free)
+        closer = sum_of_piece(term.args[2], term.data[1], *piece, lambda t: at.number(t, env), at.terms.names.free)
     except (Unsupported, ZeroDivisionError, ValueError):
         return plain
     return closer if closer.rad() < plain.rad() or not plain.is_finite() else plain
@@ -509,23 +547,32 @@ def _counts(term: Term, name: str) -> bool:
     return False
 
 
-def _pieces(at: Huge, first: int, last: int, counted: bool, env: Env) -> list[tuple[int, int]]:
+def _pieces(at: Huge, first: int, last: int, counted: bool, env: Env, label: str) -> list[Spot]:
     """A range in pieces: at the blocks of arrays, at known places, and for a counted index ever longer ones."""
     if last < first:
         return []
     if last - first < at.each:
-        return [(k, k) for k in range(first, last + 1)]
-    edges = {first, last + 1, *at.borders()}
-    for spot in env.values():
-        if spot.low == spot.high:
-            edges |= {spot.low, spot.low + 1}
+        return [at.keep(Spot(k, k, label)) for k in range(first, last + 1)]
+    known = frozenset([spot.low for spot in env.values() if spot.low == spot.high])
+    alone = all(spot.low == spot.high for spot in env.values())
+    at.coarse = at.coarse or (counted and alone)
+    key = first, last, counted, at.fine and alone, known
+    found = at.pieces.get((label, *key))
+    if found is None:
+        found = at.pieces[label, *key] = [at.keep(Spot(a, b, label)) for a, b in _cut_range(at, *key)]
+    at.spend(len(found) + 1)
+    return found
+
+
+def _cut_range(
+    at: Huge, first: int, last: int, counted: bool, fine: bool, known: frozenset[int]
+) -> list[tuple[int, int]]:
+    edges = {first, last + 1, *at.borders(), *known, *(place + 1 for place in known)}
     if counted:
-        fine = at.fine and not any(spot.low != spot.high for spot in env.values())
         single, most = (FINE_SINGLE, FINE_PIECES) if fine else (SINGLE, PIECES)
         edges |= set(range(first, min(last, first + single) + 1))
         edges |= set(_growing(first, single, last - first, most))
     ordered = sorted(e for e in edges if first <= e <= last + 1)
-    at.spend(len(ordered))
     return [(a, b - 1) for a, b in pairwise(ordered)]
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import cycle, islice, product
 from math import isqrt
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from flint import fmpq
 
 from attention_core.derivation.cases.counterexamples import describe_counterexample
+from attention_core.derivation.effort import processor_time
 from attention_core.derivation.graph.compare import apart, exact_text, long_text, relation
 from attention_core.derivation.graph.nodes import TooLarge, Undefined
 from attention_core.derivation.graph.numbers import Imprecise, precision
@@ -24,7 +26,7 @@ from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported,
 from attention_core.derivation.lowering.spaces import constants
 from attention_core.derivation.records import Counterexample, Evidence, Finding, Verdict
 from attention_core.derivation.search.far import OPEN, Power
-from attention_core.derivation.search.huge import HALVES, OPERATIONS, Env, Huge, Spot
+from attention_core.derivation.search.huge import HALVES, OPERATIONS, Env, Huge, Spot, Terms
 from attention_core.derivation.search.huge_counts import OPS
 from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.same_sizes import equal_sizes
@@ -41,7 +43,7 @@ NUMBERS = (fmpq(1), fmpq(1, 2), fmpq(10), fmpq(2**40), fmpq(1, 2**40), fmpq(-1),
 MIXED = (64, 10**4, 2**40)  # sizes at which arrays of different kinds go together
 SMALL = {1: 400, 2: 48, 3: 12}  # sizes up to which all tuples are tried for `!=`, by how many sizes there are
 SHARE = 0.16  # of a step's time, as the last resort
-POINTS = 4_000
+POINTS, WORK = 4_000, 3_200_000  # points, and operations at all of them
 FAILS = (Unsupported, TooLarge, Undefined, Imprecise, ZeroDivisionError, OverflowError, ValueError)
 
 
@@ -62,9 +64,10 @@ def huge(problem: Problem) -> Finding | None:
     if not names or problem.moves or problem.claim.op == "->" or not _can(problem):
         return None
     end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
-    reached: dict[str, int] = {}
+    terms, reached = _terms(problem), dict[str, int]()
+    most = terms.work + WORK
     for point in islice(_points(problem), POINTS):
-        if time.process_time() > end:
+        if processor_time() > end or terms.work > most:
             break
         found = judge_point(problem, point)
         if isinstance(found, Finding):
@@ -190,31 +193,39 @@ def judge_point(problem: Problem, point: Point, each: int = 0) -> Finding | bool
 
     Ranges of up to `each` values are taken one by one: that takes long, but knows signs that alternate.
     """
+    met, coarse = False, True
     for bits, fine in ((128, False), (128, True), (1024, True)):
+        if fine and bits == 128 and not coarse:
+            continue  # no range falls into finer pieces: all would be as it was
+        at = Huge(_terms(problem), point.sizes, {}, point.split, fine)
         try:
             with precision(bits):
-                at, shown = _evaluate_point(problem, point, fine)
+                _fill(problem, point, at)
                 if each:
                     at.each, at.operations = each, OPERATIONS * each
-                if not all(_is_met(at, r, bits) for r in problem.hypotheses):
+                met = met or _admits(problem, at, bits)  # what certainly holds does so with more bits, too
+                if not met:
                     return False
                 left, right = at.number(problem.claim.left, at.top), at.number(problem.claim.right, at.top)
                 holds, _ = relation(left, problem.claim.op, right, bits)
                 if holds is False:
-                    return _finding(problem, point, shown, apart(left, right))
+                    return _finding(problem, point, at, apart(left, right))
                 if holds:
                     return True
         except Imprecise:
             continue
         except FAILS:
             return False
+        finally:
+            coarse = at.coarse
+            at.terms.work += at.work
     return False
 
 
-def _finding(problem: Problem, point: Point, shown: dict[str, Any], sides: tuple[str, str]) -> Finding:
+def _finding(problem: Problem, point: Point, at: Huge, sides: tuple[str, str]) -> Finding:
     problem.tally.far = True
     values = {n: long_text(fmpq(v)) if isinstance(v, int) else str(v) for n, v in point.sizes.items()}
-    values |= {n: str(s.low) for n, s in point.env.items()} | shown
+    values |= {n: str(s.low) for n, s in point.env.items()} | _show(problem, point, at)
     example = Counterexample({n: v for n, v in values.items() if n in problem.close}, *sides, "")
     return Finding(
         Verdict.REFUTED,
@@ -230,7 +241,7 @@ def _is_met(at: Huge, relation_: Relation, bits: int) -> bool:
         low, high = at.spot(first, env), at.spot(last, env)
         if low.low != low.high or high.low != high.high:
             raise Unsupported
-        env[name] = Spot(low.low, high.low, f"{name}@{id(relation_)}")
+        env[name] = at.keep(Spot(low.low, high.low, f"{name}@{id(relation_)}"))
     todo: list[Env] = [env]
     if at.split:
         todo = [e for one in todo for e in _cut(at, one, [name for name, _, _ in relation_.over])]
@@ -246,10 +257,8 @@ def _cut(at: Huge, env: Env, names: list[str]) -> list[Env]:
             for one in found:
                 spot = one[name]
                 if spot.low < border <= spot.high:
-                    parts += [
-                        {**one, name: Spot(spot.low, border - 1, spot.name)},
-                        {**one, name: Spot(border, spot.high, spot.name)},
-                    ]
+                    ends = (spot.low, border - 1), (border, spot.high)
+                    parts += [{**one, name: at.keep(Spot(a, b, spot.name))} for a, b in ends]
                 else:
                     parts.append(one)
             found = parts
@@ -281,21 +290,42 @@ def _certain(left: Any, op: str, right: Any, bits: int) -> bool:
     return relation(left, op, right, bits)[0] is True
 
 
-def _evaluate_point(problem: Problem, point: Point, fine: bool) -> tuple[Huge, dict[str, Any]]:
-    """The point's values, and what is shown of them; raises where one is not within its declared bounds."""
-    at = Huge(problem.context, point.sizes, leaves := {}, point.split, fine)
-    at.top, shown = point.env, {}
+def _terms(problem: Problem) -> Terms:
+    """What the terms of a problem are at all points alike; it is forgotten with the problem."""
+    if "terms" not in problem.kept:
+        problem.kept["terms"] = Terms(problem.context)
+    terms: Terms = problem.kept["terms"]
+    return terms
+
+
+def _fill(problem: Problem, point: Point, at: Huge) -> None:
+    """Give every symbol its value at a point."""
+    at.top = {name: at.keep(spot) for name, spot in point.env.items()}
     numbers, kinds = iter(point.numbers), cycle(point.kinds)
     for symbol in problem.symbols:
-        assert symbol.type is not None
-        if symbol.type.scalar and symbol.kind == "array":
-            leaves[symbol.name] = next(numbers)
-            shown[symbol.name] = exact_text(leaves[symbol.name])
-        else:
-            leaves[symbol.name], shown[symbol.name] = _array(at, symbol, next(kinds))
+        number = _is_number(symbol)
+        at.leaves[symbol.name] = next(numbers) if number else _array(at, symbol, next(kinds))
+
+
+def _admits(problem: Problem, at: Huge, bits: int) -> bool:
+    """Whether all hypotheses certainly hold; raises `Unsupported` where a value is not within its declared bounds."""
     for symbol in problem.symbols:
-        _require_bounds(at, symbol, leaves[symbol.name])
-    return at, shown
+        _require_bounds(at, symbol, at.leaves[symbol.name])
+    return all(_is_met(at, r, bits) for r in problem.hypotheses)
+
+
+def _show(problem: Problem, point: Point, at: Huge) -> dict[str, str]:
+    """How the values of a point are shown."""
+    kinds = cycle(point.kinds)
+    return {
+        s.name: exact_text(at.leaves[s.name]) if _is_number(s) else _array_text(at, s, next(kinds))
+        for s in problem.symbols
+    }
+
+
+def _is_number(symbol: Symbol) -> bool:
+    assert symbol.type is not None
+    return symbol.type.scalar and symbol.kind == "array"
 
 
 def _require_bounds(at: Huge, symbol: Symbol, value: Any) -> None:
@@ -310,31 +340,77 @@ def _require_bounds(at: Huge, symbol: Symbol, value: Any) -> None:
         raise Unsupported
 
 
-def _array(at: Huge, symbol: Symbol, kind: int) -> tuple[Blocks, str]:
-    """An array of the point's kind, and how it is shown."""
+def _array(at: Huge, symbol: Symbol, kind: int) -> Blocks:
+    """An array of the point's kind."""
+    rows, cols, entries = _entries(at, symbol, kind)
+    if not entries:
+        return identity(rows, fmpq(1))
+    if len(entries) == 1:
+        return blocks_of(rows, cols, lambda r, c: entries[0])
+    one, rest = entries
+    if at.split == HALVES:
+        across = len(rows) == 1
+        return blocks_of(rows, cols, lambda r, c: rest if (c if across else r) else one)
+    return blocks_of(rows, cols, lambda r, c: one if r == c == 0 else rest)
+
+
+def _array_text(at: Huge, symbol: Symbol, kind: int) -> str:
+    """How an array of the point's kind is shown."""
+    _, _, entries = _entries(at, symbol, kind)
+    if not entries:
+        return "the identity"
+    if len(entries) == 1:
+        return f"all {exact_text(entries[0])}"
+    one, rest = map(exact_text, entries)
+    if at.split == HALVES:
+        return f"{one} in the first half, {rest} in the other"
+    return f"{one} at the first place, {rest} elsewhere"
+
+
+def _entries(at: Huge, symbol: Symbol, kind: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[fmpq, ...]]:
+    """The blocks of an array's rows and columns and its entries: all alike, or two, one of them at the first place or
+    in the first half; none where it is I."""
     assert symbol.type is not None
     rows, cols = at.shape(symbol.type)
     length = max(sum(rows), sum(cols))
-    root = isqrt(length)
     if rows == cols and len(rows) == 1 and rows[0] > 1 and kind in (5, 6):
-        return identity(rows, fmpq(1)), "the identity"
-    if at.split == HALVES:
-        halves = ((1, -1), (-1, 1), (1, 0), (fmpq(1, root), fmpq(-1, root)), (2**40, -(2**40)))[kind]
-        one, rest = (fmpq(v) for v in halves)
-        across = len(rows) == 1
-        text = f"{exact_text(one)} in the first half, {exact_text(rest)} in the other"
-        return blocks_of(rows, cols, lambda r, c: rest if (c if across else r) else one), text
-    if not at.split:
-        value = (1, fmpq(1, length), fmpq(1, root), -1, 0, root, fmpq(1, 2), 2**40, fmpq(1, 2**40))[kind]
-        found = fmpq(value)
-        return blocks_of(rows, cols, lambda r, c: found), f"all {exact_text(found)}"
-    pairs: tuple[tuple[Any, Any], ...] = (
-        (1, 0), (0, 1), (root, 1), (1, -1), (-1, 0), (2**40, 1), (length.bit_length(), 0), (1, fmpq(1, length)),
-        (fmpq(1, 2), fmpq(1, 2 * max(1, length - 1))),
-    )  # fmt: skip
-    one, rest = (fmpq(v) for v in pairs[kind])
-    text = f"{exact_text(one)} at the first place, {exact_text(rest)} elsewhere"
-    return blocks_of(rows, cols, lambda r, c: one if r == c == 0 else rest), text
+        return rows, cols, ()
+    return rows, cols, _pattern(at.split, length, kind)
+
+
+@lru_cache(maxsize=512)
+def _pattern(split: int, length: int, kind: int) -> tuple[fmpq, ...]:
+    """The entries of an array of some length."""
+    root = isqrt(length)
+    values: Sequence[tuple[Any, ...]]
+    if split == HALVES:
+        values = ((1, -1), (-1, 1), (1, 0), (fmpq(1, root), fmpq(-1, root)), (2**40, -(2**40)))
+    elif split:
+        last = fmpq(1, 2), fmpq(1, 2 * max(1, length - 1))
+        values = (
+            (1, 0),
+            (0, 1),
+            (root, 1),
+            (1, -1),
+            (-1, 0),
+            (2**40, 1),
+            (length.bit_length(), 0),
+            (1, fmpq(1, length)),
+            last,
+        )
+    else:
+        values = (
+            (1,),
+            (fmpq(1, length),),
+            (fmpq(1, root),),
+            (-1,),
+            (0,),
+            (root,),
+            (fmpq(1, 2),),
+            (2**40,),
+            (fmpq(1, 2**40),),
+        )
+    return tuple(fmpq(v) for v in values[kind])
 
 
 __all__ = ["Point", "huge", "judge_point"]

@@ -7,8 +7,8 @@ terms is known to many digits, where its largest and smallest terms alone would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from flint import arb, arb_series, ctx, fmpq
@@ -21,27 +21,18 @@ ORDER = 8  # even, so that the remainder has one sign
 Number = Callable[[Term], Value]
 
 
-@contextmanager
-def _terms(count: int) -> Iterator[None]:
-    """Series with so many terms."""
-    before = ctx.cap
-    ctx.cap = count
-    try:
-        yield
-    finally:
-        ctx.cap = before
-
-
+@lru_cache(maxsize=2048)
 def power_sum(count: int, exponent: int) -> fmpq:
     """The sum of (k - m)^exponent over `count` whole numbers k with middle m, for an even exponent below 8."""
     n = fmpq(count)
     squares = n * n
-    return {
-        0: n,
-        2: n * (squares - 1) / 12,
-        4: n * (squares - 1) * (3 * squares - 7) / 240,
-        6: n * (squares - 1) * (3 * squares * squares - 18 * squares + 31) / 1344,
-    }[exponent]
+    if exponent == 0:
+        return n
+    if exponent == 2:
+        return n * (squares - 1) / 12
+    if exponent == 4:
+        return n * (squares - 1) * (3 * squares - 7) / 240
+    return n * (squares - 1) * (3 * squares * squares - 18 * squares + 31) / 1344
 
 
 def sum_of_piece(body: Term, name: str, low: int, high: int, number: Number, free: Callable[[Term], Any]) -> arb:
@@ -61,10 +52,14 @@ def sum_of_piece(body: Term, name: str, low: int, high: int, number: Number, fre
     count = high - low + 1
     middle, half = fmpq(low + high, 2), fmpq(count - 1, 2)
     whole = arb(low).union(arb(high))
-    with _terms(ORDER):
+    before = ctx.cap
+    try:
+        ctx.cap = ORDER
         near = _coefficients(_series(body, name, arb(middle), number, free), ORDER)
-    with _terms(ORDER + 1):
+        ctx.cap = ORDER + 1
         last = _coefficients(_series(body, name, whole, number, free), ORDER + 1)[ORDER]
+    finally:
+        ctx.cap = before
     found = arb(0)
     for power in range(0, ORDER, 2):
         found += near[power] * arb(power_sum(count, power))
@@ -76,7 +71,7 @@ def sum_of_piece(body: Term, name: str, low: int, high: int, number: Number, fre
 
 
 def _coefficients(series: Any, count: int) -> list[arb]:
-    known = [arb(c) for c in arb_series(series).coeffs()]
+    known = arb_series(series).coeffs()
     return [*known, *[arb(0)] * (count - len(known))][:count]
 
 

@@ -74,6 +74,8 @@ class Size:
 
     def value(self, sizes: Mapping[str, int]) -> Fraction:
         """The number at these sizes."""
+        if len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) < 2:  # one size, or 1
+            return next((Fraction(sizes[name]) ** power for name, power in self.terms[0][0]), self.terms[0][1])
         total = Fraction(0)
         for monomial, c in self.terms:
             for name, power in monomial:
