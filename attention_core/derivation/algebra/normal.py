@@ -10,7 +10,7 @@ reduction stays in the ideal, so reaching 0 is sound even where the basis was cu
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 from typing import Any
@@ -19,10 +19,11 @@ from flint import Ordering, fmpq, fmpz_mpoly_ctx, fmpz_mpoly_vec
 from flint.utils.flint_exceptions import DomainError
 
 from attention_core.derivation.algebra.frames import Surd
-from attention_core.derivation.algebra.ratios import Atoms, Finer, Ratio, TooComplex
+from attention_core.derivation.algebra.ratios import Atoms, Crowded, Finer, Ratio, TooComplex
 from attention_core.derivation.graph.nodes import Graph, Undefined
 from attention_core.derivation.graph.numbers import Imprecise, evaluate, precision, sign_of
 
+ROOM = 6  # atoms for each function of a graph, at most
 LIMITS = (160, 240, 160)  # polynomials in the basis, terms of one, bits of a coefficient
 Poly = Any
 
@@ -81,30 +82,34 @@ class Facts:
 def is_zero(graph: Graph, roots: Iterable[int], given: Facts, deadline: float = float("inf")) -> bool:
     """Whether every root reduces to 0."""
     roots = [r for r in roots if r != graph.zero]
-    if not roots:
-        return True
-    units: dict[Any, int] = {}
-    for _ in range(12):
-        try:
-            form = Normal(graph, roots, given, units, deadline)
-            return all(form.vanishes(root) for root in roots)
-        except Finer:
-            continue
-        except (TooComplex, OverflowError, ZeroDivisionError, DomainError):
-            return False
-    return False
+    return not roots or _ask(lambda form: all(map(form.vanishes, roots)), graph, roots, given, deadline)
 
 
 def is_nonnegative(graph: Graph, root: int, given: Facts, deadline: float = float("inf")) -> bool:
     """Whether a node is a quotient of polynomials that cannot be negative, so that an inequality holds outright."""
+
+    def question(form: Normal) -> bool:
+        return all(map(form.is_positive, form.reduce_ratio(form.of(root))))
+
+    return _ask(question, graph, [root], given, deadline)
+
+
+def _ask(question: Callable[[Normal], bool], graph: Graph, roots: list[int], given: Facts, deadline: float) -> bool:
+    """The answer from normal forms; False where they grow beyond their bounds.
+
+    Each variable makes every polynomial dearer, so the first try has few of them to spare.
+    """
     units: dict[Any, int] = {}
-    for _ in range(12):
+    room, finer = 1, 0
+    while finer < 12:
         try:
-            form = Normal(graph, [root], given, units, deadline)
-            top, bottom = form.reduce_ratio(form.of(root))
-            return form.is_positive(top) and form.is_positive(bottom)
+            return question(Normal(graph, roots, given, units, deadline, room))
         except Finer:
-            continue
+            finer += 1
+        except Crowded:
+            if room == ROOM:
+                return False
+            room = ROOM
         except (TooComplex, OverflowError, ZeroDivisionError, DomainError):
             return False
     return False
@@ -114,15 +119,21 @@ class Normal(Atoms):
     """Normal forms of the nodes under some roots."""
 
     def __init__(
-        self, graph: Graph, roots: Iterable[int], given: Facts, units: dict[Any, int], deadline: float
+        self,
+        graph: Graph,
+        roots: Iterable[int],
+        given: Facts,
+        units: dict[Any, int],
+        deadline: float,
+        room: int = ROOM,
     ) -> None:
         self.graph, self.deadline, self.given = graph, deadline, given
         everything = graph.reachable([*roots, *given.assigned.values(), *given.zeros])
         leaves = [n for n in everything if graph.ops[n] == "leaf"]
         count = sum(graph.ops[n] not in ("const", "leaf", "add", "mul", "inv", "powi") for n in everything)
-        spare = 6 * count + 8 + len(given.values)
-        if spare + len(leaves) > 900:
+        if ROOM * count + 8 + len(given.values) + len(leaves) > 900:
             raise TooComplex
+        spare = room * count + 8 + len(given.values)
         names = [f"a{i}" for i in range(spare)] + [f"x{n}" for n in leaves]
         super().__init__(names, spare, units)
         self.leaves = {n: self.gens[spare + i] for i, n in enumerate(leaves)}

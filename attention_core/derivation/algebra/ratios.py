@@ -28,6 +28,10 @@ class TooComplex(Exception):
     """The normal form grew beyond its bounds, or an operation has none."""
 
 
+class Crowded(TooComplex):
+    """There are more atoms than variables for them."""
+
+
 class Ratios:
     """Quotients of polynomials in some variables; those in `positive` are at least 0, `relations` hold among them."""
 
@@ -40,9 +44,11 @@ class Ratios:
 
     def replace_squares(self, poly: Poly) -> Poly:
         """Squares of roots and magnitudes replaced by what they are."""
+        degrees = poly.degrees() if self.relations else ()  # of hundreds of variables: not once for each relation
         for modulus, index in reversed(self.relations):
-            if poly.degrees()[index] >= 2:
+            if degrees[index] >= 2:
                 poly = divmod(poly, modulus)[1]
+                degrees = poly.degrees()
         if len(poly) > MAX_TERMS:
             raise TooComplex
         return poly
@@ -154,7 +160,7 @@ class Atoms(Ratios):
         if found is None:
             index = self.spare - 1 - len(self.atoms)
             if index < 0:
-                raise TooComplex
+                raise Crowded
             found = self.atoms[key] = self.gens[index]
             if positive:
                 self.positive.add(index)
