@@ -10,6 +10,7 @@ what slips through those.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 _ENDS: ContextVar[float] = ContextVar("ends", default=float("inf"))
+TICK = 0.001  # seconds between two readings of the processor's clock
 
 
 class OutOfTime(Exception):
@@ -38,9 +40,35 @@ def ceiling(seconds: float) -> Iterator[None]:
         _ENDS.reset(token)
 
 
+class _Clock:
+    """The processor time of the process, at most a tick old.
+
+    Reading it costs a system call, fifteen times as much as reading the wall clock: where hot loops poll, it is read
+    again only after a tick of wall time.
+    """
+
+    def __init__(self) -> None:
+        self.read, self.seconds = float("-inf"), 0.0
+
+    def __call__(self) -> float:
+        now = time.perf_counter()
+        if now - self.read > TICK:
+            self.read, self.seconds = now, time.process_time()
+        return self.seconds
+
+    def forget(self) -> None:
+        """Read anew next time: the processor time of a forked process starts at 0."""
+        self.read = float("-inf")
+
+
+processor_time = _Clock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=processor_time.forget)
+
+
 def on_time() -> None:
     """Raise `OutOfTime` behind the ceiling."""
-    if time.process_time() > _ENDS.get():
+    if processor_time() > _ENDS.get():
         raise OutOfTime
 
 

@@ -127,7 +127,7 @@ def compare(graph: Graph, pairs: Sequence[tuple[int, int]], op: str, leaves: Map
 
 
 def _judge_values(values: list[Value], op: str, bits: int) -> Outcome:
-    used, margin, unclear = 0, None, False
+    used, margin, slack, unclear = 0, None, float("inf"), False
     for place in range(0, len(values), 2):
         left, right = values[place], values[place + 1]
         if not (exact(left) and exact(right)):
@@ -137,16 +137,13 @@ def _judge_values(values: list[Value], op: str, bits: int) -> Outcome:
             unclear = True
         elif not verdict:
             return Outcome(False, used, None, place // 2, *apart(left, right))
-        elif gap is not None:
-            margin = gap if margin is None else min(margin, gap)
+        else:
+            if gap is not None:
+                margin = gap if margin is None else min(margin, gap)
+            slack = min(slack, _gap(left, right) if gap is None else gap)
     if unclear:
         raise Imprecise
-    return Outcome(True, used, margin, slack=_slack(values))
-
-
-def _slack(values: list[Value]) -> float:
-    """The smallest relative distance between the sides, signed by nothing: 0 at equality."""
-    return min((_gap(values[i], values[i + 1]) for i in range(0, len(values), 2)), default=0.0)
+    return Outcome(True, used, margin, slack=slack if values else 0.0)
 
 
 def relation(left: Value, op: str, right: Value, bits: int) -> tuple[bool | None, float | None]:
@@ -182,7 +179,9 @@ def _close(left: Value, right: Value, difference: arb) -> bool | None:
 
 
 def _gap(left: Value, right: Value) -> float:
-    """The distance of two values over the larger magnitude, as a float for the report."""
+    """The distance of two values over the larger magnitude, as a float for the report; 0 at equality."""
+    if exact(left) and exact(right) and left == right:
+        return 0.0
     size = ball(left).abs_upper().max(ball(right).abs_upper())
     if not size > 0:
         return 0.0

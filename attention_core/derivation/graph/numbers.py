@@ -79,7 +79,7 @@ def evaluate(
             result = values[args[node][0]]
             for part in args[node][1:]:
                 result = result * values[part]
-            values[node] = _require_short(result)
+            values[node] = _require_short(result) if type(result) is fmpq else result
         elif op == "sqrt":
             values[node] = _sqrt([values[args[node][0]]], cannot_be_negative(graph, args[node][0]))
         elif op in WHOLE:
@@ -89,8 +89,8 @@ def evaluate(
     return [values[root] for root in roots]
 
 
-def _require_short(value: Value) -> Value:
-    if type(value) is fmpq and value.q.bit_length() + value.p.bit_length() > MAX_BITS:
+def _require_short(value: fmpq) -> fmpq:
+    if value.q.bit_length() + value.p.bit_length() > MAX_BITS:
         raise TooLarge("a number has too many digits")
     return value
 

@@ -45,7 +45,7 @@ class Lowering:
     def __init__(self, context: Context, env: Env, graph: Graph | None = None) -> None:
         self.context, self.top = context, dict(env)
         self.graph = graph or Graph()
-        self.memo: dict[tuple[int, tuple[int, ...]], Cells] = {}
+        self.memo: dict[tuple[int, tuple[int | None, ...]], Cells] = {}
         self.names: dict[int, tuple[str, ...]] = {}
         self.keep: list[Term] = []  # terms whose id is a key stay alive
         self.hypotheses: Sequence[Relation] = ()  # what limits have to respect
@@ -65,7 +65,7 @@ class Lowering:
         """The same, before it must be whole."""
         op, args = term.op, term.args
         if op == "const":
-            return Fraction(term.data)
+            return term.data if type(term.data) is Fraction else Fraction(term.data)
         if op == "int":
             return Fraction(env[term.data])
         if op == "size":
@@ -130,7 +130,8 @@ class Lowering:
     def lower(self, term: Term, env: Env | None = None) -> Cells:
         """The array of a term."""
         env = self.top if env is None else env
-        key = id(term), tuple(env.get(n, -1) for n in self.free(term))
+        names = self.names.get(id(term))
+        key = id(term), tuple(map(env.get, self.free(term) if names is None else names))
         found = self.memo.get(key)
         if found is None:
             handler = HANDLERS.get(term.op)
