@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 OPTIONS = ("within", "as", "expect", "check", "assume", "margin")
 _OPTION = re.compile(rf"^\s*(?:<!--\s*)?%\s*({'|'.join(OPTIONS)})\s*:\s*(.*?)\s*(?:-->)?\s*$")
@@ -147,13 +147,13 @@ class Sentence:
     end: str
     start: int = 0
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The sentence as written, on one line."""
         pieces = [part if place % 2 == 0 else f"${part}$" for place, part in enumerate(self.parts)]
         return " ".join("".join(pieces).split()) + self.end
 
-    @property
+    @cached_property
     def prose(self) -> str:
         """Its words, with a blank dollar pair where a formula stands."""
         return " ".join("$$".join(self.parts[::2]).split())

@@ -116,7 +116,7 @@ class Lexer(TokenStream):
         """Letters in a row: a known function if a bracket follows, else one symbol each."""
         if self.authors and len(value) > 1 and (typed := read_typed_word(self, value, end)):
             return typed
-        for name in BARE:
+        for name in BARE if value.startswith(BARE) else ():
             if value.startswith(name) and (len(value) == len(name) or len(name) > 2):
                 rest = self.text[end:].lstrip() if len(value) == len(name) else ""
                 called = rest.startswith(("(", "[", r"\left", r"\big", r"\Big")) and (

@@ -308,7 +308,7 @@ def number(text: str) -> Num:
     mantissa, _, exponent = text.lower().partition("e")
     if (exponent and abs(int(exponent)) > 10000) or len(text) > 5000:
         raise Unreadable(f"the number {text[:20]}... is too large to be written out")
-    return Num(Fraction(mantissa) * Fraction(10) ** int(exponent or 0))
+    return Num(Fraction(mantissa) * Fraction(10) ** int(exponent) if exponent else Fraction(mantissa))
 
 
 def order(power: Expr | None, by: tuple[Expr, ...]) -> tuple[Expr, ...]:

@@ -236,8 +236,10 @@ class TokenStream(ABC):
 
     def primes(self, at: int) -> str:
         """The primes that follow a name."""
-        found = re.compile(r"'*").match(self.text, at)
-        return found.group() if found else ""
+        end = at
+        while self.text.startswith("'", end):
+            end += 1
+        return self.text[at:end]
 
     def after_primes(self, at: int) -> int:
         """Where the text goes on after primes."""

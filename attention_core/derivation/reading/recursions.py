@@ -188,7 +188,10 @@ def _put_members(context: Context, expr: Expr) -> Expr:
 def _recursion_in(context: Context, text: str, line: int) -> Recursion | None:
     """The sequence that formulas define: one member by its number, and the next by the one before it."""
     try:
-        pieces = [parse_tokens(tokens).chains for tokens in cut_at_commas(tokenize(text, line))]
+        tokens = tokenize(text, line)
+        if sum(t.kind == "REL" for t in tokens) < 2 or sum(t.kind == "UNDER" for t in tokens) < 2:
+            return None  # most declarations: they need no parsing here
+        pieces = [parse_tokens(piece).chains for piece in cut_at_commas(tokens)]
     except (Unreadable, RecursionError):
         return None
     chains = [chain for piece in pieces for chain in piece]

@@ -101,7 +101,8 @@ def steps_of(
     blocks = [block for block in blocks if not isinstance(block, Code)]
     blocks, context.stated = take_notations(blocks)
     blocks = mark_letters(complete_displays(blocks)) if infer else blocks
-    orders = [one for one in far_relations_in(blocks) if is_order(one.formula)]  # they become words
+    ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
+    orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words
     blocks = spell_out(blocks, words=infer)
     blocks, described = take_descriptions(blocks) if infer else (blocks, [])
     blocks, inline = take_definitions(blocks) if infer else (blocks, {})

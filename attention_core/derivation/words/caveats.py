@@ -172,12 +172,17 @@ def is_goal(before: str) -> bool:
     return bool(ends) and not CONDITION.search(before, ends[-1])
 
 
+@lru_cache(maxsize=KEPT_NAMES)
+def _find_property(prose: str) -> re.Match[str] | None:
+    return PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)
+
+
 def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
     prose = sentence.prose
     if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):
         return None
     assumes, condition = is_assumption(prose), CONDITION.search(prose)
-    match = PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)
+    match = _find_property(prose)
     if not names and not assumes:  # of words that name no symbol only those that can hardly be talk
         match = (HARD.search(prose) or LAW_IN_WORDS.search(prose)) if NOUN.search(prose) else None
     behind = condition is not None and match is not None and match.start() >= condition.end()

@@ -313,6 +313,7 @@ CLAIMED_SUM = re.compile(
 # A relation that stands in prose without dollar signs: it is not a formula to us, and may be a hypothesis all the same.
 # Links, tags, calls and attributes, whose signs relate nothing.
 NO_RELATION = re.compile(r"\]\([^()\s]*\)|https?://\S+|</?\w+[^<>]*>|[\w.]+\([^()]*=[^()]*\)|\b\w+=\"[^\"]*\"")
+BARE_SIGN = re.compile(r"[\\<>=\u2264\u2265\u2260\u2208\u22a5]")  # one stands in every match of the next
 BARE_RELATION = re.compile(
     r"[\w\\^{}()|']*[\w})|'] *(?:\\(?:geq?|leq?|neq?|ge|gt|lt|in|perp|sim|approx|equiv|propto)(?![a-zA-Z])|[<>!]=|"
     r"[\u2264\u2265\u2260\u2208\u22a5]|(?<=\s)[=<>](?=\s)|(?<=\w)=(?=[\w\\-])) *\\?[\w^{}()|-]*"

@@ -17,6 +17,7 @@ from attention_core.derivation.words.inert import (
     AFTER_ONE,
     ARTICLES,
     BARE_RELATION,
+    BARE_SIGN,
     BORDERS,
     CHANGING,
     CLAIMED_SUM,
@@ -103,7 +104,8 @@ def _left_over(parts: tuple[str, ...], claims: bool, read: bool) -> tuple[str, .
         return ()
     prose = _prose(parts)
     tokens = _tokens(prose, parts)
-    out = [found.group() for part in parts[::2] for found in BARE_RELATION.finditer(NO_RELATION.sub(" ", part))]
+    signed = [part for part in parts[::2] if BARE_SIGN.search(part)]
+    out = [found.group() for part in signed for found in BARE_RELATION.finditer(NO_RELATION.sub(" ", part))]
     out += [_with_formulas(found.group(), parts) for found in TOGETHER.finditer(prose)]
     goals = [found.end() for found in GOAL.finditer(prose)] if claims else []
     conditions = [found.span() for found in CONDITION.finditer(prose, goals[0])] if goals else []

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attention_core.derivation import check_document
 from attention_core.derivation.records import StepReport, Verdict
+from attention_core.derivation.words.inert import BARE_RELATION, BARE_SIGN, NO_RELATION
 from attention_core.derivation.words.leftovers import left_over
 from tests.properties.derivation_leftovers import AGAINST, AROUND, LEADING, ORDINARY, STATEMENTS
 
@@ -59,3 +62,12 @@ def test_the_words_are_quoted_with_the_counterexample_and_what_to_write() -> Non
     assert "'agree', 'sign' were not read (line 1: " in text
     assert "write it with formulas after 'Assume'" in text and "All hypotheses are declared as formulas." in text
     assert "at x = -1, y = 1" in text
+
+
+@given(
+    st.text(alphabet="ab 1\\{}()<>=!|^_-'\u2264\u2265\u2260\u2208\u22a5\u2286", max_size=12)
+    | st.from_regex(BARE_RELATION)
+)
+def test_prose_without_a_sign_has_no_relation(text: str) -> None:
+    if BARE_RELATION.search(NO_RELATION.sub(" ", text)):
+        assert BARE_SIGN.search(text)
