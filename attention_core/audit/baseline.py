@@ -69,8 +69,8 @@ def require_same(first: SuiteRun, second: SuiteRun) -> None:
 
 def require_calls(target: str, run: SuiteRun) -> None:
     """Refuse a suite that has nothing to do with the target. Raises: TargetError."""
-    if run.end.get("lacks"):
-        raise TargetError(f"the module of {target} has no such function: check the name")
+    if lacks := run.end.get("lacks"):
+        raise TargetError(f"the module of {target} has no such function{lacks}")
     if not run.end.get("imported"):
         where = target.rpartition(":")[0]
         raise TargetError(

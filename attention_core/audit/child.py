@@ -124,7 +124,7 @@ class Telling:
             "end": status, "calls": dict(getattr(self.watch, "calls", {})), "problem": self.problem,
             "forms": [vars(form) for form in getattr(self.watch, "forms", [])], "path": list(sys.path),
             "imported": planter is not None and planter.original is not None,
-            "lacks": planter is not None and planter.lacks, "file": planter.path if planter is not None else "",
+            "lacks": planter.lacks if planter is not None else "", "file": planter.path if planter is not None else "",
         })  # fmt: skip
 
 

@@ -36,7 +36,7 @@ class Planter(MetaPathFinder):
         self.make = make
         self.original: Any = None
         self.replacement: Any = None
-        self.lacks = False  # the module was imported and has no such name
+        self.lacks = ""  # what the module has in place of the name, if it was imported and lacks that
         self.path = ""  # of the module that held it
         self.looking = False
 
@@ -96,7 +96,9 @@ class Planter(MetaPathFinder):
             owner = getattr(owner, part, None)
         found = getattr(owner, name, None)
         if found is None:
-            self.lacks = True
+            from attention_core.worker.target import advise_on_attribute
+
+            self.lacks = advise_on_attribute(module, self.name, self.module)
             return
         if found is self.replacement:
             return

@@ -59,8 +59,8 @@ def test_a_suite_that_has_nothing_to_do_with_the_target() -> None:
     assert "never calls the target, so every fault would pass: 1 tests" in say(require_calls, "m:f", never)
     never.end["imported"] = False
     assert "never import m" in say(require_calls, "m:f", never)
-    never.end["lacks"] = True
-    assert "has no such function" in say(require_calls, "m:f", never)
+    never.end["lacks"] = "; did you mean 'g'? it has: g"
+    assert "m:f has no such function; did you mean 'g'? it has: g" in say(require_calls, "m:f", never)
 
 
 def test_results_in_two_forms() -> None:

@@ -73,7 +73,7 @@ def test_a_name_that_is_not_there(modules: Path) -> None:
     planter = Planter("planted_core:nothing", lambda original: other)
     planter.install()
     importlib.import_module("planted_core")
-    assert planter.lacks and planter.original is None
+    assert planter.lacks == "; it has: f, C" and planter.original is None
 
 
 def test_nothing_is_found_where_the_planter_is_gone(modules: Path) -> None:
