@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from attention_core.declaration.implementation import TargetError
@@ -106,10 +107,12 @@ def _files(folder: Path) -> Iterator[Path]:
 def _choose(submission: Submission, name: str) -> Submission:
     """The submission with the one file that defines `name`, or with why there is none."""
     sources = [path for path in submission.files if path.suffix == ".py"]
-    defining, broken = [], []
+    defining, broken, others = [], [], set[str]()
     for path in sources:
         try:
-            if name in _top_level_names(ast.parse(path.read_bytes())):
+            names = _top_level_names(ast.parse(path.read_bytes()))
+            others |= names
+            if name in names:
                 defining.append(path)
         except SyntaxError as error:
             line = f", line {error.lineno}" if error.lineno else ""
@@ -119,16 +122,18 @@ def _choose(submission: Submission, name: str) -> Submission:
     if len(defining) == 1:
         return Submission(submission.person, submission.folder, submission.files, path=defining[0])
     return Submission(submission.person, submission.folder, submission.files, problem=_reason(
-        name, [str(path.relative_to(submission.folder)) for path in defining], broken, any(sources)
+        name, [str(path.relative_to(submission.folder)) for path in defining], broken, others, bool(sources)
     ))  # fmt: skip
 
 
-def _reason(name: str, defining: list[str], broken: list[str], has_sources: bool) -> str:
+def _reason(name: str, defining: list[str], broken: list[str], others: set[str], has_sources: bool) -> str:
     if len(defining) > 1:
         return f"{name} is defined in {len(defining)} files: {', '.join(defining)}"
     if broken:
         return broken[0]
-    return f"no file defines {name}" if has_sources else "there is no Python file"
+    near = get_close_matches(name, sorted(others), 1)
+    hint = f"; is {near[0]} meant?" if near else ""
+    return f"no file defines {name}{hint}" if has_sources else "there is no Python file"
 
 
 def _top_level_names(tree: ast.Module) -> set[str]:

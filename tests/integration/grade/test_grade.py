@@ -98,7 +98,7 @@ def test_a_batch_with_a_table_and_json(tmp_path: Path, monkeypatch: pytest.Monke
     assert "shows.py: refused (traces): shows.py, line 2: sys.settrace" in result.output
     first, second = json.loads(Path("out.json").read_text())["grades"]
     assert (first["verdict"], first["rule"], first["timings"]) == ("refused", "traces", [])
-    assert (second["verdict"], second["reason"]) == ("error", "no file defines attention")
+    assert (second["verdict"], second["reason"]) == ("error", "no file defines attention; is attend meant?")
     assert first["hint"] and first["sources"] and first["seed"] != second["seed"]
 
 

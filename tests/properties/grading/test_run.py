@@ -73,7 +73,7 @@ def test_a_quiet_process_is_let_pass(task: Task) -> None:
             "traces",
             "mine.py, line 2: sys.settrace",
         ),
-        ("def attend(q, k, v): ...", "error", "", "no file defines attention"),
+        ("def attend(q, k, v): ...", "error", "", "no file defines attention; is attend meant?"),
         ("def attention(q, k, v:", "error", "", "line 1"),
     ],
 )

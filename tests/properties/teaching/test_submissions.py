@@ -43,11 +43,12 @@ def test_what_keeps_a_submission_from_being_judged_is_said(tmp_path: Path) -> No
     right = "def attention(q): pass"
     found = by_person(write(tmp_path, {
         "twice/a.py": right, "twice/b.py": right, "syntax/a.py": "\ndef attention(q: pass", "inner/a.py": f"class A:\n    {right}",
+        "near/a.py": "def atention(q): pass",
         "empty/notes.txt": "", "null/a.py": "\0", ".hidden/a.py": right, "__pycache__/a.py": right,
     }))  # fmt: skip
     assert {person: one.problem for person, one in found.items()} == {
         "twice": "attention is defined in 2 files: a.py, b.py", "syntax": found["syntax"].problem,
-        "inner": "no file defines attention", "empty": "there is no Python file",
+        "inner": "no file defines attention", "near": "no file defines attention; is atention meant?", "empty": "there is no Python file",
         "null": found["null"].problem,
     }  # fmt: skip
     assert found["syntax"].problem.startswith("a.py, line 2: ")
