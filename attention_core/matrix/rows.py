@@ -96,6 +96,11 @@ ARGUMENTS: dict[str, Argument] = {
         "without a query, or a batch, a reshape to -1 ends in a ZeroDivisionError.",
         "return early for empty inputs.", "haiku",
     ),
+    "the last chunk moved back": Argument(
+        "flaw", 53, ("round_sizes_and_sizes_beyond_are_right",),
+        "beyond 1024 tokens, keys and queries of the last chunk count twice, unless the length is a multiple of 1024.",
+        "lengths up to 1024, or its multiples.", "flash_attention_jax",
+    ),
     "a context cut like the queries": Argument(
         "flaw", 50, ("heads_attend_to_a_context_as_the_formula_says", "gradients_of_inputs_are_true"),
         "keys and values of a context are viewed in the shape of the queries: another length is an error or wrong.",
@@ -535,7 +540,11 @@ IN_JAX = (
         argued=("-1e30 in float16", "a reshape of nothing"),
         options=(*JAX, "--masks", "bool", "--dead-rows", "unspecified", *WIDE),
     ),
-    peer("flash_attention_jax", "flash", "flash-attention-jax", "JAX", options=JAX),
+    peer(
+        "flash_attention_jax", "flash", "flash-attention-jax", "JAX", declared=True,
+        options=(*JAX, "--dtype", "float32", "--sizes", "d == d_v", "--misfits", "unspecified"),
+        argued=("the last chunk moved back",),
+    ),
 )  # fmt: skip
 ONE_TOKEN = ("--parameter", "query=bhd")
 FLA = (*BNHD, "--no-gradients", "--accumulate", "float32")

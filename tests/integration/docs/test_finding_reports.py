@@ -21,6 +21,7 @@ PAGES = {
     "memory_efficient_attention": ("memory-efficient-attention-pytorch", "0.1.6"),
     "ring_attention": ("ring-attention-pytorch", "0.5.20"), "labml_nn": ("labml-nn", "0.5.1"),
     "x_transformers": ("x-transformers", "2.31.10"), "haiku": ("dm-haiku", "0.0.17"),
+    "flash_attention_jax": ("flash-attention-jax", "0.3.1"),
 }  # fmt: skip
 """Pages whose programs run on a processor -> package and version."""
 REPORTS = [(page, *report) for page in PAGES for report in REPORT.findall((FOLDER / f"{page}.md").read_text())]
