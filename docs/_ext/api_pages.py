@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -68,7 +68,21 @@ def entry(module: str, name: str, value: Any) -> list[str]:
         return directive("::::", kind, f"{name}{signature(value)}", [*described(value), *inner], module)
     if callable(value):
         return directive("::::", "function", f"{name}{signature(value)}", described(value), module)
-    return directive("::::", "data", name, [f"`{str(value)[:200]}`"], module)
+    return directive("::::", "data", name, [f"`{constant(value)}`"], module)
+
+
+def constant(value: Any) -> str:
+    """The value of a constant, classes and functions in it by their names; a long one ends in an ellipsis.
+
+    >>> constant({"head": int, "size": 3})
+    "{'head': int, 'size': 3}"
+    """
+    if isinstance(value, Mapping):
+        entries = (f"{key!r}: {getattr(one, '__name__', repr(one))}" for key, one in value.items())
+        text = f"{{{', '.join(entries)}}}"
+    else:
+        text = str(value)
+    return text if len(text) <= 200 else f"{text[:200]} ..."
 
 
 def methods(value: type) -> Iterator[list[str]]:

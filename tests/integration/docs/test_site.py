@@ -71,6 +71,12 @@ def test_what_scrolls_on_a_page_takes_the_focus_and_its_parts_have_names(builder
     assert complete(theme) == complete(found) == found
 
 
+def test_constants_show_classes_by_name(builder: Any) -> None:
+    constant = builder("api_pages").constant
+    assert constant({"head": int, "size": 3}) == "{'head': int, 'size': 3}"
+    assert constant((1, "a")) == "(1, 'a')" and constant("x" * 300) == "x" * 200 + " ..."
+
+
 def test_the_name_of_a_law_within_a_link_is_not_a_second_link(builder: Any) -> None:
     """A link in a link is two for a browser, the first without a word."""
     pytest.importorskip("sphinx")
