@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attention_core.grading.arena import Arena, Field
-from attention_core.grading.measure import LEAST, WARM, ReferenceFailed, Run
+from attention_core.grading.measure import IDLE, LEAST, WARM, ReferenceFailed, Run
 from attention_core.grading.rules import Refused
 from attention_core.grading.truth import Judged
 
@@ -141,6 +141,22 @@ def test_what_no_processor_can_do_is_refused() -> None:
     with pytest.raises(Refused, match="GFLOP/s") as found:
         Run(stage, "n=3", 1.0).measure()
     assert found.value.rule == "too_fast"
+
+
+def test_a_machine_that_was_busy_at_first_makes_no_submission_too_fast() -> None:
+    """Empty calls of 2 s, then of 0.25: calls of 0.75 seemed to take nothing, and a right submission was refused."""
+    stage = FakeStage(seconds=0.5)
+    stage.flops = 390.0
+    real, empty = stage.reference.call, []
+
+    def slow_at_first(do: str = "call") -> tuple[float, dict[str, Any]]:
+        seconds, answer = real(do)
+        empty.append(do == "nothing")
+        return (2.0 if do == "nothing" and sum(empty) <= IDLE else seconds), answer
+
+    stage.reference.call = slow_at_first
+    timing = Run(stage, "n=3", 1.0).measure()
+    assert (timing.seconds, timing.reference, timing.idle) == (0.5, 1.0, 0.25)
 
 
 def test_more_processors_than_allowed_are_refused() -> None:
