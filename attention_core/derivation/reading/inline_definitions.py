@@ -63,9 +63,10 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
     return out, found
 
 
-_LIVES = re.compile(rf"^\s*(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)\s*(?:\\in|\\sim)(?![A-Za-z])")
+_LIVES = re.compile(rf"^\s*(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)\s*(?:(?:\\in|\\sim|\\[lg]eq?)(?![A-Za-z])|[<>])")
 _JOINT = re.compile(
-    r"[,;]?\s*(?:\b(?:and|where|with|then|so)\b,?\s*)*(?:\b(?:let|put|set|write|define|take|denote|consider)\b\s*)?$",
+    r"[,;]?\s*(?:\b(?:and|where|with|then|so)\b,?\s*)*(?:\b(?:let|put|set|write|define|take|denote|consider|"
+    r"choose|pick|fix)\b\s*)?$",
     re.IGNORECASE,
 )
 _OPENS = re.compile(

@@ -199,14 +199,27 @@ def bounded_scalars(reader: ReaderState, chain: Chain, line: int) -> None:
     known = reader.context.symbols
     if len(chain.ops) < 2 or (not set(chain.ops) <= {"<", "<="} and not set(chain.ops) <= {">", ">="}):
         return
-    fresh = [e.text for e in chain.exprs if isinstance(e, Name) and e.text not in known and e != Name(r"\infty")]
-    others = {name for e in chain.exprs for name in names_in(e)} - set(fresh)
+    ends = [e for e in chain.exprs if e != Name(r"\infty") and (isinstance(e, Name) or _has_number(e))]
+    bases = {symbol_name(e.base) for e in ends if isinstance(e, Sub)}
+    named = [symbol_name(e) for e in ends]
+    fresh = [name for name in named if name is not None and name not in known] if not bases & set(known) else []
+    others = {name for e in chain.exprs for name in names_in(e)} - set(fresh) - bases
     counted = any(name in known and known[name].kind in ("size", "index") for name in others)
     end = chain.exprs[0] if set(chain.ops) <= {"<", "<="} else chain.exprs[-1]
     if counted or not any(isinstance(one, Num | Minus) for one in (chain.exprs[0], end)) or _COUNTS & set(fresh):
         return
     for name in fresh:
         introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
+
+
+def _has_number(expr: Expr) -> bool:
+    """Whether a letter has a number below it, as x_1."""
+    return (
+        isinstance(expr, Sub)
+        and len(expr.items) == 1
+        and expr.items[0].alone
+        and isinstance(expr.items[0].exprs[0], Num)
+    )
 
 
 def bounded_run(reader: ReaderState, item: Item, line: int) -> Chain | None:

@@ -151,6 +151,10 @@ def _make_line_sums(found: re.Match[str]) -> Meaning:
     return make_line_sums(found["part"].lower() == "rows", _value(found["value"]))
 
 
+def _make_centred_lines(found: re.Match[str]) -> Meaning:
+    return make_line_sums(found["part"].lower() == "rows", "0")
+
+
 def _make_line_norms(found: re.Match[str]) -> Meaning:
     return make_line_norms(found["part"].lower() == "rows")
 
@@ -250,6 +254,8 @@ _STRUCTURES: tuple[Property, ...] = (
         r"(?:of|with|has|have|having) (?:unit frobenius norm|frobenius norm (?:one|1|unity))"), unit_frobenius),
     Property("lines of norm one", _words(r"(?:with |has |have )?(?P<part>rows|columns) of unit "
                                          r"norm"), made=_make_line_norms),
+    Property("centred lines", _words(r"(?:mean-)?(?:centered|centred|zero-mean) (?P<part>rows|"
+                                     r"columns)"), made=_make_centred_lines),
     Property("row sums", _LINE_SUMS, made=_make_line_sums),
     Property("finite", _words(r"finite|real-valued"), nothing_new),
 )  # fmt: skip

@@ -37,7 +37,8 @@ _QUANTIFIED = re.compile(
 
 _READ = re.compile(
     r"(?<![\w-])(?:independent(?:ly)?|i\.?i\.?d\.?|identically|distributed|distinct|random|broadcast|draw[ns]?|drawn|"
-    r"normal|gaussian|uniform(?:ly)?|reals|square(?= matri)|two(?= (?:\s|numbers|vectors|matrices|scalars|reals))|"
+    r"normal|gaussian|uniform(?:ly)?|reals|square(?= matri)|two(?= (?:\s|real |numbers|vectors|matrices|scalars|"
+    r"reals))|"
     r"lies?(?=\s{2})|(?:form|constitute)s?(?: an?)?(?=\s{2})|(?<=\s{2})(?:systems?|sets?|famil(?:y|ies)))(?![\w-])",
     re.IGNORECASE,
 )
@@ -216,7 +217,8 @@ def _find_leftovers(
 _BETWEEN = re.compile(r"^(?!.*\b(?:where|when|while|if|that|which|because|whose|since)\b)\s*[^,;:.()]*[\w)]\s*$")
 
 _JOINED = re.compile(
-    r"\s*(?:and|or)\b.*|\s*(?:for|with|where|as|so|then|while|when|if|let|in|of|at|per)\s*|.*(?:^|\s)(?:and|or|let|that|the|an?)\s*",
+    r"\s*(?:and|or)\b.*|\s*(?:for|with|where|as|so|then|while|when|if|let|in|of|at|per)\s*|.*(?:^|\s)(?:and|or|"
+    r"let|that|the|an?)\s*",
     re.IGNORECASE,
 )
 

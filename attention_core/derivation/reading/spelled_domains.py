@@ -251,7 +251,7 @@ def _family(found: re.Match[str], formulas: list[str]) -> str:
         return found[0]
     letter, last = next((range_[k], range_[f"n{k}"]) for k in "abcd" if range_[k])
     named = re.findall(_MEMBER, left)
-    plain = not re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])|\\dots|,", domain)
+    plain = not re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])|\\dots|,", _PAIR.sub("", domain))
     bases = [base for base, index in named if index == letter]
     known = any(re.match(rf"\s*{re.escape(base)}\s*(?:,|\\in|=)", one) for base in bases for one in formulas)
     if len(bases) < len(named) or not plain or known:
@@ -299,6 +299,7 @@ def _join(found: re.Match[str], formulas: list[str], domain: str, rest: str) -> 
     return text + "\n" * (found[0].count("\n") - text.count("\n") - symbols.count("\n"))
 
 
+_PAIR = re.compile(r"\\\{\s*-?\d+\s*,\s*-?\d+\s*\\\}")
 _HAS_DOMAIN = re.compile(r"\\(?:in|sim)(?![A-Za-z])|:|\\colon(?![A-Za-z])")
 
 

@@ -27,6 +27,10 @@ _BERNOULLI = re.compile(
     rf"{_GROUP}{_BE}{_FREE}bernoulli{_NOUN},?\s+with\s+(?:parameter|(?:success\s+)?probability)\s+(?P<chance>{_F})",
     re.I,
 )
+_GEOMETRIC = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}geometric{_NOUN},?\s+with\s+(?:parameter|(?:success\s+)?probability)\s+(?P<chance>{_F})",
+    re.I,
+)
 _EXPONENTIAL = re.compile(
     rf"{_GROUP}{_BE}{_FREE}exponential(?:ly)?{_NOUN},?\s+with\s+(?P<kind>rate|parameter|mean)\s+(?P<value>{_F})", re.I
 )
@@ -88,12 +92,14 @@ def spell_laws(masked: str, formulas: list[str]) -> str:
     """
     masked = _FROM.sub(lambda found: _write(found, formulas, _drawn(found, formulas)), masked)
     if not re.search(
-        r"uniform|normal|gaussian|bernoulli|exponential|poisson|binomial|rademacher|signs|values", masked, re.I
+        r"uniform|normal|gaussian|bernoulli|geometric|exponential|poisson|binomial|rademacher|signs|"
+        r"values",
+        masked,
+        re.I,
     ):
         return masked
     masked = _UNIFORM.sub(lambda found: _write(found, formulas, _uniform(found, formulas)), masked)
     masked = _NORMAL.sub(lambda found: _write(found, formulas, _normal(found, formulas)), masked)
-    masked = _BERNOULLI.sub(lambda found: _write(found, formulas, _bernoulli(found, formulas)), masked)
     masked = _TWO_SIGNS.sub(lambda found: _write(found, formulas, _two_signs(found, formulas)), masked)
     masked = _STANDARD.sub(lambda found: _write(found, formulas, r"\mathcal{N}(0, 1)"), masked)
     masked = _STANDARD_ENTRIES.sub(lambda found: _entries(found, formulas), masked)
@@ -120,10 +126,6 @@ def _drawn(found: re.Match[str], formulas: list[str]) -> str:
 def _uniform(found: re.Match[str], formulas: list[str]) -> str:
     interval = _INTERVAL.fullmatch(_formula(found["set"], formulas))
     return rf"\operatorname{{Uniform}}[{interval[1]}, {interval[2]}]" if interval else ""
-
-
-def _bernoulli(found: re.Match[str], formulas: list[str]) -> str:
-    return rf"\operatorname{{Bernoulli}}({_formula(found['chance'], formulas)})"
 
 
 def _normal(found: re.Match[str], formulas: list[str]) -> str:
@@ -170,7 +172,14 @@ def _let(found: re.Match[str], formulas: list[str]) -> str:
     return found[0] if r"\sim" not in _formula(found["law"], formulas) else f"Let {found['law']}"
 
 
-_BY_VALUES = {_EXPONENTIAL: "Exponential", _POISSON: "Poisson", _BINOMIAL: "Binomial", _SIGNS: "Rademacher"}
+_BY_VALUES = {
+    _BERNOULLI: "Bernoulli",
+    _GEOMETRIC: "Geometric",
+    _EXPONENTIAL: "Exponential",
+    _POISSON: "Poisson",
+    _BINOMIAL: "Binomial",
+    _SIGNS: "Rademacher",
+}
 
 
 def _write(found: re.Match[str], formulas: list[str], law: str) -> str:

@@ -25,7 +25,8 @@ _FREE = r"(?P<free>(?:(?:mutually|jointly)\s+)?independent(?:ly)?|i\.?\s?i\.?\s?
 _BE = r"\s+(?:be|is|are|being|denote)\s+(?:both\s+|all\s+)?(?:an?\s+)?"
 _NOUN = (
     r"(?:,?\s*(?:and\s+identically\s+distributed|identically\s+distributed))?(?:,?\s*(?:(?:real|scalar)(?:-valued)?|"
-    r"square-integrable))?(?:\s*random\s+(?:variables?|vectors?|numbers?)|\s*samples?|\s*draws?)?"
+    r"square-integrable))?(?:\s*random\s+(?:variables?|vectors?|numbers?)|\s*samples?|\s*draws?|"
+    r"\s*copies\s+of\s+an?\s+(?:real\s+)?random\s+(?:variable|vector))?"
 )
 _DRAWN = re.compile(
     rf"{_GROUP}{_BE}(?:{_FREE}(?!\w),?)?\s*{_NOUN},?\s*(?:all\s+|each\s+|both\s+)?(?:with|of|"

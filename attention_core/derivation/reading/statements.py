@@ -32,7 +32,7 @@ _ASSUMING = (
     r"this (?:section|note|post|page|proof|example|paper))|by assumption|as usual"
 )
 _OPENS = re.compile(
-    rf"^[\W_]*(?:(?P<assumes>{_ASSUMING})\b,?\s*)?(?P<recall>(?:recall|remember)(?: that)?\b\s*)?"
+    rf"^[\W_]*(?:(?P<assumes>{_ASSUMING})\b,?\s*)?(?P<recall>(?:recall|remember|(?P<note>note))(?: that)?\b\s*)?"
     r"(?P<reason>(?:since|as|because)\b\s*)?(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -83,7 +83,7 @@ def statement_of(parts: tuple[str, ...], leads: bool = False) -> Statement | Non
         return None
     predicate = spell_id_est(parts[-1])
     copula = _COPULA.match(predicate)
-    if copula is None or (opened["reason"] and not leads):
+    if copula is None or (opened["reason"] and not leads) or (opened["note"] and not copula["assumes"]):
         return None
     if opened["reason"]:
         predicate, _, main = predicate.partition(",")
@@ -96,9 +96,9 @@ def statement_of(parts: tuple[str, ...], leads: bool = False) -> Statement | Non
     if not mentions or not _INERT.match(rest):
         return None
     group = "".join(part if place % 2 == 0 else f"${part}$" for place, part in enumerate(("", *parts[1:-1])))
-    assumes = bool(opened["assumes"] or copula["assumes"])
+    assumes = bool(opened["assumes"] or copula["assumes"]) and not (opened["recall"] and not opened["note"])
     reason = bool(opened["reason"])
-    return Statement(f"{group}{predicate}", parts[1::2], assumes and not reason and not opened["recall"], reason)
+    return Statement(f"{group}{predicate}", parts[1::2], assumes and not reason, reason)
 
 
 def _only_leads(main: str) -> bool:

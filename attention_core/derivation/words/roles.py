@@ -21,7 +21,7 @@ _OF = (
 _FREE = (
     r"(?:quer(?:y|ies)|keys?|values?|tokens?|inputs?|embeddings?|weight matri(?:x|ces)|bias(?:es)?(?: vectors?)?|"
     r"features?|"
-    r"hidden states?|logits|angles?|constants?|data(?: matrix)?|design matrix|parameters?|"
+    r"hidden states?|logits|angles?|constants?|weight vectors?|data(?: matrix)?|design matrix|parameters?|"
     r"(?:query|key|value|input|feature|parameter|token) "
     r"(?:vector|matrix|matrice|embedding|weight)s?)"
 )
@@ -35,7 +35,8 @@ _COUNT = (
 _BOUNDED = (
     r"(?:(?:step|sample) size|(?:learning|decay|dropout|noise|mixing|error|false discovery) (?:rate|level)|rate|level|"
     r"(?:discount|damping|scale|scaling) factor|(?:smoothing|regulari[sz]ation|scale|rate|shape|mixing) parameter|"
-    r"bandwidth|temperature|threshold|tolerance|margin|confidence level|(?:success )?probability|momentum|radius)"
+    r"correlation(?: coefficient)?|bandwidth|temperature|threshold|tolerance|margin|confidence level|(?:success "
+    r")?probability|momentum|radius)"
 )
 _DEFINED = (
     r"(?:(?:attention |scaled )?scores?|(?:predicted|class|output) probabilities|predictions?|logits?|"

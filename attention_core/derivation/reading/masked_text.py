@@ -1,0 +1,42 @@
+r"""Text whose formulas are masked: what stands for one, groups of them, and rewriting that keeps the lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+Rewrite = Callable[[re.Match[str], list[str]], str]
+FORMULA = r"\x00\d+\x00"  # a formula
+GROUP = rf"{FORMULA}(?:(?:\s*,\s*|\s*,?\s+and\s+){FORMULA})*"
+BEGINS = r"(?P<begins>(?:^|(?<=[.;:!?])\s)\s*)"
+ENDS = r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we|with|such|that)\b))"
+CLOSES = r"(?=\s*(?:[.;:!?]|$))"
+NAME = re.compile(r"\s*\\?[A-Za-z]+(?:_\{?\w+\}?)?\s*")
+RELATED = re.compile(r"[=<>]|\\(?:[lg]eq?(?:slant)?|neq?|succ|prec)(?![A-Za-z])")
+
+
+def keep_lines(rewrite: Rewrite, formulas: list[str], found: re.Match[str]) -> str:
+    """What a clause becomes, with as many line breaks as it had."""
+    text = rewrite(found, formulas)
+    return text + "\n" * (found[0].count("\n") - text.count("\n"))
+
+
+def formula_at(mask: str, formulas: list[str]) -> str:
+    """The formula that a mask stands for."""
+    return formulas[int(mask.strip("\0"))].strip()
+
+
+def add_formula(formulas: list[str], text: str) -> str:
+    """Append a formula, and return its mask."""
+    formulas.append(text)
+    return f"\0{len(formulas) - 1}\0"
+
+
+def texts_of(group: str, formulas: list[str]) -> list[str]:
+    """The formulas of a group, each name of a list apart."""
+    return [one.strip() for place in re.findall(FORMULA, group) for one in formula_at(place, formulas).split(",")]
+
+
+def has_name(name: str, text: str) -> bool:
+    """Whether a formula mentions a name."""
+    return re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", text) is not None
