@@ -10,6 +10,10 @@ FORMULA = r"\x00\d+\x00"  # a formula
 GROUP = rf"{FORMULA}(?:(?:\s*,\s*|\s*,?\s+and\s+){FORMULA})*"
 BEGINS = r"(?P<begins>(?:^|(?<=[.;:!?])\s)\s*)"
 ENDS = r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we|with|such|that)\b))"
+# ... where no other formula is joined: "orthogonal to $y$ and $z$" says more than "orthogonal to $y$"
+STRICT_ENDS = (
+    r"(?=\s*(?:[.;:)]|$|,(?!\s*\x00)|(?:and(?!\s+(?:to\s+|of\s+|in\s+)?\x00)|so|then|for|we|with|such|that|where)\b))"
+)
 CLOSES = r"(?=\s*(?:[.;:!?]|$))"
 NAME = re.compile(r"\s*\\?[A-Za-z]+(?:_\{?\w+\}?)?\s*")
 RELATED = re.compile(r"[=<>]|\\(?:[lg]eq?(?:slant)?|neq?|succ|prec)(?![A-Za-z])")

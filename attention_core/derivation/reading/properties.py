@@ -151,6 +151,9 @@ def _make_line_sums(found: re.Match[str]) -> Meaning:
     return make_line_sums(found["part"].lower() == "rows", _value(found["value"]))
 
 
+_ENTRY_VALUE = re.compile(rf"(?<![\w-])with entries equal to (?P<value>{_NUMBER}){_ENDS_NUMBER}", re.IGNORECASE)
+
+
 def _make_centred_lines(found: re.Match[str]) -> Meaning:
     return make_line_sums(found["part"].lower() == "rows", "0")
 
@@ -254,6 +257,7 @@ _STRUCTURES: tuple[Property, ...] = (
         r"(?:of|with|has|have|having) (?:unit frobenius norm|frobenius norm (?:one|1|unity))"), unit_frobenius),
     Property("lines of norm one", _words(r"(?:with |has |have )?(?P<part>rows|columns) of unit "
                                          r"norm"), made=_make_line_norms),
+    Property("entries equal", _ENTRY_VALUE, made=lambda found: everywhere(_value(found["value"]))),
     Property("centred lines", _words(r"(?:mean-)?(?:centered|centred|zero-mean) (?P<part>rows|"
                                      r"columns)"), made=_make_centred_lines),
     Property("row sums", _LINE_SUMS, made=_make_line_sums),

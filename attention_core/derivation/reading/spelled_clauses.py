@@ -18,6 +18,7 @@ from attention_core.derivation.reading.masked_text import (
     GROUP,
     NAME,
     RELATED,
+    STRICT_ENDS,
     Rewrite,
     add_formula,
     formula_at,
@@ -109,13 +110,13 @@ _DRAWS = re.compile(
 )
 _OF = re.compile(
     rf"(?P<let>\blet\s+)(?P<name>{FORMULA})\s+be\s+the\s+(?P<what>softmax|inverse|transpose|(?:euclidean "
-    rf")?norm)\s+of\s+(?P<of>{FORMULA}){ENDS}",
+    rf")?norm)\s+of\s+(?P<of>{FORMULA}){STRICT_ENDS}",
     re.IGNORECASE,
 )
 _FORMS = {"softmax": r"\operatorname{softmax}(%s)", "inverse": "%s^{-1}", "transpose": r"%s^\top", "norm": r"\|%s\|"}
 _PERPENDICULAR = re.compile(
     rf"(?P<one>{FORMULA})\s+(?:be|is)\s+(?:orthogonal|perpendicular)\s+to\s+(?:the "
-    rf"vector\s+)?(?P<other>{FORMULA}){ENDS}",
+    rf"vector\s+)?(?P<other>{FORMULA}){STRICT_ENDS}",
     re.IGNORECASE,
 )
 _SMALL = re.compile(r"[a-z](?:_\{?\w+\}?)?|\\(?:mathbf|boldsymbol|bm|vec)\s*\{?\s*[a-z]\s*\}?")
@@ -178,7 +179,7 @@ _ADJECTIVES = re.compile(
 )
 _KERNEL = re.compile(
     rf"(?P<name>{FORMULA})\s+(?:be|is|lies?|belongs?)\s+(?:an element of |a vector (?:in|of|from) |in |to )\s*"
-    rf"the\s+(?:null\s?space|kernel)\s+of\s+(?P<of>{FORMULA}){ENDS}",
+    rf"the\s+(?:null\s?space|kernel)\s+of\s+(?P<of>{FORMULA}){STRICT_ENDS}",
     re.IGNORECASE,
 )
 _EIGEN = re.compile(
@@ -186,7 +187,7 @@ _EIGEN = re.compile(
     rf")?matrix )?(?P<of>{FORMULA})"
     rf"\s*,?\s+(?:with|to|for|corresponding to|associated (?:with|to)|belonging to)\s+(?:the\s+|"
     rf"its\s+)?eigenvalue\s+(?P<value>{FORMULA})"
-    rf"{ENDS}",
+    rf"{STRICT_ENDS}",
     re.IGNORECASE,
 )
 _SQUARE_IN = re.compile(

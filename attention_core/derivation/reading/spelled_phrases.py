@@ -93,6 +93,11 @@ _WHOSE = tuple(
         (r"(?P<what>determinant|trace) (?:is|equals) (?:equal to )?(?P<part>zero|one|0|1)", " with {what} {part}"),
     )
 )  # fmt: skip
+_WHOSE_VALUE = re.compile(
+    rf",? ?\bwhose (?:{_ENTRIES}) (?:are|is) (?:all )?(?:each )?(?:equal to )?(?P<value>{_F}|zero|one|\d+)"
+    r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we)\b))",
+    re.IGNORECASE,
+)
 _ALL_PARTS = re.compile(
     rf"\b(?:all |both )?(?:the )?(?P<part>(?:main )?diagonal (?:{_ENTRIES})|eigenvalues) of (?:the )?"
     rf"(?P<kind>(?:symmetric )?(?:matrix |matrices )?)(?P<of>{_F}) (?:are|be) (?:all )?(?P<what>{_SIGN})"
@@ -137,6 +142,13 @@ def _keep_lines(rewrite: Rewrite, formulas: list[str], found: re.Match[str]) -> 
     return text + "\n" * (found[0].count("\n") - text.count("\n"))
 
 
+def _value(found: re.Match[str], formulas: list[str]) -> str:
+    """`whose entries are all $1$` as a property, where the value is a numeral."""
+    value = found["value"]
+    text = formulas[int(value.strip("\0"))].strip() if value.startswith("\0") else value
+    return f" with entries equal to {text}" if re.fullmatch(r"-?\d+|zero|one", text, re.IGNORECASE) else found[0]
+
+
 def _satisfies(found: re.Match[str], formulas: list[str]) -> str:
     if not _RELATION.search(formulas[int(found["what"].strip("\0"))]):
         return found[0]
@@ -170,6 +182,7 @@ def _spell_order(found: re.Match[str], formulas: list[str]) -> str:
 
 
 _RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
+    (_WHOSE_VALUE, _value),
     (_ONE_HOT, lambda found, _: f"{found['of']} is one-hot"),
     (_DRAWN, lambda found, _: f"{found['of']} are independent standard normal vectors"),
     (_STOCHASTIC, lambda found, _: f"{found['of']} is {found['part'].lower().rstrip('s')}-stochastic"),

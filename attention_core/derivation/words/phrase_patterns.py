@@ -454,6 +454,7 @@ _OPENS_DECLARATION = re.compile(
     r"without loss of generality|sums are broadcast)\b)",
     re.IGNORECASE,
 )
+_NUMERAL = re.compile(r"\s*(?:[-+]|\\pm\s*)?\d+(?:\.\d+)?\s*")
 _NAMING = re.compile(r"\s*(?:as|for|by|(?:is|are)(?: the)?)\s*")
 _RELATION = re.compile(r"[=<>~]|\\(?:in|[lg]eq?|neq?|sim|to|ll|gg|perp|approx|dots|ldots|forall)(?![a-zA-Z])")
 
@@ -538,6 +539,8 @@ def is_read_declaration(parts: tuple[str, ...] | list[str]) -> bool:
         >>> is_read_declaration(["Let ", "x", " be another name for ", "y", ""])
         False
     """
+    if any(_NUMERAL.fullmatch(formula) for formula in parts[1::2]):
+        return False  # "entries are $1$": a value that nothing read
     for place in range(2, len(parts) - 1, 2):
         named = _NAMING.fullmatch(parts[place])
         if named and not any(_RELATION.search(formula) for formula in (parts[place - 1], parts[place + 1])):

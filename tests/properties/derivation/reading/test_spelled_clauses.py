@@ -62,6 +62,8 @@ LEFT = [
     "Let $2 x$ and $y$ be integers.",
     "Take $x$ to be $0$.",
     "Suppose $A$ is orthogonal to $B$.",
+    "Let $x \\in V$ be orthogonal to $y \\in V$ and to $z \\in V$.",
+    "Let $x$ lie in the null space of $A$ and $B$.",
     "Let $u$ be the softmax of $x + y$.",
     "Let $k \\le f(n)$ be positive integers.",
     "Here $a = b$.",
@@ -94,11 +96,12 @@ def test_what_says_more_is_left_alone(text: str) -> None:
          r"\sum_{j=1}^n A_{1 j} = 0", r"\sum_{j=1}^m A_{j 1} = 0"),
         (r"Let $z \in \mathbb{R}^n$ and $p = 2 z$.", r"\|p\|^2 = 4 \|z\|^2", r"\|p\|^2 = 2 \|z\|^2"),
         (r"For $x \in \mathbb{R}^n$ with $x \ne 0$, put $u = x / \|x\|$.", r"\|u\| = 1", r"\|u\| = 2"),
+        (r"Let $E$ be the $n \times n$ matrix all of whose entries are $1$.", "E E = n E", "E E = E"),
         (r"Let $J$ be the $n \times n$ matrix of ones.", "J J = n J", "J J = J"),
         (r"Let $n$ be an even positive integer.", r"n \ge 2", r"n \ge 4"),
         (r"For every unit vector $u \in \mathbb{R}^n$,", r"\|u\|^2 = 1", r"\|u\|^2 = 2"),
     ],
-    ids=["eigenvector", "null space", "set", "row sums", "definition behind", "definition behind for", "ones", "even", "leads"],
+    ids=["eigenvector", "null space", "set", "row sums", "definition behind", "definition behind for", "entries", "ones", "even", "leads"],
 )  # fmt: skip
 def test_sentences_that_declare_and_assume(sentence: str, right: str, wrong: str) -> None:
     found = [check_document(f"{sentence}\n\n$$ {one} $$\n", infer=True).steps[-1].verdict for one in (right, wrong)]
@@ -110,6 +113,14 @@ def test_bounds_behind_suppose_take_back_nothing() -> None:
         Paragraph(line, text) for line, text in ((1, "Let $t > 0$."), (3, "Suppose $0 < t < 1$ are numbers."))
     )
     assert spell_out([first, second])[1] == second
+
+
+@pytest.mark.parametrize(
+    "words", ["Let $E \\in \\mathbb{R}^{n \\times n}$ be a matrix of entries all $1$.", "The entries of $E$ are $1$."]
+)
+def test_a_value_that_is_not_read_is_not_passed_over(words: str) -> None:
+    text = f"Let $E \\in \\mathbb{{R}}^{{n \\times n}}$.\n\n{words}\n\n$$ E E = n E $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is not Verdict.REFUTED
 
 
 def test_what_is_known_of_a_symbol_is_not_taken_back() -> None:
