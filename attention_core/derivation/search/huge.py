@@ -15,7 +15,16 @@ from flint import arb, fmpq
 
 from attention_core.derivation.effort import on_time
 from attention_core.derivation.graph.nodes import TooLarge
-from attention_core.derivation.graph.numbers import APPLY, COMPARE, Imprecise, Value, ball, exact, sign_of
+from attention_core.derivation.graph.numbers import (
+    APPLY,
+    COMPARE,
+    Imprecise,
+    Value,
+    ball,
+    exact,
+    sign_of,
+    square_root_of,
+)
 from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity
 from attention_core.derivation.lowering.lower import Lowering
 from attention_core.derivation.search.taylor import sum_of_piece
@@ -327,8 +336,6 @@ def _entrywise(at: Huge, term: Term, env: Env) -> Any:
 
 
 def _apply(op: str, *args: Value) -> Value:
-    from attention_core.derivation.graph.numbers import square_root_of
-
     if op == "sqrt":
         return square_root_of(args[0])
     if op == "exp" and exact(args[0]) and abs(args[0]) > 10**12:
