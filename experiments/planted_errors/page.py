@@ -16,6 +16,7 @@ from store import Store
 
 JUDGED = Path(__file__).parent / "left_true.txt"
 FEW = Path(__file__).parent / "fewer_than_three.txt"
+SPEED = Path(__file__).parent / "speed.md"  # what speed.py printed, of old and new code in turn
 KINDS = ("factor", "sign", "index", "transpose", "exponent", "bound", "hypothesis", "off by one")
 FATES = ("refuted", "missed", "proved", "judged", "unreadable")
 INTRODUCTION = """# Derivations: measured figures
@@ -35,7 +36,8 @@ def page(chosen: Sequence[str], kept: Store, seeds: int, sample: int = 0) -> str
     breaks = list(reached(run.breaks(chosen), kept))
     numbers = list(reached(run.numbers(chosen, kept, sample), kept))
     sections = [
-        displays.section(), times(right), planted(breaks, numbers), opinions(breaks, numbers, sample),
+        displays.section(), times(right), SPEED.read_text(encoding="utf-8"), planted(breaks, numbers),
+        opinions(breaks, numbers, sample),
         reseeded(list(reached(run.seeds(chosen, max(seeds, 200)), kept)), len(right)),
         beside(right, breaks, list(reached(run.tools(chosen, kept, sample), kept))),
     ]  # fmt: skip
