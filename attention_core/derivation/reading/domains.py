@@ -36,6 +36,8 @@ from attention_core.derivation.terms.terms import ONE, SCALAR, Relation, Size, T
 
 ENTRIES = "entrymoments"
 """The law of arrays of whose entries mean and variance are known; the array is declared before it."""
+NUMBERS = "numbermoments"
+"""The law of numbers of which mean and variance are known; the variance of an array does not say its covariances."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def law_of(elab: Elaborator, expr: Expr) -> tuple[Type, str, tuple[Term, ...], s
         return SCALAR, "geometric", (_number(elab, args[0]),), mentions
     if (found := _COUNTED_LAWS.get(word)) is not None and len(args) == found[1]:
         return SCALAR, found[0], tuple(_number(elab, one) for one in args), mentions
-    if word in ("moments", ENTRIES) and len(args) == 2:
+    if word in ("moments", ENTRIES, NUMBERS) and len(args) == 2:
         mean, covariance = (elab.term(a) for a in args)
         return _normal_type(elab, mean, covariance), "moments", (mean, covariance), mentions
     if word in ("categorical", "cat") and args:
@@ -334,8 +336,11 @@ def _declare_random(
     hidden = sorted(n for n in _collect_mentions(context, mentions) if n != name and is_random(context.symbols[n]))
     if hidden:
         raise Unreadable(f"the law of {name} depends on {hidden[0]}, which is random: that is not understood", line)
-    before = context.symbols.get(name)
-    if before is None and _named_law(right)[0].lower() == rf"\text{{{ENTRIES}}}":
+    before, written = context.symbols.get(name), _named_law(right)[0].lower()
+    if before is not None and before.type is not None and written == rf"\text{{{NUMBERS}}}" and not before.type.scalar:
+        known = "a variance does not say how its entries depend on each other"
+        raise Unreadable(f"{name} is {before.type}: {known}, write its covariance, or that of its entries", line)
+    if before is None and written == rf"\text{{{ENTRIES}}}":
         raise Unreadable(f"the number of entries of {name} is missing: write 'Let ${name} \\in \\mathbb{{R}}^d$'", line)
     actual = before.type if before is not None and before.type is not None else kind
     turned = (

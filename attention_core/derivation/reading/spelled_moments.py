@@ -1,8 +1,9 @@
 r"""Laws of which words give mean and variance alone: "$X$ is random with mean $\mu$ and variance $\sigma^2$".
 
 They become `$X \sim \operatorname{Moments}(\mu, \sigma^2)$`, any law with these two moments; a sentence about the
-entries of arrays becomes `\operatorname{EntryMoments}`, which is read of declared arrays alone. Formulas are masked,
-as in `spelled_laws`.
+entries of arrays becomes `\operatorname{EntryMoments}`, which is read of declared arrays alone, and a variance
+`\operatorname{NumberMoments}`, which is read of numbers alone: entries of a vector may depend on each other. Formulas
+are masked, as in `spelled_laws`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def spell_moments(masked: str, formulas: list[str]) -> str:
     Example:
         >>> made = ["x"]
         >>> spell_moments("Let \x000\x00 be a random variable with zero mean and unit variance.", made), made[-1]
-        ('Let \x001\x00.', 'x \\sim \\operatorname{Moments}(0, 1)')
+        ('Let \x001\x00.', 'x \\sim \\operatorname{NumberMoments}(0, 1)')
     """
     if re.search(r"varian|deviation", masked, re.IGNORECASE):
         for pattern in (_ENTRIES, _HAS_ENTRIES):
@@ -92,6 +93,9 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     if not _RANDOM.search(found[0]):  # a vector may have a mean and a variance of its own
         return found[0]
     spread = "1" if given["unit"] else _spread_of(given["kind"], given["spread"], formulas)
+    law = law if law == "EntryMoments" else _law_of_spread(given["unit"], given["kind"], given["spread"])
+    if law == "NumberMoments" and re.search(r"\bvectors?\b", found[0], re.IGNORECASE):
+        return found[0]  # of which covariances are not said
     if any(sign in spread for sign in "=<>~") or "\\in" in spread:
         return found[0]
     mean = _number(given["mean"], formulas)
@@ -116,6 +120,13 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     return f"{written}{free}{given['end']}" + "\n" * (found[0].count("\n") - given["end"].count("\n"))
 
 
+def _law_of_spread(unit: str | None, kind: str | None, spread: str | None) -> str:
+    """The law of what words give: a variance is that of a number, an identity matrix that of each entry."""
+    if (unit or "").lower() == "identity" or (spread or "").lower().startswith("the"):
+        return "EntryMoments"
+    return "Moments" if (kind or "").lower().startswith("covariance") else "NumberMoments"
+
+
 def _spread_of(kind: str | None, spread: str, formulas: list[str]) -> str:
     """The variance, or the covariance, that words give; a multiple of I for "the identity"."""
     if spread.lower().startswith("the"):
@@ -131,6 +142,7 @@ def _from_formulas(found: re.Match[str], masked: str, formulas: list[str]) -> st
     if mean is None or spread is None or mean["name"] != spread["name"] or not _ASSUMES.search(masked[: found.start()]):
         return found[0]
     alike = re.fullmatch(r"\s*I(?:_\{?\w+\}?)?\s*", spread["value"])
-    law, value = ("EntryMoments", "1") if alike else ("Moments", spread["value"].strip())
+    plain = "NumberMoments" if spread["what"] == "Var" else "Moments"
+    law, value = ("EntryMoments", "1") if alike else (plain, spread["value"].strip())
     formulas.append(rf"{mean['name']} \sim \operatorname{{{law}}}({mean['value'].strip()}, {value})")
     return f"\0{len(formulas) - 1}\0" + "\n" * found[0].count("\n")

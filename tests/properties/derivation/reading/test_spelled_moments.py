@@ -49,6 +49,25 @@ def test_what_depends_on_more_of_the_law_stays_open(step: str) -> None:
     assert found.verdict is Verdict.UNDECIDED and "only mean and variance" in found.evidence.text
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        r"Let $x \in \mathbb{R}^n$ be a random vector with mean $0$ and variance $1$.",
+        r"Let $x, y \in \mathbb{R}^n$ be independent random vectors with mean zero and unit variance.",
+        r"Let $x \in \mathbb{R}^n$. Suppose that $x$ is a random variable with zero mean and unit variance.",
+        "Let $x \\in \\mathbb{R}^n$.\n\nAssume that $\\mathbb{E}[x] = 0$ and $\\operatorname{Var}(x) = 1$.",
+    ],
+)
+def test_a_variance_does_not_say_how_entries_of_a_vector_depend_on_each_other(head: str) -> None:
+    assert step_of(head, r"\mathbb{E}[(\sum_{i=1}^n x_i)^2] = n").verdict is Verdict.UNDECIDED
+
+
+def test_an_identity_covariance_says_it() -> None:
+    head = r"Let $x \in \mathbb{R}^n$ be a random vector with mean zero and identity covariance."
+    assert step_of(head, r"\mathbb{E}[(\sum_{i=1}^n x_i)^2] = n").verdict in GOOD
+    assert step_of(head, r"\mathbb{E}[(\sum_{i=1}^n x_i)^2] = n^2").verdict is Verdict.REFUTED
+
+
 def test_independence_is_not_assumed() -> None:
     head = r"Let $X$ and $Y$ be random variables with mean zero and unit variance."
     assert step_of(head, r"\mathbb{E}[X Y] = 0").verdict is Verdict.UNDECIDED
