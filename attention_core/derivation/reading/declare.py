@@ -74,6 +74,11 @@ _FOR_SOME = re.compile(
     re.IGNORECASE,
 )
 _FOR_ALL = re.compile(r"\bfor (?:all|every|each|any)\s*$", re.IGNORECASE)
+_ARRAYS = re.compile(
+    r"\s*,?\s*(?:be|is|are|being|denotes?)\s+(?:(?!(?:of|in|for|on|with|from|to|by)\b)[a-z-]+\s+){0,4}?(?:vectors?|matri(?:x|ces)|tensors?|arrays?|"
+    r"sequences?|functions?|operators?|maps?|sets?|events?)(?![\w-])",
+    re.IGNORECASE,
+)
 _DECLARING = ("in", "sim", ":=")
 _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 
@@ -155,6 +160,7 @@ class Reader(ReaderState):
         self.behind, self.clause = words_before(parts, place), clause_before(parts, place)
         ahead, turned = "".join(parts[place + 1 : place + 2]), is_turned(self.clause)
         self.stands = not turned and not _DENIED.match(ahead)
+        self.arrays = bool(_ARRAYS.match(ahead))
         self.meant = not turned and is_assumption(self.clause) and is_left_alone(ahead)
 
     def take_formula(self, part: str, line: int, binding: bool) -> None:
@@ -544,6 +550,8 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         reader.independent = False
     if re.search(r"[.;]\s|[.;]$|\band let\b", text) and not BINDING.search(text.rstrip()):
         reader.settle()
+    if re.search(r"[.;]\s|[.;]$", text) and not reader.pending:
+        reader.held.clear()
     for word in re.findall(r"[A-Za-z]+", text):
         if word in OPENERS or word.lower() in (*DEFINING, "given", "assume", "suppose", "draw"):
             reader.verb = word.lower()

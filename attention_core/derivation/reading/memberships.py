@@ -182,7 +182,18 @@ def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     indexed = isinstance(chain.exprs[0], Sub) and symbol_name(chain.exprs[0].base) in reader.context.symbols
     if name is None or name in reader.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
         return
+    _refuse_arrays(reader, name, line)
     introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
+
+
+def _refuse_arrays(reader: ReaderState, name: str, line: int) -> None:
+    r"""Refuse a number where the words behind say otherwise: "$x \ne 0$ be a vector".
+
+    Raises:
+        Unreadable: they do.
+    """
+    if reader.arrays:
+        raise Unreadable(f"the words behind it say that {name} is no number: write where it lives, as a formula", line)
 
 
 _COUNTS = frozenset("ijklmnrst")  # letters that count: 1 \\le k \\le 5 says that k is one of five
@@ -209,6 +220,7 @@ def bounded_scalars(reader: ReaderState, chain: Chain, line: int) -> None:
     if counted or not any(isinstance(one, Num | Minus) for one in (chain.exprs[0], end)) or _COUNTS & set(fresh):
         return
     for name in fresh:
+        _refuse_arrays(reader, name, line)
         introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
 
 
@@ -262,11 +274,14 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
 
     Raises:
-        Unreadable: the other one is declared; or its domain would drop the law it has in this paragraph.
+        Unreadable: the other one is declared; or its domain would drop the law it has in this paragraph, or what this
+            sentence has assumed of it, as that of x in "$x > 0$ and $x \\in \\mathbb{R}$": domains are read first then.
     """
     if _keeps_its_law(reader, symbol):
         return
     _refuse_parts(reader, symbol)
+    if symbol.name in reader.held and symbol.name in reader.context.symbols:
+        raise Unreadable(f"what is assumed of {symbol.name} stands before where it lives: turn them round", symbol.line)
     bold = reader.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
     before = reader.context.symbols.get(symbol.name)
     if before is not None and None not in (bold, before.bold) and bold != before.bold:

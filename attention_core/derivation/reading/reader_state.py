@@ -47,6 +47,7 @@ class ReaderState:
         self.pending: list[Pending] = []
         self.quantified: list[Chain] = []  # what the next hypothesis holds for, as the words in front of it have it
         self.drawn: list[str] = []
+        self.held: set[str] = set()  # what the hypotheses of this sentence mention
         self.independent = False  # "independent" stands before the symbols that its sentence draws
         self.indices: list[str] = []
         self.verb = "let"
@@ -58,6 +59,7 @@ class ReaderState:
         self.clause = ""  # all words of its sentence up to it
         self.stands = False  # whether no words around it turn it
         self.meant = False  # whether its sentence opens with a verb that assumes, and denies nothing
+        self.arrays = False  # whether the words behind the formula say that its symbol is an array, or no number at all
         self.subjects: list[list[str]] = []  # what the formulas right before are about, each the names of one
         self.ahead: list[PropertyMention] = []  # properties that stand before their symbol, in the prose at `ahead_at`
         self.ahead_at = 0
@@ -80,6 +82,7 @@ class ReaderState:
                 }  # a letter of its own: declaring it later changes nothing
                 named = all_names(one.chain) | {n for c in one.conditions for n in all_names(c)}
                 mentions = frozenset(named - bound)
+                self.held |= mentions
                 less = narrow[place] if narrow else None
                 self.context.assume(Hypothesis(relation, one.line, self.context.level, one.text, mentions, less))
             where = " for " + ", ".join(to_latex(c) for c in one.conditions) if one.conditions else ""

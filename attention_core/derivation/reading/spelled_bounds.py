@@ -56,6 +56,10 @@ _BOUNDED_BE = re.compile(
     rf")?(?:integer|number)){ENDS}",
     re.IGNORECASE,
 )
+_BOUNDED_ARRAY = re.compile(
+    rf"(?P<what>{FORMULA})\s+(?P<rest>be\s+an?\s+(?:[a-z-]+\s+){{0,3}}?(?:vector|matrix)\s+in\s+{FORMULA}){ENDS}",
+    re.IGNORECASE,
+)
 _SUCH = re.compile(
     rf"(?P<group>{GROUP})\s+be\s+(?P<kind>(?:positive |nonnegative |non-negative )?integers|natural numbers)\s*,?\s+"
     rf"(?:such that|with|satisfying)\s+(?P<what>{FORMULA})",
@@ -155,6 +159,14 @@ def _bounded_noun(found: re.Match[str], formulas: list[str]) -> str:
     return f"{found['noun']} {add_formula(formulas, bound['names'])} with {found['what']}"
 
 
+def _bounded_array(found: re.Match[str], formulas: list[str]) -> str:
+    r"""`$x \ne 0$ be a vector in $\mathbb{R}^n$` as `$x$ be a vector in $\mathbb{R}^n$ with $x \ne 0$`."""
+    bound = _LEFT.match(formula_at(found["what"], formulas))
+    if bound is None or "," in bound["names"] or re.search(r"[<>=]|\\in(?![A-Za-z])", bound["right"]):
+        return found[0]
+    return f"{add_formula(formulas, bound['names'])} {found['rest']} with {found['what']}"
+
+
 _KINDS = {
     "integer": r"\mathbb{Z}", "positive integer": r"\mathbb{N}", "natural number": r"\mathbb{N}",
     "non-negative integer": r"\mathbb{N}_0",
@@ -233,6 +245,7 @@ BOUNDS: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
     (_SUCH, _integers_such),
     (_BOUNDED_BE, _bounded_integer),
     (_EVERY_INTEGER, _bounded_integer),
+    (_BOUNDED_ARRAY, _bounded_array),
     (_PARITY, _parity),
     (_BOUNDED_NOUN, _bounded_noun),
 )

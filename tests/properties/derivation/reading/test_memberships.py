@@ -35,3 +35,41 @@ def test_a_label_is_not_a_part() -> None:
     words = "$W_Q, W_K, X \\in \\mathbb{R}^{n \\times n}$. Put $W := W_Q W_K^\\top$."
     (found,) = check_document(f"{SIZES}{words}\n\n$$ X W X^\\top = (X W_Q)(X W_K)^\\top $$\n").steps
     assert found.verdict == "PROVED"
+
+
+@pytest.mark.parametrize(
+    "head, step, wrong",
+    [
+        (r"Let $x > 0$ and $x \in \mathbb{R}$.", "|x| = x", "|x| = -x"),
+        (r"Let $x \in \mathbb{R}$. Let $x > 0$ and $x \in \mathbb{R}$.", "|x| = x", "x > 1"),
+        (r"For $x > 0$ with $x \in \mathbb{R}$, we have", "|x| = x", "x > 1"),
+        (r"Let $n \le 20$ and $n \in \mathbb{N}$.", r"n^2 \le 400", r"n^2 \le 399"),
+        (r"For $n \le 20$, $n \in \mathbb{N}$, we have", r"n^2 \le 400", r"n^2 \le 399"),
+    ],
+)
+def test_what_a_sentence_assumes_before_it_says_where_a_symbol_lives_is_kept(head: str, step: str, wrong: str) -> None:
+    found = [check_document(f"{head}\n\n$$ {one} $$\n").steps[-1].verdict for one in (step, wrong)]
+    assert found[0] in ("PROVED", "EXACT") and found[1] == "REFUTED"
+
+
+def test_a_sentence_below_declares_anew() -> None:
+    assert check_document("Let $x > 0$. Let $x \\in \\mathbb{R}$.\n\n$$ |x| = x $$\n").steps[-1].verdict == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    "head, right, wrong",
+    [
+        (r"Let $x \ne 0$ be a vector in $\mathbb{R}^n$.", r"x^\top x > 0", r"x x^\top = x^\top x"),
+        (r"Let $A \ne 0$ be a matrix in $\mathbb{R}^{n \times n}$.", r"\|A\|_F > 0", r"\operatorname{tr}(A) \ne 0"),
+    ],
+)
+def test_a_bound_before_the_words_does_not_make_an_array_a_number(head: str, right: str, wrong: str) -> None:
+    found = [check_document(f"{head}\n\n$$ {one} $$\n", infer=True).steps[-1].verdict for one in (right, wrong)]
+    assert found[0] == "AGREES" and found[1] == "REFUTED"
+
+
+@pytest.mark.parametrize("head", [r"Let $x \ne 0$ be a vector.", "Let $0 < x < 1$ be a column vector."])
+def test_an_array_without_its_length_is_no_number(head: str) -> None:
+    found = check_document(f"{head}\n\n$$ x x^\\top = x^\\top x $$\n", infer=True).steps[-1]
+    assert found.verdict in ("UNDECIDED", "UNREADABLE")
+    assert check_document("Let $x > 0$ be a number of vectors.\n\n$$ |x| = x $$\n").steps[-1].verdict == "PROVED"
