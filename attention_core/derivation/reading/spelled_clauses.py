@@ -82,9 +82,9 @@ _UP_TO = re.compile(
     r"^\[\s*(?P<m>[A-Za-z])\s*\]$"
 )
 _THAT_IS = re.compile(
-    rf"(?P<head>\b(?:let|suppose(?: that)?|assume(?: that)?)\s+{FORMULA}\s+(?:be|is)\s+)an?\s+[a-z][a-z "
-    rf"-]*,?\s+(?:i\.\s?e\.|that is),?\s+"
-    rf"(?=an?\s+(?:[a-z]+\s+)*(?:{FORMULA}\s+)?(?:matrix|vector|number)\b)",
+    rf"(?P<head>\b(?:let|suppose(?: that)?|assume(?: that)?)\s+{FORMULA}\s+(?:be|is)\s+)(?P<noun>an?\s+[a-z][a-z "
+    rf"-]*?),?\s+(?:i\.\s?e\.|that is),?\s+"
+    rf"(?P<same>an?\s+(?P<more>(?:[a-z]+\s+)*)(?:{FORMULA}\s+)?(?:matrix|vector|number)\b)",
     re.IGNORECASE,
 )
 _LAWS = re.compile(
@@ -146,6 +146,7 @@ _SAME = re.compile(
     re.IGNORECASE,
 )
 _NAMED_AS = re.compile(r"\s+be\s+(?:an?\s+)?(?P<what>[a-z][a-z -]*)$")
+_OTHER_NORM = re.compile(r"(?:\\\||\\rVert|\\Vert)\s*_\s*(?!\{?\s*2)")
 _MATCHING = re.compile(
     r"\s+of\s+(?:an?\s+|the\s+)?(?:matching|suitable|appropriate|compatible|fitting|right|correct)\s+"
     r"(?:sizes?|dimensions?|lengths?|shapes?)(?![\w-])",
@@ -232,13 +233,24 @@ def _here(found: re.Match[str], formulas: list[str]) -> str:
     return f"{found['begins']}Assume {assumed}"
 
 
+def _that_is(found: re.Match[str], _: list[str]) -> str:
+    """A noun that its explanation says once more; what is said of "a symmetric matrix, i.e. a matrix ..." stays."""
+    noun, plain = found["noun"], found["noun"].split()[-1] in ("matrix", "vector", "number")
+    if not plain or not PROPERTY.search(noun):
+        return f"{found['head']}{found['same']}"
+    return found[0] if found["more"].strip() or "\0" in found["same"] else f"{found['head']}{noun}"
+
+
 def _same(found: re.Match[str], formulas: list[str]) -> str:
     """A relation that says once more what a declaration says in words: "a projection, i.e. $P^2 = P$"."""
     if not RELATED.search(formula_at(found["what"], formulas)):
         return found[0]
     before, named = found["before"], _NAMED_AS.search(found["before"])
-    if named is not None and not PROPERTY.search(named["what"]):
-        before = before[: named.start()]  # the relation says all that the noun says
+    other = (
+        _OTHER_NORM.search(formula_at(found["what"], formulas)) if named and "unit" in named["what"].lower() else None
+    )
+    if named is not None and (other or not PROPERTY.search(named["what"])):
+        before = before[: named.start()]  # the relation says all that the noun says, and in which norm
     return f"{before} with {found['what']}"
 
 
@@ -372,7 +384,7 @@ _RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
     (_HERE, _here),
     (_HERE_ARE, _here_are),
     (_DENOTES, lambda found, _: f"{found['begins']}Let {found['name']} be "),
-    (_THAT_IS, lambda found, _: found["head"]),
+    (_THAT_IS, _that_is),
     (_LAWS, _laws),
     (_ON_SET, _on_set),
     (_DENOTE, lambda found, _: f"{found['begins']}Let {found['name']} be "),

@@ -92,16 +92,18 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     given = found.groupdict()
     if not _RANDOM.search(found[0]):  # a vector may have a mean and a variance of its own
         return found[0]
+    texts = [formulas[int(one)].strip() for one in re.findall(r"\x00(\d+)\x00", given["group"])]
     spread = "1" if given["unit"] else _spread_of(given["kind"], given["spread"], formulas)
     law = law if law == "EntryMoments" else _law_of_spread(given["unit"], given["kind"], given["spread"])
     if law == "NumberMoments" and re.search(r"\bvectors?\b", found[0], re.IGNORECASE):
         return found[0]  # of which covariances are not said
+    if _may_be_joint(given["kind"], texts, found[0]):
+        return found[0]
     if any(sign in spread for sign in "=<>~") or "\\in" in spread:
         return found[0]
     mean = _number(given["mean"], formulas)
     one_law = rf"\sim \operatorname{{{law}}}({mean}, {spread})"
     free = f" {' '.join(given['free'].split())}" if given.get("free") else ""
-    texts = [formulas[int(one)].strip() for one in re.findall(r"\x00(\d+)\x00", given["group"])]
     places = []
     if given.get("dim"):
         size = _number(given["dim"], formulas)
@@ -118,6 +120,13 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     opens = given.get("dim") and re.fullmatch(r"(?:.*[.:;!?])?\s*", found.string[: found.start()], re.DOTALL)
     written = ("Let " if opens else "") + " with ".join(f"\0{place}\0" for place in places)
     return f"{written}{free}{given['end']}" + "\n" * (found[0].count("\n") - given["end"].count("\n"))
+
+
+def _may_be_joint(kind: str | None, texts: list[str], words: str) -> bool:
+    """Whether the covariance of several symbols may be that between them: "X and Y with covariance r"."""
+    several = len(texts) > 1 or "," in texts[0].split(r"\in")[0]
+    arrays = re.search(r"\bvectors\b", words, re.IGNORECASE) or all(re.search(r"\\in\b.*\^", x) for x in texts)
+    return (kind or "").lower() == "covariance" and several and not arrays
 
 
 def _law_of_spread(unit: str | None, kind: str | None, spread: str | None) -> str:

@@ -137,3 +137,16 @@ def test_a_symbol_that_is_declared_below_a_sentence_is_another_one() -> None:
     assert check_document(text).steps[-1].verdict is Verdict.REFUTED
     below = text.replace("It is divided by $r = 2$.\n\n", "").replace("\n\n$$", " It is divided by $r = 2$.\n\n$$")
     assert check_document(below).steps[-1].verdict is Verdict.UNDECIDED
+
+
+def test_what_an_explanation_does_not_say_again_is_kept() -> None:
+    head = r"Let $A \in \mathbb{R}^{n \times n}$ be a symmetric matrix, i.e. a matrix with $A^2 = A$."
+    steps = (r"A^\top = A", "A^3 = A", "A = I")
+    found = [check_document(f"{head}\n\n$$ {one} $$\n", infer=True).steps[-1].verdict for one in steps]
+    assert found == [Verdict.EXACT, Verdict.EXACT, Verdict.REFUTED]
+
+
+@pytest.mark.parametrize(("norm", "verdict"), [(r"\|x\|_1", Verdict.REFUTED), (r"\|x\|_{2}", Verdict.AGREES)])
+def test_a_unit_vector_is_one_in_the_norm_that_is_written(norm: str, verdict: Verdict) -> None:
+    head = rf"Let $x \in \mathbb{{R}}^n$ be a unit vector, i.e. ${norm} = 1$."
+    assert check_document(f"{head}\n\n$$ x^\\top x = 1 $$\n", infer=True).steps[-1].verdict is verdict

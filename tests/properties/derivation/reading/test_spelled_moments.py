@@ -62,6 +62,12 @@ def test_a_variance_does_not_say_how_entries_of_a_vector_depend_on_each_other(he
     assert step_of(head, r"\mathbb{E}[(\sum_{i=1}^n x_i)^2] = n").verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.parametrize("names", ["$X$ and $Y$", "$X, Y$", r"$X, Y \in \mathbb{R}$"])
+def test_a_covariance_of_two_numbers_is_not_the_variance_of_each(names: str) -> None:
+    head = rf"Let {names} be random variables with mean $0$ and covariance $\rho$."
+    assert step_of(head, r"\mathbb{E}[X^2] = \rho").verdict is Verdict.UNDECIDED
+
+
 def test_an_identity_covariance_says_it() -> None:
     head = r"Let $x \in \mathbb{R}^n$ be a random vector with mean zero and identity covariance."
     assert step_of(head, r"\mathbb{E}[(\sum_{i=1}^n x_i)^2] = n").verdict in GOOD
