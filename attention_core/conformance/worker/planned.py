@@ -67,6 +67,24 @@ def parameters_of_plan(target: Any) -> dict[str, inspect.Parameter]:
     return found
 
 
+def give(function: Any, parameters: Mapping[str, inspect.Parameter], values: Mapping[str, Any]) -> None:
+    """Call a plan by names; one that takes *args alone in the order of the parameters that it passes on.
+
+    Args: parameters: with those of the classes that it extends. values: by name, of some of the parameters.
+
+    Example:
+        >>> def plan(indptr, page_size=1): print(indptr, page_size)
+        >>> give(lambda *args: plan(*args), parameters_of(plan), {"page_size": 2, "indptr": 1})
+        1 2
+    """
+    own = inspect.signature(function).parameters
+    if values.keys() <= own.keys() or any(p.kind is p.VAR_KEYWORD for p in own.values()):
+        function(**values)
+        return
+    last = max(place for place, name in enumerate(parameters) if name in values)
+    function(*(values.get(name, p.default) for name, p in list(parameters.items())[: last + 1]))
+
+
 def passes_on(function: Any) -> bool:
     """Whether a function takes *args or **kwargs, or its signature cannot be read."""
     try:
@@ -106,7 +124,7 @@ def call_planned(target: Any) -> Any:
         }  # fmt: skip
         asked_for = {name: own[name] for name in options if own.get(name) is not None}
         values = {**sizes, **dict(zip(pages, (own[name] for name in PAGES[PREFILL]), strict=True)), **asked_for}
-        wrapper.plan(**{name: value for name, value in values.items() if name in plan})
+        give(wrapper.plan, plan, {name: value for name, value in values.items() if name in plan})
         return wrapper.run(q, (k, v))
 
     known = {*pages, *OPTIONS, *KNOWN}

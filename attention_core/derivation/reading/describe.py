@@ -39,7 +39,7 @@ _FREE_AND = re.compile(r"\bindependent(?:ly)?,? and(?= (?:standard|normal|gaussi
 _DENIES = re.compile(
     r"\b(?:false|wrong|untrue|impossible|incorrect|absurd|not|never|nor|neither|hardly|rarely|fails?|unless|"
     r"except|without|"
-    r"contrary|deny|denies|doubt\w*|whether)\b",
+    r"contrary|deny|denies|doubt\w*|whether|(?:one|some|any|either|two|most|half|few|many) of)\b",
     re.IGNORECASE,
 )
 _ANNOUNCES = re.compile(

@@ -164,6 +164,13 @@ class LoggedTwice(Logged):
         super().plan(*args, window_left=window_left, **kwargs)
 
 
+class InOrder(BatchPrefillWithPagedKVCacheWrapper):
+    """Passes on what it is given in order, as the library's users write it."""
+
+    def plan(self, *args: Any) -> None:  # type: ignore[override]
+        super().plan(*args)
+
+
 class LoggedWrong(Logged, LastPageIsFull):
     """Passes on, and reads what lies behind the last key of a text."""
 
@@ -172,6 +179,10 @@ class LoggedWrong(Logged, LastPageIsFull):
 def test_a_plan_that_passes_on_has_the_parameters_of_the_class_that_it_extends(target: Any) -> None:
     assert kind_of_plan(target) == "decode"
     assert set(statuses(target).values()) == {"held"}
+
+
+def test_a_plan_without_names_is_called_in_order() -> None:
+    assert set(statuses(InOrder).values()) == {"held"}
 
 
 def test_a_wrong_one_is_refuted() -> None:

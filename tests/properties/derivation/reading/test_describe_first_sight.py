@@ -42,3 +42,17 @@ def test_sentences_that_declare_at_once_are_read_or_quoted() -> None:
         counts = Counter(judge_declaring(*row) for row in rows)
         assert counts["against the author"] == 0
         assert counts["read"] >= least, counts
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        r"Let at least one of $x, y \in \mathbb{R}$ be positive.",
+        r"Let $x, y \in \mathbb{R}$. Assume that one of $x$ and $y$ is positive.",
+        r"Let $x, y \in \mathbb{R}$. Assume that either of $x$ and $y$ is positive.",
+    ],
+)
+def test_what_is_said_of_one_of_several_is_not_assumed_of_each(words: str) -> None:
+    assert check_document(f"{words}\n\n$$ x + y > 0 $$\n").steps[-1].verdict is Verdict.UNDECIDED
+    both = words.replace("at least one of", "both of").replace("one of", "both of").replace("either of", "both of")
+    assert check_document(f"{both.replace(' is ', ' are ')}\n\n$$ x + y > 0 $$\n").steps[-1].verdict in GOOD
