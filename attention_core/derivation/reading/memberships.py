@@ -193,7 +193,9 @@ def _refuse_arrays(reader: ReaderState, name: str, line: int) -> None:
         Unreadable: they do.
     """
     if reader.arrays:
-        raise Unreadable(f"the words behind it say that {name} is no number: write where it lives, as a formula", line)
+        raise Unreadable(
+            f"the words behind it say that {name} is not a number: write where it lives, as a formula", line
+        )
 
 
 _COUNTS = frozenset("ijklmnrst")  # letters that count: 1 \\le k \\le 5 says that k is one of five
