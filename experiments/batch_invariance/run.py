@@ -20,6 +20,7 @@ from attention_core.conformance.report.law_result import LawResult
 from attention_core.conformance.report.results import Report
 from attention_core.declaration.implementation import Unavailable
 from attention_core.declaration.kernel import Kernel
+from attention_core.matrix.measure import commit
 from attention_core.registry.table import KERNELS, implementation
 
 COLUMNS: Mapping[str, str] = {
@@ -107,7 +108,8 @@ def how(effort: str, seed: int) -> str:
     place = f"{platform.machine()} with {torch.backends.cpu.get_cpu_capability()}"
     return (
         f"\n## How this was measured\n\n`python experiments/batch_invariance/run.py --effort {effort} --seed {seed}`: "
-        f"{versions},\nPython {platform.python_version()}, on a CPU ({place}). Another processor has other tilings, "
+        f"{versions},\nPython {platform.python_version()}, commit `{commit()}`, on a CPU ({place}). "
+        "Another processor has other tilings, "
         "and so another table.\n"
     )
 

@@ -16,6 +16,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.search.search import run_law
 from attention_core.faults.catalogue import FAULTS
 from attention_core.faults.row import Row
+from attention_core.matrix.measure import commit
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "data" / "power_faults.csv"
 SINCE = {
@@ -43,7 +44,7 @@ Threads of other repositories, whose dates were not looked up, are left out. Res
 [the matrix of faults and laws](power.md); a fault that came after it was judged when this page was made.
 
 **{threads} threads, {faults} faults: {quick} of {faults} are refuted at quick, {standard} at standard.** The law is the
-first of the contract's laws, in their order, that refutes the fault.
+first of the contract's laws, in their order, that refutes the fault. Measured at commit `{commit}`.
 
 | thread | fault | contract | refuted at | by |
 |---|---|---|---|---|"""
@@ -86,7 +87,8 @@ def main() -> None:
     quick = sum(bool(at_quick) for at_quick, _ in results.values())
     standard = sum(bool(at_quick or at_standard) for at_quick, at_standard in results.values())
     bounds = "\n".join(f"- {name} {number} ({date})" for name, (number, date) in sorted(SINCE.items()))
-    print(INTRODUCTION.format(bounds=bounds, threads=len(faults), faults=len(rows), quick=quick, standard=standard))
+    counts = {"threads": len(faults), "faults": len(rows), "quick": quick, "standard": standard}
+    print(INTRODUCTION.format(bounds=bounds, commit=commit(), **counts))
     for thread, found in sorted(faults.items()):
         for row in found:
             at_quick, at_standard = results[row.name]

@@ -24,6 +24,7 @@ from typing import Any
 from attention_core.conformance.engine.session import FIRST, Session
 from attention_core.conformance.subjects.law import Law, detectors_first
 from attention_core.faults.triton_kernels import KERNEL_FAULTS, TARGETS, KernelFault, write_kernel
+from attention_core.matrix.measure import commit
 from attention_core.registry.table import implementation
 
 MISSED = {
@@ -78,7 +79,7 @@ def page(found: Sequence[dict[str, Any]]) -> str:
         f"{one['effort'] or 'missed'} | {one['law'] or MISSED.get(one['fault'], '')} | {one['seconds']} |"
         for one in found
     ]
-    counts = f"**{refuted} of {len(found)} are refuted, {quick} of them at quick.**"
+    counts = f"**{refuted} of {len(found)} are refuted, {quick} of them at quick.** Measured at commit `{commit()}`."
     table = ["| fault | kernel | what is wrong | refuted at | by | s |", "|---" * 6 + "|", *lines]
     return "\n\n".join([HEAD, counts, "\n".join(table)]) + "\n"
 

@@ -27,6 +27,8 @@ TESTS = HERE.parents[1] / "tests"
 sys.path[:0] = [str(HERE), str(TESTS)]
 from forms import FORMS  # noqa: E402
 
+from attention_core.matrix.measure import commit  # noqa: E402
+
 
 class Row(NamedTuple):
     """One target: the form it is of, whether it is faulty, the target's name and its contract."""
@@ -136,7 +138,8 @@ def table(found: Sequence[dict[str, Any]]) -> str:
     at_once = sum(one["verdicts"][0].startswith("refuted") for one in faulty.values())
     return "\n".join(lines) + (
         f"\n\n**{conform} of {len(right)} right forms conform in at most two runs; {seen} of {len(faulty)} faulty ones "
-        f"never do.** {at_once} of these are refuted in the first run.\n"
+        f"never do.** {at_once} of these are refuted in the first run. "
+        f"Measured at commit `{commit()}`.\n"
     )
 
 
