@@ -62,8 +62,8 @@ and a padded batch round differently from the whole prompt in one call, in every
 The differences are within every rounding budget: no kernel above is wrong. They matter where two runs have to agree to
 the bit: a test that compares token by token, a policy trained beside the one that samples, an answer that has to be
 repeated. `core:invariant` shows what it takes: every sum in the order of its terms, in operations on single elements.
-It is a reference, too slow to serve with. `core:triton_flash` runs in Triton's interpreter, whose products are NumPy's: a
-GPU's may give other answers.
+It is a reference, too slow to serve with. `core:triton_flash` runs in Triton's interpreter, whose products are NumPy's:
+a GPU's may give other answers.
 """
 
 
