@@ -43,8 +43,15 @@ _ENTRIES = re.compile(
     re.IGNORECASE,
 )
 _HAS_ENTRIES = re.compile(
-    rf"{_GROUP}\s+(?:has|have|be\s+(?:random\s+)?(?:vectors?|matri(?:x|ces))\s+with)\s+{_FREE}\s+{_ENTRY},?\s*"
-    rf"(?:all\s+|each\s+)?(?:with|of|having)\s+{_MOMENTS}{_DIM}{_END}",
+    rf"{_GROUP}\s+(?:has|have|be\s+(?:random\s+)?(?:vectors?|matri(?:x|ces))\s+with)\s+{_FREE}\s+{_ENTRY}(?:,\s*|,?\s*"
+    rf"(?:all\s+|each\s+)?(?:with|of|having)\s+){_MOMENTS}{_DIM}{_END}",
+    re.IGNORECASE,
+)
+_WHOSE_ENTRIES = re.compile(
+    rf"{_GROUP}\s+(?:be|is|are)\s+(?:an?\s+|two\s+)?(?:independent\s+)?(?:random\s+)?(?:vectors?|matri(?:x|ces)),?\s+(?:whose|with)\s+"
+    rf"(?:all\s+)?{_ENTRY}\s+(?:that\s+)?(?:are|be)\s+(?:all\s+)?{_FREE}"
+    rf"(?:\s*random\s+(?:variables?|numbers?))?,?\s*(?:all\s+|each\s+)?(?:with|of|and\s+have|having)\s+"
+    rf"{_MOMENTS}{_DIM}{_END}",
     re.IGNORECASE,
 )
 _MEAN_FORMULA = re.compile(
@@ -75,7 +82,7 @@ def spell_moments(masked: str, formulas: list[str]) -> str:
         ('Let \x001\x00.', 'x \\sim \\operatorname{NumberMoments}(0, 1)')
     """
     if re.search(r"varian|deviation", masked, re.IGNORECASE):
-        for pattern in (_ENTRIES, _HAS_ENTRIES):
+        for pattern in (_ENTRIES, _HAS_ENTRIES, _WHOSE_ENTRIES):
             masked = pattern.sub(lambda found: _write(found, formulas, "EntryMoments"), masked)
         for pattern in (_DRAWN, _HAS):
             masked = pattern.sub(lambda found: _write(found, formulas, "Moments"), masked)

@@ -239,6 +239,23 @@ def test_a_fault_beside_a_convention_is_refuted_under_it(monkeypatch: pytest.Mon
     assert "no_row_sees_a_later_one" in {r.law for r in report.under_found.with_status("refuted")}
 
 
+def test_a_diagonal_one_key_too_short_is_named_where_the_first_row_loses_its_only_key() -> None:
+    """A diagonal that is left out: row 0 is NaN and not judged, and all rows below it agree."""
+
+    def strict(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        s = scores(query, key)
+        if is_causal:
+            s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool).tril(-1), -torch.inf)
+        return s.softmax(-1) @ value
+
+    assert "its causal calls agree with a diagonal one key too short" in look_at(strict).lines[-1]
+
+    def broken(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False) -> Tensor:
+        return strict(query, key, value, is_causal) if not is_causal else torch.full_like(query, torch.nan)
+
+    assert "too short" not in look_at(broken).lines[-1]
+
+
 def test_a_call_that_is_refused_every_time_is_told() -> None:
     def stubborn(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         raise ValueError("not today")

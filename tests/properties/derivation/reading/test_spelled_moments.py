@@ -38,6 +38,26 @@ def test_two_moments_decide(head: str, right: str, wrong: str) -> None:
     assert step_of(head, wrong).verdict is Verdict.REFUTED
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "random vectors whose components are independent with mean 0 and variance 1. Then",
+        "independent random vectors whose entries are i.i.d. random variables with zero mean and unit variance.",
+        "random vectors with independent components, mean 0 and variance 1.",
+    ],
+)
+def test_vectors_that_a_clause_describes_have_its_moments(words: str) -> None:
+    head = rf"Let $d \in \mathbb{{N}}$ and let $q, k \in \mathbb{{R}}^d$ be {words}"
+    assert step_of(head, r"\operatorname{Var}[q^\top k] = d").verdict in GOOD
+    assert step_of(head, r"\operatorname{Var}[\frac{q^\top k}{\sqrt d}] = \sqrt d").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("clause", ["whose components are uncorrelated", "whose components are", "with components"])
+def test_vectors_of_which_no_independence_is_said_stay_open(clause: str) -> None:
+    head = rf"Let $d \in \mathbb{{N}}$ and let $q, k \in \mathbb{{R}}^d$ be random vectors {clause} with mean 0 and variance 1."
+    assert step_of(head, r"\operatorname{Var}[q^\top k] = d").verdict is Verdict.UNDECIDED
+
+
 def test_what_a_student_types_of_entries_decides_what_is_right() -> None:
     assert step_of(TYPED, r"Var(\frac{q^Tk}{\sqrt d}) = 1").verdict in GOOD
     assert step_of(TYPED, r"Var(q^T k) = 1").verdict not in GOOD
