@@ -141,7 +141,8 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"{forms} were read as symbols of their own, which does not decide it"
         text += f" (otherwise: {step.strange})" if step.strange else ""
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
-        verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); declare its symbols for a verdict"
+        ask = "declare its symbols for a verdict (--scaffold proposes how)"
+        verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); {ask}"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
     elif verdict in GOOD and (command := next(filter(None, map(unknown_command, _inferred_names(step))), "")):

@@ -32,6 +32,8 @@ def split_target(text: str) -> tuple[str, str]:
         raise TargetError(f"target {text!r} is a folder: write path/to/file.py:name")
     if text.endswith((".py", ".py:")):
         raise TargetError(f"target {text!r} names no function{advise_on_name(text.rstrip(':'))}")
+    if where.endswith(":"):
+        raise TargetError(f"target {text!r} has two colons: write {where.rstrip(':')}:{name}")
     file, _, inside = where.partition(".py:")
     if inside and name:
         raise TargetError(f"target {text!r} has two colons: write {file}.py:{inside}, a class is called by its forward")
@@ -95,6 +97,8 @@ def _attribute(module: Any, name: str, where: str) -> Any:
             found = getattr(found, part)
         except AttributeError:
             raise TargetError(f"{where} has no attribute {name!r}{advise_on_attribute(module, name, where)}") from None
+    if type(found).__module__.startswith("triton.runtime"):
+        raise TargetError(f"{where}:{name} is a kernel of Triton: name the function that launches it")
     return found
 
 

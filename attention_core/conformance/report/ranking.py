@@ -36,6 +36,8 @@ CAUSES = (
 """Laws that name a cause, the plainest cause first."""
 FAMILIES = ("causality", "masking", "heads_and_batch", "dropout", "lse", "value", "shapes", "state", "numerics")
 """Then the truth, then by family; gradients after these, since a wrong output makes wrong gradients."""
+MIXING = ("heads_and_batch", "state")
+"""Families whose laws are broken by a wrong answer of any cause, where nothing is mixed up: these then come last."""
 TRUE_GRADIENT = "_gradient_is_true"
 """How the laws end that compare a gradient with the truth."""
 OF_SIZES = ("shapes", "large_sizes")
@@ -221,6 +223,8 @@ def rank(result: LawResult) -> tuple[int, int]:
         return 4, of_lengths(result)
     if name in CAUSES and names_its_cause(result):
         return 1, CAUSES.index(name)
+    if name in CAUSES and result.family in MIXING:
+        return 3, len(FAMILIES) + 1
     if name in PLAIN:
         return 2, PLAIN.index(name)
     if result.family == "refusal":
@@ -258,7 +262,7 @@ def names_its_cause(result: LawResult) -> bool:
     numbers = found is None or (finite(found.got) and finite(found.want))
     if result.law == "stays_finite":
         return not numbers
-    return (numbers and not nearly_equal(result)) or result.family not in ("heads_and_batch", "state")
+    return (numbers and not nearly_equal(result)) or result.family not in MIXING
 
 
 def nearly_equal(result: LawResult) -> bool:

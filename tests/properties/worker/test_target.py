@@ -57,6 +57,7 @@ BAD = [
     ("none.py", "names no function: there is no such file"),
     ("empty.py", "names no function: write empty.py:NAME (it defines no function or class)"),
     ("empty.py:f", "empty.py has no attribute 'f': it has no function or class, look into the file"),
+    ("good.py::f", "has two colons: write good.py:f"),
     ("good.py:C:forward", "has two colons: write good.py:C, a class is called by its forward"),
     ("plain:f", "plain is a folder and not a package, write plain/FILE.py:f"),
     ("long.py:atend", "did you mean 'attend'? it has: attend"),
@@ -111,3 +112,12 @@ def test_what_is_unavailable_says_so_itself(text: str) -> None:
 
 def test_paths_may_hold_colons() -> None:
     assert split_target("a:b/c.py:f") == ("a:b/c.py", "f")
+
+
+def test_a_kernel_of_triton_is_no_function_of_tensors(folder: Path) -> None:
+    pytest.importorskip("triton")
+    text = "import triton\n\n@triton.jit\ndef _forward(Q, n): ...\n\ndef flash(q, k, v): ...\n"
+    (folder / "kernel_of_triton.py").write_text(text)
+    with pytest.raises(TargetError, match="_forward is a kernel of Triton: name the function that launches it"):
+        load_target("kernel_of_triton.py:_forward")
+    assert load_target("kernel_of_triton.py:flash").__name__ == "flash"

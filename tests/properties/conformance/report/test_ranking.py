@@ -150,6 +150,14 @@ def test_a_law_about_mixing_needs_numbers_and_one_about_overflow_none() -> None:
     assert order_results([result(truth, mask=1), result(large, mask=1)])[0].law == truth
 
 
+def test_nan_in_any_batch_is_told_by_a_law_about_values_before_laws_about_mixing() -> None:
+    """A causal row that loses its only key is NaN in every call, and in a batch of one the case is smaller."""
+    mixing = ["a_slice_alone_equals_itself_in_the_batch", "permuting_heads_permutes_the_output"]
+    names = [*mixing, "the_same_call_twice_agrees", "output_lies_in_the_hull"]
+    found = [result(name, math.nan, dtype="float32", is_causal=True) for name in names]
+    assert order_results(found)[0].law == "output_lies_in_the_hull"
+
+
 def test_numbers_a_rounding_apart_do_not_tell_of_a_mixed_up_batch() -> None:
     """Both are wrong where 0 is right, and the order of sums differs; a later key is the cause."""
     batch, later = "permuting_the_batch_permutes_the_output", "no_row_sees_a_later_one"
