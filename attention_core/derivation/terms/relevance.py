@@ -37,7 +37,9 @@ def derive_conditions(law: Distribution, line: int) -> list[Relation]:
         return [*(Relation(t, ">=", zero, line) for t in p), Relation(total, "=", one, line)]
     if law.name in ("normal", "moments"):
         spread = _factor_of_identity(p[1])
-        return [Relation(spread, ">=", zero, line)] if spread is not None and spread.op != "const" else []
+        if spread is None or (spread.op == "const" and Fraction(spread.data) >= 0):
+            return []
+        return [Relation(spread, ">=", zero, line)]
     return []
 
 
@@ -83,6 +85,11 @@ def _factor_of_identity(term: Term) -> Term | None:
     """s of s or s I, where it is seen to be that."""
     if term.type.scalar:
         return term
+    if term.op == "neg":
+        inner = _factor_of_identity(term.args[0])
+        return None if inner is None else Term("neg", (inner,), SCALAR)
+    if term.op == "eye":
+        return Term("const", (), SCALAR, Fraction(1))
     if term.op == "mul" and term.args[0].type.scalar and term.args[1].op == "eye":
         return term.args[0]
     return None

@@ -88,6 +88,19 @@ def test_a_covariance_of_two_numbers_is_not_the_variance_of_each(names: str) -> 
     assert step_of(head, r"\mathbb{E}[X^2] = \rho").verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.parametrize(
+    ("head", "step"),
+    [
+        (r"Let $X$ be a random variable with mean $1$ and variance $-1$.", r"\mathbb{E}[X^2] = 0"),
+        (r"Let $X \sim \mathcal{N}(1, -1)$.", r"\mathbb{E}[X^2] = 0"),
+        (r"Let $x \in \mathbb{R}^n$ and $x \sim \mathcal{N}(0, -2 I_n)$.", r"\mathbb{E}[x^\top x] = -2 n"),
+        (r"Let $x \in \mathbb{R}^n$ and $x \sim \mathcal{N}(0, -I_n)$.", r"\mathbb{E}[x^\top x] = -n"),
+    ],
+)
+def test_nothing_has_a_negative_variance(head: str, step: str) -> None:
+    assert step_of(head, step).verdict is Verdict.VACUOUS
+
+
 def test_an_identity_covariance_says_it() -> None:
     head = r"Let $x \in \mathbb{R}^n$ be a random vector with mean zero and identity covariance."
     assert step_of(head, r"\mathbb{E}[(\sum_{i=1}^n x_i)^2] = n").verdict in GOOD
