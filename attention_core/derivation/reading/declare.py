@@ -75,10 +75,16 @@ _FOR_SOME = re.compile(
 )
 _FOR_ALL = re.compile(r"\bfor (?:all|every|each|any)\s*$", re.IGNORECASE)
 _ARRAYS = re.compile(
-    r"\s*,?\s*(?:be|is|are|being|denotes?)\s+(?:(?!(?:of|in|for|on|with|from|to|by)\b)[a-z-]+\s+){0,4}?(?:vectors?|matri(?:x|ces)|tensors?|arrays?|"
-    r"sequences?|functions?|operators?|maps?|sets?|events?)(?![\w-])",
+    r"\s*,?\s*(?:(?:be|is|are|being|denotes?)\s+|(?=an?\b|the\b|any\b|some\b|two\b))"
+    r"(?:(?!(?:of|in|for|on|with|from|to|by)\b)[a-z-]+\s+){0,4}?"
+    r"(?:vectors?|matri(?:x|ces)|tensors?|arrays?|sequences?|functions?|operators?|maps?|sets?|events?|quer(?:y|ies)|"
+    r"keys?|tokens?|embeddings?|hidden states?)"
+    r"(?=\s*(?:[.,;:()]|$|(?:and|in|of|on|with|for|such|where|that|from|which)\b))",
     re.IGNORECASE,
 )
+_INSIDE = re.compile(r"\s*,?\s*(?:(?:be|is|are|lies?)\s+)?(?:(?:all|both|each)\s+)?in\s*$")
+_SPACE = re.compile(r"\s*\\(?:mathbb|mathbf|R)\b.*\^")
+_NEXT = re.compile(r"\s*,?\s*(?:and\s*)?$")
 _DECLARING = ("in", "sim", ":=")
 _DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 
@@ -160,7 +166,7 @@ class Reader(ReaderState):
         self.behind, self.clause = words_before(parts, place), clause_before(parts, place)
         ahead, turned = "".join(parts[place + 1 : place + 2]), is_turned(self.clause)
         self.stands = not turned and not _DENIED.match(ahead)
-        self.arrays = bool(_ARRAYS.match(ahead))
+        self.arrays = _says_array(parts, place)
         self.meant = not turned and is_assumption(self.clause) and is_left_alone(ahead)
 
     def take_formula(self, part: str, line: int, binding: bool) -> None:
@@ -388,6 +394,17 @@ def _whole(context: Context, expr: Expr, line: int) -> bool:
     except (Unreadable, ShapeMismatch):
         return True  # the declaration reports what is wrong
     return domain.lower is None and domain.upper is None and not domain.values
+
+
+def _says_array(parts: list[str], place: int) -> bool:
+    r"""Whether words say that a formula is about arrays: "$x \ne 0$ be a vector", "$x \ne 0$ in $\mathbb{R}^n$"."""
+    at = place + 1
+    while at + 2 < len(parts) and _NEXT.match(parts[at]) and not _DECLARES.search(parts[at + 1]):
+        at += 2
+    found, alone = _ARRAYS.match(parts[at]) if at < len(parts) else None, at == place + 1
+    space = parts[at + 1] if at + 1 < len(parts) else ""
+    inside = alone and at < len(parts) and _INSIDE.match(parts[at]) and _SPACE.match(space)
+    return bool(inside or (found and (alone or found[0].endswith("s"))))
 
 
 def _bold(tokens: list[Tok]) -> dict[str, bool]:

@@ -283,6 +283,7 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
         return
     _refuse_parts(reader, symbol)
     if symbol.name in reader.held and symbol.name in reader.context.symbols:
+        reader.context.forget(symbol.name, symbol.line)
         raise Unreadable(f"what is assumed of {symbol.name} stands before where it lives: turn them round", symbol.line)
     bold = reader.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
     before = reader.context.symbols.get(symbol.name)

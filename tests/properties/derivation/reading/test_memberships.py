@@ -68,8 +68,19 @@ def test_a_bound_before_the_words_does_not_make_an_array_a_number(head: str, rig
     assert found[0] == "AGREES" and found[1] == "REFUTED"
 
 
-@pytest.mark.parametrize("head", [r"Let $x \ne 0$ be a vector.", "Let $0 < x < 1$ be a column vector."])
+@pytest.mark.parametrize(
+    "head",
+    [
+        r"Let $x \ne 0$ be a vector.", "Let $0 < x < 1$ be a column vector.", r"Let $x \ne 0$ be in $\mathbb{R}^n$.",
+        r"For every $x \ne 0$ in $\mathbb{R}^n$ we have", r"Let $x \ne 0$ and $y \ne 0$ be vectors in $\mathbb{R}^n$.",
+        r"Fix $x \ne 0$, a vector in $\mathbb{R}^n$.", r"Let $x, y \ne 0$ be queries and keys.",
+        r"Let $0 < x < 1$ and $x \in \mathbb{R}^n$.", r"Consider $x \ge 0$, $x \in \mathbb{R}^n$.",
+    ],
+)  # fmt: skip
 def test_an_array_without_its_length_is_no_number(head: str) -> None:
     found = check_document(f"{head}\n\n$$ x x^\\top = x^\\top x $$\n", infer=True).steps[-1]
     assert found.verdict in ("UNDECIDED", "UNREADABLE")
+    assert check_document("Let $x > 0$ be the key size.\n\n$$ |x| = x $$\n").steps[-1].verdict == "PROVED"
+    text = "Let $x > 0$ and $y \\in \\mathbb{R}^n$ be a vector.\n\n$$ |x| \\, \\|y\\| = \\|x y\\| $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict in ("EXACT", "AGREES", "PROVED")
     assert check_document("Let $x > 0$ be a number of vectors.\n\n$$ |x| = x $$\n").steps[-1].verdict == "PROVED"
