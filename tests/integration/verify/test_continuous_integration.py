@@ -79,6 +79,15 @@ def test_nothing_to_judge_is_an_error(tmp_path: Path) -> None:
     assert run.output.startswith("::error ")
 
 
+def test_a_refuted_target_counts_more_than_a_document_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    options = "--array numpy --no-gradients --law agrees_with_truth"
+    run = run_action(tmp_path, targets="mine.py:attention", derivations="none/*.md", options=options)
+    assert run.status == 1, run.output
+    run = run_action(tmp_path, derivations="none/*.md")
+    assert run.status == 2 and "::error title=attention-core::something could not be judged" in run.output, run.output
+
+
 def test_the_lines_of_the_page_lead_to_a_red_line(tmp_path: Path) -> None:
     """From `uses:` as docs/how_to/ci.md has it, in a workflow, to an annotation at the `def`; only the law is chosen."""
     page = (ROOT / "docs" / "how_to" / "ci.md").read_text(encoding="utf-8")
