@@ -122,6 +122,17 @@ def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[s
     return "$".join(parts), displays
 
 
+_LIVES_BEHIND = r"\s*(?:,[^=$]*?)?(?:\\in\b|\\sim\b|:=)"
+
+
+def _is_product(name: str, blocks: Sequence[Block]) -> bool:
+    """Whether each letter of a name is a symbol of the document: $Ax = \\lambda x$ is an equation of A and x."""
+    texts = [block.text for block in blocks if not isinstance(block, Heading)]
+    own = [rf"(?<![A-Za-z\\]){letter}(?![A-Za-z_]){_LIVES_BEHIND}" for letter in name]
+    plain = re.fullmatch("[A-Za-z]{2,}", name) is not None
+    return plain and all(any(re.search(one, text) for text in texts) for one in own)
+
+
 def _definition(formula: str, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
     """The new symbol that a formula defines, and as what; None where it may say something else."""
     found = _DEFINES.match(formula)
@@ -129,9 +140,9 @@ def _definition(formula: str, blocks: Sequence[Block], known: set[str]) -> tuple
         return None
     name = found["name"]
     own = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z_])"
-    if name in known or re.search(own, found["value"]):
+    if name in known or re.search(own, found["value"]) or _is_product(name, blocks):
         return None
-    lives = re.compile(rf"{own}\s*(?:,[^=$]*?)?(?:\\in\b|\\sim\b|:=)")
+    lives = re.compile(rf"{own}{_LIVES_BEHIND}")
     first = re.compile(rf"^\s*(?:&\s*)?{own}\s*&?=", re.MULTILINE)
     for block in blocks:
         if not isinstance(block, Heading) and lives.search(block.text):

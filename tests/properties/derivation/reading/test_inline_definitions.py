@@ -65,3 +65,10 @@ $$ L = - z_t + log \sum_k e^{z_k} $$
 """
     found = check_document(text, infer=True, effort=Effort(seconds=4.0)).steps
     assert "internal error" not in found[-1].evidence.text
+
+
+def test_a_product_of_symbols_of_the_document_is_no_new_name() -> None:
+    head = r"Let $Ax = \lambda x$ where $A \in \mathbb{R}^{n \times n}$, $x \in \mathbb{R}^n$ and $\lambda \in \mathbb{R}$."
+    steps = (r"A^2 x = \lambda^2 x", "A x = x")
+    found = [check_document(f"{head}\n\n$$ {one} $$\n", infer=True).steps[-1].verdict for one in steps]
+    assert found == ["EXACT", "REFUTED"]
