@@ -81,6 +81,19 @@ def _call(elab: Elaborator, expr: Call) -> Term:
     return elab.term(expand_definition(elab, function, expr.args))
 
 
+def _transposed(elab: Elaborator, expr: Transpose) -> Term:
+    r"""A transpose, and no number's of which only `x \ne 0` is known: it may as well be a vector."""
+    if expr.letter:
+        return elaborate_letter_power(elab, expr.base)
+    found = elab.lookup(expr.base.text) if isinstance(expr.base, Name) else None
+    if found is not None and found.unequal:
+        raise elab.fail(
+            f"{found.name} is transposed, and line {found.line} says only that it is not 0: write where it lives, as "
+            f"in '${found.name} \\in \\mathbb{{R}}^n$'"
+        )
+    return transpose(elab.term(expr.base))
+
+
 def _dots(elab: Elaborator, expr: Dots) -> Term:
     raise elab.fail("the dots do not stand between terms of one pattern: write the sum with \\sum")
 
@@ -95,9 +108,7 @@ HANDLERS.update(
         Name: lambda elab, expr: symbol(elab, expr.text),
         Sub: elaborate_subscript,
         Sup: _power,
-        Transpose: lambda elab, expr: (
-            elaborate_letter_power(elab, expr.base) if expr.letter else transpose(elab.term(expr.base))
-        ),
+        Transpose: _transposed,
         Group: group,
         Minus: lambda elab, expr: negative(elab.term(expr.body)),
         Plus: _sum,

@@ -183,7 +183,8 @@ def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     if name is None or name in reader.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
         return
     _refuse_arrays(reader, name, line)
-    introduce(reader, Symbol(name, "array", line, reader.context.level, SCALAR), f"{name} is a number")
+    found = Symbol(name, "array", line, reader.context.level, SCALAR, unequal=chain.ops[0] == "!=")
+    introduce(reader, found, f"{name} is a number")
 
 
 def _refuse_arrays(reader: ReaderState, name: str, line: int) -> None:

@@ -67,6 +67,7 @@ class Symbol:
     mentions: frozenset[str] = frozenset()
     whole: bool = False  # a definition that stands for any integer, as a difference of sizes
     bold: bool | None = None  # whether it is declared in bold, if that is known
+    unequal: bool = False  # declared by `x \ne 0` alone, which says a number or an array
 
 
 @dataclass(frozen=True)

@@ -84,3 +84,14 @@ def test_an_array_without_its_length_is_no_number(head: str) -> None:
     text = "Let $x > 0$ and $y \\in \\mathbb{R}^n$ be a vector.\n\n$$ |x| \\, \\|y\\| = \\|x y\\| $$\n"
     assert check_document(text, infer=True).steps[-1].verdict in ("EXACT", "AGREES", "PROVED")
     assert check_document("Let $x > 0$ be a number of vectors.\n\n$$ |x| = x $$\n").steps[-1].verdict == "PROVED"
+
+
+@pytest.mark.parametrize("infer", [False, True])
+@pytest.mark.parametrize("words", ["Let $x \\ne 0$.", "Let $x \\ne 0$ be the input.", "Suppose $x \\neq 0$."])
+def test_what_is_not_zero_may_be_a_vector_where_it_is_transposed(words: str, *, infer: bool) -> None:
+    *_, found = check_document(f"{words}\n\n$$ x x^\\top = x^\\top x $$\n", infer=infer).steps
+    assert found.verdict in ("UNDECIDED", "UNREADABLE") and "says only that it is not 0" in found.evidence.text
+    *_, found = check_document(f"{words}\n\n$$ x / x = 1 $$\n", infer=infer).steps
+    assert found.verdict == "PROVED"
+    *_, found = check_document("Let $x > 0$.\n\n$$ x x^\\top = x^\\top x $$\n", infer=infer).steps
+    assert found.verdict == "PROVED"
