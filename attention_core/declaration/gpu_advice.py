@@ -32,6 +32,8 @@ GPU_PACKAGES = (
     "flashinfer", "sageattention", "sgl_kernel", "tilelang", "transformer_engine", "vllm_flash_attn",
 )  # fmt: skip
 """Packages whose attention runs on GPUs alone."""
+INSTALLED = {"triton": "pip install triton, on Linux"}
+"""How packages are installed that kernels are often written in."""
 NO_GPU = (
     "it asks for a GPU, and there is none here: let it compute on the device of its inputs (query.device), or run it "
     "where there is one, with --device cuda"
@@ -84,4 +86,5 @@ def explain_missing_module(module: str) -> str:
     """
     if module.partition(".")[0] in GPU_PACKAGES:
         return "it runs on GPUs alone: install it where there is one, and use --device cuda"
-    return "is it installed beside attention-core?"
+    how = f" {INSTALLED[module]}" if (module := module.partition(".")[0]) in INSTALLED else ""
+    return f"is it installed beside attention-core?{how}"

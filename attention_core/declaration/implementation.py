@@ -60,6 +60,11 @@ UNDECLARED = (("key_layout", None), ("out_layout", None), ("window", ""))
 QKV_AXES = (-3, -4, -2, -5)
 """Where the axis of query, key and value may lie in the one array that holds them, the most usual first."""
 DTYPES = ("float32", "float64", "bfloat16", "float16")
+SPELLINGS = {
+    "fp32": "float32", "f32": "float32", "float": "float32", "single": "float32", "fp64": "float64", "f64": "float64",
+    "double": "float64", "fp16": "float16", "f16": "float16", "half": "float16", "bf16": "bfloat16",
+}  # fmt: skip
+"""What others call a dtype."""
 
 
 class Unstated(str):
@@ -235,7 +240,9 @@ class Implementation:
         unknown = [d for d in self.dtypes if d not in DTYPES]
         if unknown or not self.dtypes:
             known = [d for d in DTYPES if (self.array, d) != ("numpy", "bfloat16")]
-            raise TargetError(f"dtypes={self.dtypes!r}: choose from {', '.join(known)}")
+            near = next((SPELLINGS.get(d.lower()) for d in unknown), None)
+            hint = f"did you mean {near}? " if near in known else ""
+            raise TargetError(f"dtypes={self.dtypes!r}: {hint}choose from {', '.join(known)}")
         wrong = [c for c in self.claims or () if c not in (*CLAIMS, *FEATURES)]
         if wrong:
             raise TargetError(f"claims={wrong!r}: choose from {', '.join((*CLAIMS, *FEATURES))}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,11 @@ _BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+_ASSIGNS = re.compile(r"\s*(?<![<>=!:])=(?!=)\s*")
+FIT_BLOCKS = "d in (16, 32, 64)"
+"""Head sizes that a kernel's blocks fit, as far as it asks for powers of two."""
+
+
 class SizeCondition:
     """A condition over the sizes of a case, such as `d % 8 == 0 and n_q <= n_kv`.
 
@@ -65,8 +71,10 @@ class SizeCondition:
             )
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else error
+            equal = _ASSIGNS.sub(" == ", text[:80])
+            how = f"write == for equal sizes, as in {equal!r}, in" if _ASSIGNS.search(text) else "write"
             raise TargetError(
-                f"sizes={text[:80]!r} is not understood ({reason}): write a condition over {', '.join(OF_ATTENTION)}"
+                f"sizes={text[:80]!r} is not understood ({reason}): {how} a condition over {', '.join(OF_ATTENTION)}"
             ) from None
         except ZeroDivisionError:
             raise TargetError(f"sizes={text!r} divides by zero") from None

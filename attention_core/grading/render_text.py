@@ -47,7 +47,8 @@ def speed_of(grade: Grade) -> str:
         return ""
     compared = [each["comparison"] for each in grade.timings]
     if all(c["low"] <= 1 <= c["high"] for c in compared):
-        return f"no difference from the reference's speed is shown ({1 / grade.ratio:.2f} times as fast)"
+        slowest, fastest = min(1 / c["high"] for c in compared), max(1 / c["low"] for c in compared)
+        return f"between {slowest:.2f} and {fastest:.2f} times as fast as the reference: no difference is shown"
     return speed(grade.ratio)
 
 

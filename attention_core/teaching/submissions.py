@@ -18,6 +18,7 @@ from attention_core.declaration.implementation import TargetError
 LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "venv", "env")
 """Folders of a submission without anybody's answer; hidden ones are left out, too."""
 LARGEST = 200 << 20
+MOST_NAMED = 6
 """Bytes of the largest submission that is judged: each is copied, so that the original stays as it was handed in."""
 
 
@@ -132,7 +133,10 @@ def _reason(name: str, defining: list[str], broken: list[str], others: set[str],
     if broken:
         return broken[0]
     near = get_close_matches(name, sorted(others), 1)
-    hint = f"; is {near[0]} meant?" if near else ""
+    public = sorted(one for one in others if not one.startswith("_"))
+    more = f" and {len(public) - MOST_NAMED} more" if len(public) > MOST_NAMED else ""
+    hint = f", but {', '.join(public[:MOST_NAMED])}{more}" if public else ""
+    hint = f"; is {near[0]} meant?" if near else hint
     return f"no file defines {name}{hint}" if has_sources else "there is no Python file"
 
 

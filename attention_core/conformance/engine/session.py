@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -65,6 +64,7 @@ from attention_core.conformance.subjects.parameter_case import FUNCTIONS
 from attention_core.conformance.worker.runner import LocalRunner, Runner, WorkerRunner
 from attention_core.declaration.implementation import Implementation, TargetError, summarize_error
 from attention_core.declaration.known_failures import KnownFailure, as_known_failure
+from attention_core.declaration.near_names import suggest
 from attention_core.declaration.sizes import ATTENTION
 
 MAX_LOST_PROCESSES = 6
@@ -594,7 +594,6 @@ def select_laws(laws: Sequence[Law], names: Sequence[str]) -> list[Law]:
     known = {law.name: law for law in laws}
     unknown = [n for n in names if n not in known]
     if unknown:
-        near = get_close_matches(unknown[0], known, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise TargetError(f"no law {unknown[0]!r} in this contract; {hint}`attention-core laws` lists them")
+        near = suggest(unknown[0], known)
+        raise TargetError(f"no law {unknown[0]!r} in this contract; {near}`attention-core laws` lists them")
     return [known[n] for n in names] if names else list(laws)

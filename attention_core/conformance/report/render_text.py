@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,11 +20,14 @@ from attention_core.conformance.report.results import Report, count, join_names
 from attention_core.conformance.subjects.core import CORE_REFUSED
 from attention_core.declaration.errors import plain
 from attention_core.declaration.implementation import usual, usual_dead_rows
+from attention_core.declaration.sizes import FIT_BLOCKS
 
 STYLES = {
     "held": "green", "refuted": "bold red", "refused": "yellow", "not_applicable": "dim", "known_failure": "magenta",
     "unexpected_pass": "bold yellow", "error": "bold red", "conforms": "bold green", "incomplete": "yellow",
 }  # fmt: skip
+ONE_HEAD_SIZE = re.compile(r"^out: got shape \((.*), \d+\), but should be \(\1, \d+\)")
+"""Of a result whose head size is not that of the values."""
 READABLE, LONG = 8000, 160
 """Characters of a snippet, and of a line in a longer one, that a person may be expected to read."""
 PLAIN = {
@@ -46,15 +50,20 @@ def opening(report: Report) -> list[str]:
     lines = [f"{report.target}: {', '.join(unusual) if unusual else 'conventions of torch'}"]
     if declared:
         lines[0] += f"; dtypes {', '.join(declared.get('dtypes', []))}; effort {report.effort}, seed {report.seed}"
+    under = report.under_found
+    judged = (
+        report if under is None or not under.claims else under
+    )  # its laws stopped where the conventions explained it
     if report.claims:
-        tested = [k for k, v in report.claims.items() if v == "tested"]
+        where = "" if judged is report else " (under the conventions found)"
+        tested = [k for k, v in judged.claims.items() if v == "tested"]
         why: dict[str, list[str]] = {}
-        for claim, status in report.claims.items():
+        for claim, status in judged.claims.items():
             if status != "tested":
                 why.setdefault(status.removeprefix("not tested: "), []).append(claim)
         other = "; ".join(f"{', '.join(claims)} ({reason})" for reason, claims in why.items())
-        lines.append(f"claims tested: {', '.join(tested) or 'none'}; not tested: {other or 'none'}")
-    for names, accepted in ((report.untested, ""), (report.accepted_untested, ", as accepted")):
+        lines.append(f"claims tested{where}: {', '.join(tested) or 'none'}; not tested: {other or 'none'}")
+    for names, accepted in ((judged.untested, ""), (report.accepted_untested, ", as accepted")):
         lines += [f"parameters that no law tests{accepted}: {', '.join(names)}"] if names else []
     lines += report.notes
     if not report.isolated:
@@ -113,21 +122,29 @@ def under_found_lines(report: Report) -> list[str]:
         return []
     unjudged = f"; {look.unjudged}" if look.unjudged else ""
     lines = [f"under the conventions found ({look.options()}): {under.verdict} ({under.reason()}){unjudged}"]
+    them = "them, and sizes that its blocks fit" if fitting_sizes(under) else "them"
     if not under.untested or under.problem or not report.isolated:
-        return [*lines, f"to declare them: {how_to_declare(report)}", *under.advice]
+        return [*lines, f"to declare {them}: {how_to_declare(report)}", *under.advice]
     accepted = f"--untested {','.join(under.untested)}"  # all that keeps it from conforming
-    return [*lines, f"to declare them, and to accept what no law tests: {how_to_declare(report)} {accepted}"]
+    return [*lines, f"to declare {them}, and to accept what no law tests: {how_to_declare(report)} {accepted}"]
+
+
+def fitting_sizes(under: Report) -> dict[str, str]:
+    """The sizes that a report advises to declare, as a field of the record; {} where it advises none."""
+    if under.declared.get("sizes") or f"--sizes '{FIT_BLOCKS}'" not in under.reason():
+        return {}
+    one = any(ONE_HEAD_SIZE.search(r.message) for r in under.with_status("refuted"))
+    return {"sizes": f"{FIT_BLOCKS} and d == d_v" if one else FIT_BLOCKS}
 
 
 def how_to_declare(report: Report) -> str:
     """The command, or the record of a target in this process, that declares the conventions found."""
     look, under = report.first_look, report.under_found
     assert look is not None and under is not None
+    declared = {**under.declared, **fitting_sizes(under)}
     if report.isolated:
-        return command(report.target, under.declared)
-    fields = ", ".join(
-        f"{name}={value!r}" for name, value in select_non_defaults(report.target, under.declared).items()
-    )
+        return command(report.target, declared)
+    fields = ", ".join(f"{name}={value!r}" for name, value in select_non_defaults(report.target, declared).items())
     return f"Implementation({report.target}, {fields})"
 
 

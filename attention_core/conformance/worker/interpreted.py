@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from attention_core.conformance.worker.stand_in_gpu import stand_in_for_a_gpu
+from attention_core.declaration.sizes import FIT_BLOCKS
 
 GUARD = 1 << 16
 """Bytes on each side of a tensor."""
@@ -29,7 +30,7 @@ UNTOUCHED, MANY = -1, -2
 """Instead of a program's number: no program yet, or more than one."""
 
 
-SIZES = "declare those that fit, e.g. --sizes 'd in (16, 32, 64)'"
+SIZES = f"declare those that fit, e.g. --sizes '{FIT_BLOCKS}'"
 BLOCKS = re.compile(
     r"power of (?:2|two)|incompatible dimensions|exceeds triton maximum|should have [MNK] >=|Cannot bitcast"
 )

@@ -92,12 +92,31 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
         if place > 1 and used and joint and joint[0].strip() and any(_has_name(one, used["value"]) for one in names):
             head = "$".join([*parts[: place - 1], parts[place - 1][: joint.start()]])
             head = f"{opened[1]}Given {head[opened.end('for') :].lstrip()}" if opened["for"] else head
-            rest = "$".join(["Put ", *parts[place:]])
             line = block.line + block.text.count("\n", 0, len("$".join(parts[:place])))
-            return [replace(block, text=head.rstrip() + "."), Paragraph(line, rest)]
+            return [replace(block, text=head.rstrip() + "."), *_cut_before_lives(line, parts[place:])]
         lives = _LIVES.match(parts[place])
         names += [one.strip() for one in lives["names"].split(",")] if lives else []
     return [block]
+
+
+def _cut_before_lives(line: int, parts: list[str]) -> list[Paragraph]:
+    r"""A definition and what its sentence says after it, cut where that declares what a later definition uses.
+
+    "$p = 2 z$ and let $y \in \mathbb{R}^n$ and $L = p^T y$." becomes "Put $p = 2 z$." and what follows, cut likewise.
+    """
+    for place in range(2, len(parts), 2):
+        if re.search(r"[.!?]", parts[place - 1]):
+            break
+        joint, lives = _JOINT.search(parts[place - 1]), _LIVES.match(parts[place])
+        names = [one.strip() for one in lives["names"].split(",")] if lives else []
+        later = [one["value"] for formula in parts[place + 2 :: 2] if (one := _DEFINES.match(formula))]
+        new = not any(_has_name(name, formula) for name in names for formula in parts[:place:2])
+        if joint and joint[0].strip() and new and any(_has_name(name, value) for name in names for value in later):
+            first = "$".join(["Put ", *parts[: place - 1], parts[place - 1][: joint.start()]])
+            tail = "$".join(["Let ", *parts[place:]])
+            below = line + "$".join(parts[:place]).count("\n")
+            return [Paragraph(line, first.rstrip() + "."), *_cut_before_definitions(Paragraph(below, tail))]
+    return [Paragraph(line, "$".join(["Put ", *parts]))]
 
 
 def _has_name(name: str, formula: str) -> bool:

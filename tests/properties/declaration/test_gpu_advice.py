@@ -46,3 +46,4 @@ def test_a_message_about_a_machine_gets_its_way_out(message: str) -> None:
 def test_packages_of_gpus_are_known() -> None:
     assert "GPUs alone" in explain_missing_module("flash_attn.bert_padding")
     assert "installed beside" in explain_missing_module("xformers.ops")
+    assert explain_missing_module("triton.language").endswith("? pip install triton, on Linux")

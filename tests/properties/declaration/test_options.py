@@ -225,6 +225,7 @@ BAD_RECORDS = [
     ({"layout": "bdhn"}, "layout='bdhn' is not one of bhnd, bnhd"),
     ({"dead_rows": "none"}, "dead_rows='none' is not one of zeros, nan, uniform, unspecified"),
     ({"dtypes": ("int8",)}, "dtypes=('int8',): choose from float32"),
+    ({"dtypes": ("fp32",)}, "dtypes=('fp32',): did you mean float32? choose from float32"),
     ({"dtypes": ()}, "dtypes=(): choose from float32"),
     ({"claims": ("mask",)}, f"claims=['mask']: choose from {', '.join((*CLAIMS, *FEATURES))}"),
 ]

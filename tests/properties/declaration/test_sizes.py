@@ -137,3 +137,10 @@ def test_a_predicate_of_python_takes_sizes_by_name() -> None:
     record = Implementation(None, contract="rotary", sizes=keeps)
     assert not supports(record, ParameterCase({"half": 1, "n": 3}))
     assert supports(record, ParameterCase({"half": 2, "n": 3}))
+
+
+def test_one_sign_of_equality_is_told_from_a_comparison() -> None:
+    with pytest.raises(TargetError, match=r"write == for equal sizes, as in 'd == 16 and n_q <= 4', in a condition"):
+        SizeCondition("d=16 and n_q <= 4")
+    with pytest.raises(TargetError, match=r"\): write a condition over"):
+        SizeCondition("d == 16 and")

@@ -48,7 +48,7 @@ def test_what_keeps_a_submission_from_being_judged_is_said(tmp_path: Path) -> No
     }))  # fmt: skip
     assert {person: one.problem for person, one in found.items()} == {
         "twice": "attention is defined in 2 files: a.py, b.py", "syntax": found["syntax"].problem,
-        "inner": "no file defines attention", "near": "no file defines attention; is atention meant?", "empty": "there is no Python file",
+        "inner": "no file defines attention, but A", "near": "no file defines attention; is atention meant?", "empty": "there is no Python file",
         "null": found["null"].problem,
     }  # fmt: skip
     assert found["syntax"].problem.startswith("a.py, line 2: ")

@@ -202,6 +202,7 @@ def test_a_counterexample_can_be_replayed() -> None:
 BAD = [
     (plain, {"effort": "much"}, "effort='much' is not one of quick, standard, thorough"),
     (plain, {"laws": ("nothing",)}, "no law 'nothing' in this contract; `attention-core laws` lists them"),
+    (plain, {"laws": ("agree",)}, "no law 'agree' in this contract; did you mean agrees_with_truth"),
     (plain, {"seed": -1}, "seed=-1 is negative"),
     (3, {}, "f is not callable (it is of type int)"),
     (len, {}, "f takes 1 parameter, but attention needs query, key and value"),

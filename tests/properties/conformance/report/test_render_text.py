@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.law_result import STATUSES, Counterexample, LawResult
 from attention_core.conformance.report.ranking import SHOWN
 from attention_core.conformance.report.render_text import (
@@ -21,12 +22,14 @@ from attention_core.conformance.report.render_text import (
     print_report,
     readable,
     remark,
+    under_found_lines,
     verdict_line,
     verdict_remarks,
     verdict_table,
 )
 from attention_core.conformance.report.results import VERDICTS, Report, describe_search
 from attention_core.conformance.subjects.outcomes import CHANGED
+from attention_core.declaration.implementation import Implementation
 
 MARKUP = "[bold]x[/bold][/nonsense] \\"
 DECLARED = {"layout": "bhnd", "dtypes": ["float32"], "dead_rows": "zeros"}
@@ -272,3 +275,23 @@ def test_what_is_refuted_stands_at_the_top_of_the_table() -> None:
     lines = shown(Report("f", laws=laws), everything=True).splitlines()
     first = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in {one.law for one in laws}]
     assert first[:4] == ["broken", "lost", "declined", "holds"]
+
+
+UNFIT = "it declined a plain call: UnfitBlock: the blocks of f do not fit these sizes; declare those that fit, e.g. "
+
+
+@pytest.mark.parametrize("values", ["", " and d == d_v"])
+def test_what_is_judged_under_conventions_found_is_tested_and_one_line_declares_it_all(values: str) -> None:
+    look = FirstLook(("a kernel",), {"dead_rows": "nan", "gradients": False}, agrees=True)
+    wrong = law("refuted")
+    wrong.message = "out: got shape (1, 1, 1), but should be (1, 1, 2)" if values else "got 1, but should be 2"
+    declared = Implementation(None, name="k.py:f", dead_rows="nan", gradients=False).as_dict()
+    under = Report("k.py:f", declared, {"is_causal": "tested"}, [wrong], problem=f"{UNFIT}--sizes 'd in (16, 32, 64)'")
+    report = Report("k.py:f", DECLARED, {"is_causal": "not tested: its laws were not run"}, [law("refuted")])
+    report.first_look, report.under_found, report.untested = look, under, ["is_causal"]
+    lines = "\n".join(opening(report))
+    assert "claims tested (under the conventions found): is_causal; not tested: none" in lines
+    assert "no law tests" not in lines
+    line = under_found_lines(report)[1]
+    options = f"--dead-rows nan --no-gradients --sizes 'd in (16, 32, 64){values}'"
+    assert line == f"to declare them, and sizes that its blocks fit: attention-core verify k.py:f {options}"

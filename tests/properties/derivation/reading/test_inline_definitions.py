@@ -72,3 +72,14 @@ def test_a_product_of_symbols_of_the_document_is_no_new_name() -> None:
     steps = (r"A^2 x = \lambda^2 x", "A x = x")
     found = [check_document(f"{head}\n\n$$ {one} $$\n", infer=True).steps[-1].verdict for one in steps]
     assert found == ["EXACT", "REFUTED"]
+
+
+@pytest.mark.parametrize("joint", ["and let ", "and "])
+def test_a_sentence_that_defines_declares_and_defines_again_keeps_both(joint: str) -> None:
+    text = (
+        "Let $x \\in \\mathbb{R}^n$, $p = 2 x$ %s$y \\in \\mathbb{R}^n$ and $L = p^T y$.\n\n"
+        "$$ \\frac{\\partial L}{\\partial x} = %s y $$\n"
+    )
+    right, wrong = (check_document(text % (joint, c), infer=True, effort=Effort(seconds=4.0)).steps for c in ("2", "3"))
+    assert [step.verdict in GOOD for step in right] == [True]
+    assert [step.verdict for step in wrong] == [Verdict.REFUTED]
