@@ -273,6 +273,19 @@ def _is_whole(reader: ReaderState, name: str, item: Item, line: int) -> bool:
     return bool(vector and kind is not None and str(low) == "1" and high == kind.rows)
 
 
+def _refuse_own_size(symbol: Symbol) -> None:
+    r"""Refuse an array that has the name of its size, as the q of $q \in \mathbb{R}^q$: one name has one meaning.
+
+    Raises:
+        Unreadable: it has.
+    """
+    sides = () if symbol.type is None else (symbol.type.rows, symbol.type.cols)
+    if any(symbol.name == name for side in sides for monomial, _ in side.terms for name, _ in monomial):
+        raise Unreadable(
+            f"{symbol.name} is the array and its size at once: name one of them by another letter", symbol.line
+        )
+
+
 def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
 
@@ -282,6 +295,7 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     """
     if _keeps_its_law(reader, symbol):
         return
+    _refuse_own_size(symbol)
     _refuse_parts(reader, symbol)
     if symbol.name in reader.held and symbol.name in reader.context.symbols:
         reader.context.forget(symbol.name, symbol.line)

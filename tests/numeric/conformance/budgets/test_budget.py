@@ -132,7 +132,7 @@ def test_bad_accumulate_is_refused() -> None:
 
 def test_every_formula_named_in_the_code_is_derived() -> None:
     root = Path(__file__).resolve().parents[4]
-    documents = ("error_budget", "merged_parts", "features", "quantised", "latent")
+    documents = ("error_budget", "merged_parts", "features", "quantised", "latent", "variants")
     document = "".join((root / "derivations" / f"{name}.md").read_text() for name in documents)
     derived = set(re.findall(r"\\tag\{([\w-]+)\}|\(([a-zA-Z][\w-]*)\)", document))
     names = set()

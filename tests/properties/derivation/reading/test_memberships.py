@@ -95,3 +95,10 @@ def test_what_is_not_zero_may_be_a_vector_where_it_is_transposed(words: str, *, 
     assert found.verdict == "PROVED"
     *_, found = check_document("Let $x > 0$.\n\n$$ x x^\\top = x^\\top x $$\n", infer=infer).steps
     assert found.verdict == "PROVED"
+
+
+def test_an_array_with_the_name_of_its_size_is_not_read() -> None:
+    """It ended in an internal error: the array took the place of the size."""
+    declared, found = check_document("Let $q \\in \\mathbb{R}^q$.\n\n$$ \\|q\\|^2 = q^\\top q $$\n", infer=True).steps
+    assert declared.verdict == "UNREADABLE" and "its size at once" in declared.evidence.text
+    assert "internal error" not in found.evidence.text
