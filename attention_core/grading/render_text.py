@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ def speed_of(grade: Grade) -> str:
         return ""
     compared = [each["comparison"] for each in grade.timings]
     if all(c["low"] <= 1 <= c["high"] for c in compared):
+        if any(c["low"] <= 0 or math.isinf(c["high"]) for c in compared):
+            return "its times vary too much to tell its speed from the reference's"
         slowest, fastest = min(1 / c["high"] for c in compared), max(1 / c["low"] for c in compared)
         return f"between {slowest:.2f} and {fastest:.2f} times as fast as the reference: no difference is shown"
     return speed(grade.ratio)

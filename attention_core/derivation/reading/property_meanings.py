@@ -138,8 +138,8 @@ def _stochastic(context: Context, symbols: list[Symbol], *, by_rows: bool) -> li
     return out
 
 
-def make_line_sums(by_rows: bool, value: str) -> Meaning:
-    """Matrices whose rows, or columns, sum to a number."""
+def make_line_sums(by_rows: bool, value: str, power: str = "") -> Meaning:
+    """Matrices whose rows, or columns, sum to a number, or the powers of their entries do."""
 
     def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
         i, j = _letters(context, 2)
@@ -149,7 +149,7 @@ def make_line_sums(by_rows: bool, value: str) -> Meaning:
         for one in symbols:
             assert one.type is not None
             index, last = (j, one.type.cols) if by_rows else (i, one.type.rows)
-            out.append((f"\\sum_{{{index} = 1}}^{{{last}}} {one.name}_{{{i} {j}}} = {value}", ""))
+            out.append((f"\\sum_{{{index} = 1}}^{{{last}}} {one.name}_{{{i} {j}}}{power} = {value}", ""))
         return out
 
     return meaning
@@ -157,19 +157,7 @@ def make_line_sums(by_rows: bool, value: str) -> Meaning:
 
 def make_line_norms(by_rows: bool) -> Meaning:
     """Matrices whose rows, or columns, have norm one."""
-
-    def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
-        i, j = _letters(context, 2)
-        if not all(_is_matrix(one) for one in symbols):
-            return None
-        out = []
-        for one in symbols:
-            assert one.type is not None
-            index, last = (j, one.type.cols) if by_rows else (i, one.type.rows)
-            out.append((f"\\sum_{{{index} = 1}}^{{{last}}} {one.name}_{{{i} {j}}}^2 = 1", ""))
-        return out
-
-    return meaning
+    return make_line_sums(by_rows, "1", power="^2")
 
 
 def unit_frobenius(context: Context, symbols: list[Symbol]) -> list[Formula] | None:

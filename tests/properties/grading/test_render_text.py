@@ -43,3 +43,11 @@ def test_no_speed_is_claimed_where_the_intervals_have_that_of_the_reference() ->
     assert "between 0.58 and 1.22 times as fast as the reference: no difference is shown" in told
     faster = headline(replace(FAST, timings=[even, timing]))
     assert "times as fast as the reference" in faster  # one shape tells them apart
+
+
+def test_an_interval_without_ends_is_told_in_words() -> None:
+    """As blocks on a busy machine have it: one over its lower end is no number."""
+    (timing,) = FAST.timings
+    for low, high in ((0.0, float("inf")), (0.0, 2.0), (0.5, float("inf"))):
+        loose = timing | {"comparison": timing["comparison"] | {"ratio": 1.0, "low": low, "high": high}}
+        assert "vary too much to tell its speed from the reference's" in headline(replace(FAST, timings=[loose]))
