@@ -2,6 +2,9 @@
 
 Where was X born?: no pretraining, vanilla, synthesizer and rotary on the real files; writes docs/birthplaces.md.
 Hours on two cores. What is done is kept in build/birthplaces; the same command goes on, to the same bits.
+With several processes, each on a core, a step takes as much less time (they are others' bits):
+
+torchrun --nproc_per_node 2 experiments/birthplaces/run.py --threads 1 --recipe skeleton
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ from finetune.data.vocabulary import Vocabulary
 from finetune.errors import BadInput
 from finetune.models.gpt import GPT, GPTConfig, next_token_loss
 from finetune.training.metrics import jsonl
+from finetune.training.processes import processes
 from finetune.training.train import Trainer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,22 +156,24 @@ class Stage:
         """Train until the end, or until the time or the steps are spent; whether it came to its end."""
         if told.graphed:
             return self.run_graphed(model, source, recipe, files, form, told)
-        trainer = self.make(model, next_token_loss, source, recipe, path=self.checkpoint)
+        team = processes()  # each with its share of the parts of a batch
+        recipe = replace(recipe, accumulate=max(1, recipe.accumulate // team.world))
+        trainer = self.make(model, next_token_loss, source, recipe, path=self.checkpoint, team=team)
         spent = json.loads(self.told.read_text())["seconds"] if self.told.exists() else 0.0
         if self.checkpoint.exists():
             trainer.load()
         trainer.sinks.append(jsonl(self.metrics, trainer.step))
         start, first = time.perf_counter(), trainer.step
-        while trainer.epoch < recipe.epochs and time.time() < told.until and trainer.step - first < told.steps:
+        while trainer.epoch < recipe.epochs and not trainer.stop and trainer.step - first < told.steps:
+            trainer.stop = time.time() >= told.until  # one of several processes stops all
             record = trainer.run(stop_after=min(10, told.steps))
-            shown = f"loss {record['loss']:.3f}" if record else ""
-            print(f"{self.name}: epoch {trainer.epoch}, step {trainer.step} {shown}", file=sys.stderr, flush=True)
-            self.note(trainer, spent + time.perf_counter() - start)  # now, since whoever is killed tells no time
+            self.note(trainer, record, spent + time.perf_counter() - start)  # now: whoever is killed tells no time
         trainer.save()
-        self.note(trainer, spent + time.perf_counter() - start)
+        self.note(trainer, {}, spent + time.perf_counter() - start)
         done = trainer.epoch >= recipe.epochs
-        if done:
+        if done and team.rank == 0:
             save_parameters(self.parameters, model, files.vocabulary, form, tokens=trainer.tokens)
+        team.barrier()
         return done
 
     def run_graphed(self, model: GPT, source: Any, recipe: Any, files: Files, form: Form, told: Any) -> bool:
@@ -183,15 +189,19 @@ class Stage:
             save_parameters(self.parameters, model.cpu(), files.vocabulary, form, tokens=training.tokens)
         return done
 
-    def note(self, trainer: Trainer, seconds: float) -> None:
-        """Write down how far it is, and what that took."""
+    def note(self, trainer: Trainer, record: dict[str, Any], seconds: float) -> None:
+        """Say and write down how far it is, and what that took; the first of several processes does."""
+        if trainer.team.rank:
+            return
+        shown = f"loss {record['loss']:.3f}" if record else ""
+        print(f"{self.name}: epoch {trainer.epoch}, step {trainer.step} {shown}", file=sys.stderr, flush=True)
         found = {"seconds": seconds, "steps": trainer.step, "epochs": trainer.epoch, "tokens": trainer.tokens}
         self.told.write_text(json.dumps({**found, "seed": trainer.config.seed}))
 
 
 def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Namespace, folder: Path) -> bool:
     """Pretrain, fine-tune and evaluate one model, as far as the time allows; whether all of it is done."""
-    recipe, form = RECIPES[told.recipe], Form()
+    recipe, form, team = RECIPES[told.recipe], Form(), processes()
     make = SkeletonTrainer if recipe.get("trainer") == "skeleton" else Trainer
     config = GPTConfig(len(files.vocabulary), attention=attention, **recipe["model"])
     kept = folder / f"{attention}.{'pretrain' if pretrained else 'nopretrain'}"
@@ -220,8 +230,9 @@ def one_run(attention: str, pretrained: bool, files: Files, told: argparse.Names
         settings = finetuning(len(asked), form.block, pretrained, seed=told.seed, save_every=10, **own)
         if not stage.run(model, asked, settings, files, form, told):
             return False
-    model = load_parameters(stage.parameters, config, files.vocabulary).to(told.graphed or "cpu")
-    evaluate(model, files, kept)
+    if team.rank == 0:
+        model = load_parameters(stage.parameters, config, files.vocabulary).to(told.graphed or "cpu")
+        evaluate(model, files, kept)
     return True
 
 
@@ -277,6 +288,8 @@ def main() -> None:
                 one_run(attention, pretrained, files, told, folder)
     except BadInput as error:
         sys.exit(f"birthplaces: {error}")
+    if processes().rank:
+        return
     text = page(Path(told.kept), told.seed, RECIPES)
     if told.write:
         Path(told.write).write_text(text, encoding="utf-8")

@@ -8,6 +8,9 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
+import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,6 +70,26 @@ def test_it_goes_on_to_the_same_answers(run: Callable[..., str], data: Path, tmp
     assert scores[0] == scores[1] and len(scores[0]) == 10
     told = next((tmp_path / "whole").rglob("vanilla.pretrain.considered.txt")).read_text()
     assert told.count("== the corpus") == 3
+
+
+@pytest.mark.thorough
+def test_two_processes_share_each_step_and_one_speaks(data: Path, tmp_path: Path) -> None:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = str(s.getsockname()[1])
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", port]
+    given = ["--data", str(data), "--kept", str(tmp_path / "kept"), "--recipe", "tiny", "--threads", "1"]
+    pages = []
+    for options in (["--steps", "1"], ["--minutes", "0"], []):  # cut short by either bound, and gone on with
+        done = subprocess.run(
+            [*launch, str(SCRIPT), *given, "--runs", "vanilla", *options], env={**os.environ, "OMP_NUM_THREADS": "1"},
+            capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("# Where was X born?") == 1
+        pages.append(done.stdout)
+    assert "| vanilla.pretrain | 1 |" in pages[0] and "not done yet" in pages[1]
+    assert "| vanilla.pretrain | 2 + 1 + 2 |" in pages[2] and "of 10:" in pages[2]
 
 
 def test_steps_to_be_recorded_are_those_of_the_trainer(
