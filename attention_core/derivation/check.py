@@ -32,6 +32,7 @@ from attention_core.derivation.reading.any_function import describe_functions, l
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
+from attention_core.derivation.terms.context import ENDED_ADVICE
 from attention_core.derivation.terms.relevance import averaged_without_law
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
@@ -132,6 +133,15 @@ def _read_as(readings: Sequence[str]) -> str:
     return f"read as: {'; '.join(readings)} (not declared; a declaration would take precedence)"
 
 
+def _ask_for_declarations(step: Step) -> str:
+    """What to declare, so that a step that rests on readings is decided."""
+    ended = [name for name in _inferred_names(step) if not step.context.ended.get(name, (None, True))[1]]
+    if not ended:
+        return "declare its symbols for a verdict (--scaffold proposes how)"
+    those = f"{', '.join(ended)} and what was assumed there"
+    return f"declarations end with their section, and so do those of {those}: for a verdict, {ENDED_ADVICE}"
+
+
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
     """The finding with the readings that it rests on; nothing is refuted by an inferred reading."""
     text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
@@ -141,7 +151,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"{forms} were read as symbols of their own, which does not decide it"
         text += f" (otherwise: {step.strange})" if step.strange else ""
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
-        ask = "declare its symbols for a verdict (--scaffold proposes how)"
+        ask = _ask_for_declarations(step)
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); {ask}"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt

@@ -215,6 +215,8 @@ def _note_divergence(problem: Problem, found: Finding) -> Finding:
         where = describe(min(problem.tally.divergent, key=lambda one: sum(map(abs, one.values()))))
         text = f"it holds where the integral converges ({found.evidence.text}), and at {where} it diverges"
         return Finding(Verdict.AMBIGUOUS, Evidence(text, found.evidence.figures, _name_convergence(problem)))
+    if not problem.tally.divergent:
+        return found  # what is not defined at these cases is not an integral: sin(a) / a at a = 0
     text = f"{found.evidence.text}; where an integral diverges the step says nothing: say which values are meant"
     return replace(found, evidence=replace(found.evidence, text=text))
 

@@ -92,7 +92,7 @@ class Elaborator:
                 if self.opens(expr):
                     self.context.open_size(text, self.line)
                 elif found is None or found.kind != "size":
-                    raise self.fail(f"{text} is not a size: write 'Let ${text} \\in \\mathbb{{N}}$' first")
+                    raise self.fail(_say_no_size(self.context, text, found is None))
                 return Size.symbol(text)
             case Plus(terms):
                 total = Size.number(0)
@@ -191,6 +191,13 @@ class Elaborator:
                         "or say in a declaration that sums are broadcast"
                     )
         return spread
+
+
+def _say_no_size(context: Context, name: str, missing: bool) -> str:
+    """What to do about a letter where a size must stand."""
+    if missing and name in context.dropped:
+        return f"{name} is not a size any more: {context.dropped[name][1]}"
+    return f"{name} is not a size: write 'Let ${name} \\in \\mathbb{{N}}$' first"
 
 
 def _subscript(expr: Sub) -> str:

@@ -116,10 +116,7 @@ def _letter_constant(elab: Elaborator, name: str) -> Term:
     if name == ONES:
         raise elab.fail(r"a vector of ones needs its size: write \mathbf{1}_n with a declared n")
     if name in elab.context.dropped:
-        line, why = elab.context.dropped[name]
-        raise elab.fail(
-            f"{name} is not declared any more: {why}; declare it again (it was declared before line {line})"
-        )
+        raise elab.fail(f"{name} is not declared any more: {elab.context.dropped[name][1]}")
     if name.startswith(r"\text{"):
         word = name.removeprefix(r"\text{").removesuffix("}")
         raise elab.fail(

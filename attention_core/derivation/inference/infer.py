@@ -329,7 +329,12 @@ def _declare_again(context: Context, usage: Usage, name: str) -> None:
     for symbol in chosen.values():
         context.symbols[symbol.name] = replace(symbol, level=context.level)
         context.dropped.pop(symbol.name, None)
-        context.inferred[symbol.name] = f"{symbol.name} as in line {symbol.line}"
+        context.inferred[symbol.name] = f"{symbol.name} as in line {symbol.line}{_say_ended(context, symbol.name)}"
+
+
+def _say_ended(context: Context, name: str) -> str:
+    """That the section which declares a symbol has ended; '' of what only its declaration mentions."""
+    return f" (its section{context.homes[name]} has ended)" if name in context.homes else ""
 
 
 def _is_declared(context: Context, statement: DisplayStatement) -> bool:

@@ -55,7 +55,7 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
         if not isinstance(block, Paragraph):
             out.append(block)
             continue
-        for piece in _cut_before_definitions(block):
+        for piece in (one for sentence in _cut_at_sentence(block) for one in _cut_before_definitions(sentence)):
             text, displays = _without_definitions(piece, blocks, known)
             if displays:
                 found[len(out)] = displays
@@ -72,6 +72,37 @@ _JOINT = re.compile(
 _OPENS = re.compile(
     r"^(\s*)(?:Let|Given|Assume|Suppose|Fix|Take|Consider|(?P<for>For)(?: (?:all|any|every|each|an?))?)\b[^.;:!?]*$"
 )
+
+
+_NEXT_SENTENCE = re.compile(
+    r"[.;]\s+(?P<from>(?:(?:now|next|then|also|finally),?\s+)?(?:(?:let us|we)\s+)?(?:put|set|write|define|take)\s*)$",
+    re.IGNORECASE,
+)
+
+
+def _cut_at_sentence(block: Paragraph) -> list[Paragraph]:
+    r"""A paragraph cut before a sentence that defines by what the paragraph declares: that is declared first then.
+
+    "Let $x \in \mathbb{R}$. Write $s = x^2$." becomes two paragraphs.
+    """
+    parts = re.split(r"(?<!\\)\$", block.text)
+    names: list[str] = []
+    for place in range(1, len(parts), 2):
+        opened = _NEXT_SENTENCE.search(parts[place - 1]) if names else None
+        used = _DEFINES.match(parts[place]) if opened else None
+        if opened and used and any(_has_letter(one, used["value"]) for one in names):
+            head = "$".join([*parts[: place - 1], parts[place - 1][: opened.start("from")]])
+            tail = "$".join([opened["from"], *parts[place:]])
+            return [replace(block, text=head), Paragraph(block.line + head.count("\n"), tail)]
+        lives = _LIVES.match(parts[place])
+        names += [one.strip() for one in lives["names"].split(",")] if lives else []
+    return [block]
+
+
+def _has_letter(name: str, value: str) -> bool:
+    """Whether a value mentions a symbol, also in a product of plain letters: the x of $xy$."""
+    return _has_name(name, value) or (len(name) == 1 and re.fullmatch("[A-Za-z]{2,3}", value.strip()) is not None
+                                      and name in value)  # fmt: skip
 
 
 def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
@@ -138,7 +169,28 @@ def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[s
                 displays.append(Display(line, f"{name} := {value}"))
                 parts[place] = name + "\n" * part.count("\n")
         line += part.count("\n")
-    return "$".join(parts), displays
+    return _drop_names("$".join(parts), {one.text.split(" := ")[0] for one in displays}), displays
+
+
+_NAMES_ALONE = re.compile(
+    r"(?P<begins>(?:^|(?<=[.;:!?]\s))\s*)(?P<verb>(?:set|put|write|define|take)\s+)"
+    r"(?P<names>\$[^$]+\$(?:(?:\s*,\s*|\s*,?\s+and\s+)\$[^$]+\$)*)(?P<end>\s*(?:[.;]|$))",
+    re.IGNORECASE,
+)
+_SPLIT = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
+
+
+def _drop_names(text: str, defined: set[str]) -> str:
+    """The text without sentences, and their parts, of which nothing but the defined name is left."""
+
+    def drop(found: re.Match[str]) -> str:
+        left = [one for one in _SPLIT.split(found["names"]) if one.strip("$ \n") not in defined]
+        if any("=" not in one for one in left):
+            return found[0]
+        kept = f"{found['begins']}{found['verb']}{' and '.join(left)}{found['end']}" if left else found["begins"]
+        return kept + "\n" * (found[0].count("\n") - kept.count("\n"))
+
+    return _NAMES_ALONE.sub(drop, text) if defined else text
 
 
 _LIVES_BEHIND = r"\s*(?:,[^=$]*?)?(?:\\in\b|\\sim\b|:=)"
@@ -152,10 +204,22 @@ def _is_product(name: str, blocks: Sequence[Block]) -> bool:
     return plain and all(any(re.search(one, text) for text in texts) for one in own)
 
 
+def _multiplies(value: str, blocks: Sequence[Block]) -> bool:
+    """Whether each letter of a value stands alone in another formula of the document: $s = xy$ is a product."""
+    if not re.fullmatch("[A-Za-z]{2,3}", value):
+        return False
+    texts = [one for block in blocks if isinstance(block, Paragraph) for one in _FORMULA.findall(block.text)]
+    texts += [block.text for block in blocks if isinstance(block, Display)]
+    return all(any(re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])", text) for text in texts) for letter in value)
+
+
 def _definition(formula: str, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
     """The new symbol that a formula defines, and as what; None where it may say something else."""
     found = _DEFINES.match(formula)
-    if found is None or _RELATES.search(formula) or _BARE.match(found["value"]) or not _LETTER.search(found["value"]):
+    if found is None or _RELATES.search(formula):
+        return None
+    bare = _BARE.match(found["value"]) and not _multiplies(found["value"].strip(), blocks)
+    if bare or not (_LETTER.search(found["value"]) or found["value"].strip().isalpha()):
         return None
     name = found["name"]
     own = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z_])"

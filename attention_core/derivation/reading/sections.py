@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph, Sentence, sentences_of
 from attention_core.derivation.reading.premises import later
 from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.words.caveats import shorten_quote
 from attention_core.derivation.words.paragraphs import is_declaration
 
 _NAME = (
@@ -150,12 +152,18 @@ class Sections:
         self.open = [one for one in self.open if one.level < heading.level]
         outer = self.open[-1].level if self.open else 0
         left = [] if ended is None else _left(context, ended, heading.level, outer, above)
-        context.heading(heading.level)
+        context.heading(heading.level, partial(_title_at, [one for one in above if isinstance(one, Heading)]))
         context.caveats += select_current(context, left)
         self.open.append(heading)
         self.scene = heading if sets_scene(heading.text) else None
         if self.scene is not None:
             context.level = outer
+
+
+def _title_at(headings: Sequence[Heading], line: int) -> str:
+    """The title of the section that a line stands in, in few words; '' above the first heading."""
+    over = next((one for one in reversed(headings) if one.line <= line), None)
+    return "" if over is None else shorten_quote(" ".join(over.text.split()))
 
 
 def _left(

@@ -81,9 +81,15 @@ def names_of(sentence: Sentence) -> frozenset[str]:
 def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
     """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
     lines = {sentence.line + k for k in range(sentence.text.count("\n") + 3)}
+    defines = bool(_DEFINES.match(sentence.prose))
     return declares or any(
-        line in lines and (text.startswith("assumed") or ": random, " in text) for line, text in context.understood
+        line in lines
+        and (text.startswith("assumed") or ": random, " in text or (defines and " is defined as " in text))
+        for line, text in context.understood
     )
+
+
+_DEFINES = re.compile(r"^\W*(?:set|put|define)\s+\$\$", re.IGNORECASE)
 
 
 REASON = re.compile(

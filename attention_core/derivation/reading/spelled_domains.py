@@ -24,6 +24,7 @@ from attention_core.derivation.reading.spelled_laws import spell_laws
 from attention_core.derivation.reading.spelled_moments import spell_moments
 from attention_core.derivation.reading.spelled_phrases import spell_phrases
 from attention_core.derivation.reading.spelled_relations import spell_relations
+from attention_core.derivation.reading.spelled_sentences import spell_sentences
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration, says_domain
 
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
@@ -127,7 +128,8 @@ def _name_mean(block: Paragraph, family: str) -> Paragraph:
 
 
 _UNSIZED = re.compile(
-    rf"{_GROUP}\s+(?:both\s+|each\s+|all\s+)?be\s+(?P<phrase>{_WORDS}{{0,5}}?(?:matrix|matrices|vectors?|one[ -]hot))"
+    rf"(?P<opens>\b(?:[Ss]uppose|[Aa]ssume)(?:\s+that)?\s+)?{_GROUP}\s+(?:both\s+|each\s+|all\s+)?"
+    rf"(?P<verb>be|is|are)\s+(?P<phrase>{_WORDS}{{0,5}}?(?:matrix|matrices|vectors?|one[ -]hot))"
     r"(?=\s*(?:[.,;:]|and\b|$))(?:\s*,?\s*and(?=\s))?"
 )
 
@@ -171,7 +173,7 @@ def _without_descriptions(
         group = ", ".join(own[int(one)] for one in re.findall(r"\x00(\d+)\x00", match["group"]))
         names = _plain_names(group)
         known = any(_is_declared(name, formulas, displays) for name in names)
-        if not names or known or _OTHER.search(match["phrase"]):
+        if not names or known or _OTHER.search(match["phrase"]) or (match["verb"] != "be" and not match["opens"]):
             return match[0]
         phrase = " ".join(match["phrase"].split())
         found.append(Described(block.line + masked[: match.start()].count("\n"), names, phrase))
@@ -219,7 +221,7 @@ def _rewrite(text: str, words: bool = True, above: str = "") -> str:
         return f"\0{len(formulas) - 1}\0"
 
     masked = _FORMULA.sub(mask, text)
-    masked = spell_clauses(masked, formulas, above) if words else masked
+    masked = spell_clauses(spell_sentences(masked, formulas), formulas, above) if words else masked
     at = 0
     while (match := _MEMBERS.search(masked, at)) is not None:
         written = _family(match, formulas)

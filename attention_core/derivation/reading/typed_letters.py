@@ -1,6 +1,7 @@
 r"""Symbols that are typed as plain letters in sentences: "Let P be a permutation matrix", "B is d x r", "y one hot".
 
-A letter is marked as a formula where its sentence says something of it in a fixed form; any other letter stays a word.
+A letter is marked as a formula where its sentence says something of it in a fixed form; any other letter stays a word,
+and so does one that no formula of the document has ("where J is the Jacobian").
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from attention_core.derivation.document.blocks import Block, Paragraph
+from attention_core.derivation.document.blocks import Block, Display, Paragraph
 
 _LETTER = r"(?:(?![aI](?![\w_]))[A-Za-z](?:_(?:[A-Za-z]{1,6}|\d))?(?![\w'\u2019-]))"
 _GROUP = rf"{_LETTER}(?:(?:\s*,\s*|\s*,?\s+and\s+){_LETTER})*"
@@ -38,10 +39,17 @@ def mark_letters(blocks: Sequence[Block]) -> list[Block]:
         >>> mark_letters([Paragraph(1, "Let P be a permutation matrix and B is d x r.")])[0].text
         'Let $P$ be a permutation matrix and $B \\in \\mathbb{R}^{d \\times r}$.'
     """
-    return [replace(one, text=_mark(one.text)) if isinstance(one, Paragraph) else one for one in blocks]
+    texts = [one.text for one in blocks if isinstance(one, Display)]
+    texts += [f for one in blocks if isinstance(one, Paragraph) and "$" in one.text for f in _INLINE.findall(one.text)]
+    used = frozenset(one for text in texts for one in _LETTERS.findall(text)) if texts else None
+    return [replace(one, text=_mark(one.text, used)) if isinstance(one, Paragraph) else one for one in blocks]
 
 
-def _mark(text: str) -> str:
+_INLINE = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
+_LETTERS = re.compile(r"\\[A-Za-z]+|[A-Za-z]")
+
+
+def _mark(text: str, used: frozenset[str] | None) -> str:
     parts = re.split(r"(?<!\\)(\$+)", text)
     out, inside = [], False
     for part in parts:
@@ -49,16 +57,23 @@ def _mark(text: str) -> str:
             inside = not inside
             out.append(part)
         else:
-            out.append(part if inside else _mark_prose(part))
+            out.append(part if inside else _mark_prose(part, used))
     return "".join(out)
 
 
-def _mark_prose(text: str) -> str:
+def _mark_prose(text: str, used: frozenset[str] | None) -> str:
+    def mark(found: re.Match[str]) -> str:
+        group = _keep_and(found[0])
+        declared = found.re is not _SAYS or found.string[: found.start()].lower().endswith("let ")
+        if used is not None and not declared and not any(letter[0] in used for letter in re.findall(_LETTER, group)):
+            return found[0]  # no formula has it
+        return re.sub(_LETTER, r"$\g<0>$", group).replace("\2", "and")
+
     text = _SIZED.sub(
         lambda found: rf"${found['name']} \in \mathbb{{R}}^{{{found['rows']} \times {found['cols']}}}$", text
     )
     for pattern in (_SAYS, _ADJECTIVE):
-        text = pattern.sub(lambda found: re.sub(_LETTER, r"$\g<0>$", _keep_and(found[0])).replace("\2", "and"), text)
+        text = pattern.sub(mark, text)
     return text
 
 

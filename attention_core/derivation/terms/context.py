@@ -13,6 +13,10 @@ from typing import Any
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.terms.terms import Relation, Size, Term, Type
 
+ENDED_ADVICE = (
+    "declare it again, or where it holds for both sections: above their headings, or under a heading 'Notation'"
+)
+
 
 @dataclass(frozen=True)
 class Caveat:
@@ -124,6 +128,7 @@ class Context:
     failed: list[Failed] = field(default_factory=list)  # declarations above that could not be read
     applied: int = 0  # how often functions of the document have been applied in the step that is read
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
+    homes: dict[str, str] = field(default_factory=dict)  # the titles of the sections of those, in quotation marks
     inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
     described: dict[str, Symbol] = field(default_factory=dict)  # of whom what words say of them is assumed
     repeated: int | None = None  # the level at which it says that repeated indices are summed over
@@ -142,7 +147,7 @@ class Context:
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
         found.described, found.repeated = dict(self.described), self.repeated
         found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
-        found.loose, found.stated = self.loose, self.stated
+        found.loose, found.stated, found.homes = self.loose, self.stated, self.homes
         return found
 
     def take(self, other: Context) -> None:
@@ -150,13 +155,23 @@ class Context:
         for name in self.__dataclass_fields__:
             setattr(self, name, getattr(other, name))
 
-    def heading(self, level: int) -> None:
-        """A heading ends what was declared under one of its own or a lower level."""
+    def heading(self, level: int, title_at: Callable[[int], str] = lambda _: "") -> None:
+        """A heading ends what was declared under one of its own or a lower level.
+
+        Args:
+            level: Its level.
+            title_at: The title of the section that a line stands in.
+        """
         for name in [n for n, d in self.symbols.items() if d.level >= level]:
             symbol, inferred = self.symbols.pop(name), self.inferred.pop(name, None) is not None
             self.ended[name] = symbol, inferred
+            title = title_at(symbol.line)
+            self.homes[name] = f" '{title}'" if title else ""
             if not inferred:
-                self.dropped[name] = (symbol.line, "the section of its declaration has ended")
+                why = (
+                    f"the section{self.homes[name]} of its declaration in line {symbol.line} has ended; {ENDED_ADVICE}"
+                )
+                self.dropped[name] = (symbol.line, why)
         self.hypotheses = [h for h in self.hypotheses if h.level < level]
         self.recursions = {n: r for n, r in self.recursions.items() if r.level < level}
         self.caveats = [c for c in self.caveats if c.level < level]
@@ -194,7 +209,8 @@ class Context:
         for one in gone:
             self.symbols.pop(one, None)
             self.inferred.pop(one, None)
-            self.dropped[one] = (line, f"line {line} restates {name}, which its declaration mentions")
+            why = f"line {line} restates {name}, which its declaration mentions; declare it again"
+            self.dropped[one] = (line, f"{why} (it was declared before line {line})")
         self.hypotheses = [h for h in self.hypotheses if not h.mentions & (gone | {name})]
 
     def forget_readings(self, line: int) -> None:

@@ -57,6 +57,9 @@ _SPACE = re.compile(r"^\s*\\mathbb\s*\{?[RN]\}?\s*(?:\^.*)?$", re.DOTALL)
 _BARE = re.compile(r"^\s*(?:\\[a-zA-Z]+\s*)?\{?\s*(?:\\?[a-zA-Z]+)\s*\}?(?:\s*_\s*(?:\{[^{}]*\}|\\?\w+))?\s*$")
 
 
+_LABEL = re.compile(r"[^\W\d_aiAI]|d[A-Z]")
+
+
 @dataclass(frozen=True)
 class _Token:
     """A word, a number, a mark or a formula of a sentence, and where it stands."""
@@ -173,8 +176,8 @@ def _is_accounted(tokens: list[_Token], place: int) -> bool:
         return False
     if token.low in NUMBERS:
         return _counts(tokens, place)
-    if len(token.text) == 1 and token.low not in ("a", "i"):
-        return True  # a letter outside a formula is a label
+    if _LABEL.fullmatch(token.text):
+        return True  # a letter outside a formula is a label, and so is the name of its gradient in code
     if after is not None and after.kind == "formula":
         if token.low in BORDERS and not _SPACE.match(after.text):
             return False

@@ -66,7 +66,7 @@ OBJECTS = (
     "transpose", "power", "exponent", "denominator", "numerator", "score", "key", "query", "querie", "token", "layer",
     "network", "transformer", "model", "block", "head", "embedding", "entry", "entrie", "component", "row", "column",
     "dimension", "length", "width", "depth", "parameter", "input", "output", "error", "entropy", "entropie",
-    "cross-entropy",
+    "cross-entropy", "cross entropy", "cross entropie",
     "divergence", "distance", "temperature", "argument", "backpropagation", "differentiation", "integral",
     "algebra", "calculus", "logit", "logits", "word", "sequence", "sentence", "batch", "feature",
     "encoder", "decoder", "language model", "perceptron", "magnitude", "coefficient", "variable", "size",
@@ -87,7 +87,8 @@ COMPOUNDS = (
     "numbers? of (?:parameters|tokens|heads|layers|operations|multiplications)", "linear layers?", "linear models?",
     "linear regression", "key-value cache", "kv cache", "log-likelihood", "attention", "self-attention",
     "linear algebra", "language models?", "large language models?", "deep learning", "machine learning",
-    "neural networks?",
+    "neural networks?", "negative log-likelihoods?", "mutual information",
+    "(?:mean )?squared errors?",
 )  # fmt: skip
 # Topics that say what a symbol is ("the attention weights": positive, of sum one), and the operations that make it so:
 # a step that computes with one of them needs no word for it.

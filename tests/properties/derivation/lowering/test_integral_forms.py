@@ -128,3 +128,10 @@ def test_closed_forms_are_what_rigorous_quadrature_gives(power: int, square: fmp
         assert acb.integral(integrand, acb(low), acb(high)).real.overlaps(arb(value))
     finally:
         ctx.prec = before
+
+
+@pytest.mark.parametrize("side", [r"\frac{\sin(a)}{a}", r"\sin(a) / a"])
+def test_what_is_undefined_beside_an_integral_is_not_called_its_divergence(side: str) -> None:
+    found = check_document(rf"$$ {UNIT} \cos(a x) dx = {side} $$", infer=True, effort=Effort(seconds=4.0)).steps[0]
+    assert found.verdict in GOOD and "diverge" not in found.evidence.text
+    assert "cases where a side is not defined were left out" in found.evidence.text

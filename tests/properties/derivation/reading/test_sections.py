@@ -98,3 +98,19 @@ def test_words_before_the_first_display_and_in_sections_without_one_may_be_about
     steps = check_document("\n\n".join(blocks) + "\n").steps
     (step,) = (one for one in steps if one.text != "1 = 1")
     assert step.verdict is expected, step.evidence.text
+
+
+def test_a_declaration_that_ended_with_its_section_is_named_with_the_way_out() -> None:
+    head = "## Setup of M\n\nLet $n \\in \\mathbb{N}$ and $M \\in \\mathbb{R}^{n \\times n}$ with $M^\\top = M$.\n\n"
+    below = "## Products\n\n$$ M^\\top M = M^2 $$\n\nLet $z \\in \\mathbb{R}^n$.\n\n$$ z = z $$\n"
+    way_out = "above their headings, or under a heading 'Notation'"
+    texts = [one.evidence.text for one in check_document(head + below).steps]
+    assert texts[0].startswith("M is not declared any more: the section 'Setup of M' of its declaration in line 3 has")
+    assert texts[1].startswith("n is not a size any more: the section 'Setup of M'")
+    assert all(way_out in text for text in texts[:2])
+    inferred = check_document(head + below, infer=True).steps[0]
+    assert inferred.verdict is Verdict.UNDECIDED
+    assert "declarations end with their section" in inferred.evidence.text and way_out in inferred.evidence.text
+    assert "M as in line 3 (its section 'Setup of M' has ended)" in inferred.evidence.text
+    named = check_document(head.replace("Setup of M", "Notation") + below).steps
+    assert all(one.verdict not in (Verdict.UNREADABLE, Verdict.REFUTED) for one in named)

@@ -140,7 +140,7 @@ def test_a_heading_ends_what_was_declared_below_it() -> None:
     text = "## A\n\nLet $x \\in \\mathbb{R}$.\n\n### B\n\n$$ x = x $$\n\n## C\n\n$$ x = x $$\n"
     first, second = verdict_texts(text)
     assert not first
-    assert "x is not declared any more: the section of its declaration has ended" in second
+    assert "x is not declared any more: the section 'A' of its declaration in line 3 has ended" in second
 
 
 def test_restating_a_symbol_drops_what_mentions_it() -> None:

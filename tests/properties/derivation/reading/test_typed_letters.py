@@ -44,3 +44,16 @@ def test_words_are_not(text: str) -> None:
 def test_what_is_typed_is_assumed() -> None:
     text = "Equivariance: Let P be a permutation matrix.\n\n$$ P^T P V = V $$\n"
     assert check_document(text, infer=True, effort=Effort(seconds=4.0)).steps[-1].verdict in GOOD
+
+
+def test_a_letter_that_no_formula_has_is_a_word() -> None:
+    text = "Let $P \\in \\mathbb{R}^{n \\times n}$ be symmetric. We get dV by the product rule, where J is the Jacobian.\n\n"
+    right, wrong = "$$ P^\\top = P $$\n", "Hence\n\n$$ P^2 = P $$\n"
+    steps = check_document(text + right + "\n" + wrong, infer=True, effort=Effort(seconds=4.0)).steps
+    assert [one.verdict in GOOD for one in steps] == [True, False]
+    assert "'dV'" not in steps[-1].evidence.text
+
+
+def test_plain_letters_behind_suppose_are_read() -> None:
+    text = "Suppose that p is a probability vector.\n\n$$ p^\\top p \\le 1 $$\n"
+    assert check_document(text, infer=True, effort=Effort(seconds=4.0)).steps[-1].verdict in GOOD

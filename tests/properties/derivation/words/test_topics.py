@@ -33,3 +33,8 @@ def test_what_a_topic_says_of_a_symbol_comes_with_the_operations_that_make_it_so
 def test_how_many_parts_a_text_has_restricts_nothing() -> None:
     assert all(is_title(text) for text in ("A few sums", "Several exercises", "A handful of identities", "Two lemmas"))
     assert not any(is_title(text) for text in ("Two keys", "A few unit vectors", "Several equal scores"))
+
+
+def test_names_of_losses_are_topics() -> None:
+    assert all(is_title(text) for text in ("Cross entropy", "Cross-entropy loss and its gradient", "Squared error"))
+    assert not any(is_title(text) for text in ("Negative entries", "Binary cross entropy", "Equal entropy"))
