@@ -6,10 +6,9 @@ Every value encloses the true one, so that what is apart here is apart; what has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from flint import arb, fmpq
 
@@ -27,35 +26,22 @@ from attention_core.derivation.graph.numbers import (
 )
 from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity
 from attention_core.derivation.lowering.lower import Lowering
+from attention_core.derivation.search.ranges import Cut, Place, Spot, cut_range, find_places
 from attention_core.derivation.search.taylor import sum_of_piece
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import Term, Type
 
 OPERATIONS = 30_000  # at one point
-SINGLE = 8  # first values of a range that are taken one by one
-PIECES = 400  # of one range
-FINE_SINGLE, FINE_PIECES = 64, 1_600  # of a range in no other one, where the sides were too close
 HALVES = 2
+NOWHERE: frozenset[Any] = frozenset()
 EXACT_BITS = 20_000  # of an exact power
-
-
-class Spot(NamedTuple):
-    """The whole numbers from `low` to `high`, one of which an index is; `name` tells one index from another."""
-
-    low: int
-    high: int
-    name: str = ""
-
-    def value(self) -> Value:
-        """The number, or a ball that holds all of them."""
-        return fmpq(self.low) if self.low == self.high else arb(self.low).union(arb(self.high))
 
 
 Env = Mapping[str, Spot]
 
 
 class Terms:
-    """What a term is at all points alike: its handler, the indices it depends on, whether a sum counts its index.
+    """What a term is at all points alike: its handler, the indices it depends on, where a sum has its index.
 
     Terms are told apart by their addresses; each is kept, so that its address stays its own.
     """
@@ -64,7 +50,7 @@ class Terms:
         self.names = Lowering(context, {})
         self.work = 0  # operations at all points
         self.known: dict[int, tuple[Handler, tuple[str, ...], Term]] = {}
-        self.counting: dict[int, bool] = {}
+        self.placed: dict[int, frozenset[Place] | None] = {}
 
     def of(self, term: Term) -> tuple[Handler, tuple[str, ...], Term]:
         """The handler of a term, its indices, and the term."""
@@ -74,12 +60,12 @@ class Terms:
         known = self.known[id(term)] = handler, self.names.free(term), term
         return known
 
-    def counts(self, term: Term) -> bool:
-        """Whether the index of a sum stands in it as a number, not only as the place of an entry."""
-        found = self.counting.get(id(term))
-        if found is None:
-            found = self.counting[id(term)] = any(_counts(t, term.data[1]) for t in term.args[2:])
-        return found
+    def places(self, term: Term) -> frozenset[Place] | None:
+        """The places of entries that the index of a sum says; None where it stands in it as a number as well."""
+        if id(term) not in self.placed:
+            each = [find_places(t, term.data[1], self.names.free) for t in term.args[2:]]
+            self.placed[id(term)] = None if None in each else frozenset().union(*(p for p in each if p is not None))
+        return self.placed[id(term)]
 
 
 class Huge:
@@ -171,9 +157,9 @@ class Huge:
         """Where an index stands."""
         if term.op == "int" and term.data in env:
             return env[term.data]
-        if term.op == "add" and len(term.args) == 2:
-            left, right = (self.spot(a, env) for a in term.args)
-            return Spot(left.low + right.low, left.high + right.high)
+        if term.op == "add":
+            spots = [self.spot(a, env) for a in term.args]
+            return Spot(sum(spot.low for spot in spots), sum(spot.high for spot in spots))
         if term.op == "neg":
             inner = self.spot(term.args[0], env)
             return Spot(-inner.high, -inner.low)
@@ -477,9 +463,8 @@ def _reduce(at: Huge, term: Term, env: Env) -> Any:
     if first.low != first.high or last.low != last.high or term.type.kind == "matrix":
         raise Unsupported
     parts: list[tuple[int, Value]] = []
-    counted = at.terms.counts(term)
     tests, label = term.args[3:], f"{name}@{id(term)}"  # two sums may use one letter
-    for spot in _pieces(at, first.low, last.low, counted, env, label):
+    for spot in _pieces(at, first.low, last.low, term, env, label):
         low, high, _ = spot
         inner = {**env, name: spot}
         if not tests or all(at.holds(test, inner) for test in tests):
@@ -538,62 +523,38 @@ def _through_zero(parts: list[tuple[int, Value]]) -> Value:
     return found
 
 
-def _counts(term: Term, name: str) -> bool:
-    """Whether an index stands in a term as a number, not only as the place of an entry."""
-    seen: set[int] = set()
-    stack = [term]
-    while stack:
-        part = stack.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if part.op == "int" and part.data == name:
-            return True
-        places = part.op in ("entry", "member")
-        stack += [a for a in part.args if not (places and a.op == "int")]
-    return False
-
-
-def _pieces(at: Huge, first: int, last: int, counted: bool, env: Env, label: str) -> list[Spot]:
+def _pieces(at: Huge, first: int, last: int, term: Term, env: Env, label: str) -> list[Spot]:
     """A range in pieces: at the blocks of arrays, at known places, and for a counted index ever longer ones."""
     if last < first:
         return []
     if last - first < at.each:
         return [at.keep(Spot(k, k, label)) for k in range(first, last + 1)]
-    known = frozenset([spot.low for spot in env.values() if spot.low == spot.high])
+    known = {spot.low for spot in env.values() if spot.low == spot.high}
     alone = all(spot.low == spot.high for spot in env.values())
-    at.coarse = at.coarse or (counted and alone)
-    key = first, last, counted, at.fine and alone, known
-    found = at.pieces.get((label, *key))
+    places = _read_places(at, term, env)
+    at.coarse = at.coarse or (places is None and alone)
+    marks = at.borders() | known | {place + 1 for place in known} if places != NOWHERE else NOWHERE
+    cut = Cut(places, frozenset(marks), at.fine and alone)
+    key = label, first, last, cut
+    found = at.pieces.get(key)
     if found is None:
-        found = at.pieces[label, *key] = [at.keep(Spot(a, b, label)) for a, b in _cut_range(at, *key)]
+        found = at.pieces[key] = [at.keep(Spot(a, b, label)) for a, b in cut_range(first, last, cut)]
     at.spend(len(found) + 1)
     return found
 
 
-def _cut_range(
-    at: Huge, first: int, last: int, counted: bool, fine: bool, known: frozenset[int]
-) -> list[tuple[int, int]]:
-    edges = {first, last + 1, *at.borders(), *known, *(place + 1 for place in known)}
-    if counted:
-        single, most = (FINE_SINGLE, FINE_PIECES) if fine else (SINGLE, PIECES)
-        edges |= set(range(first, min(last, first + single) + 1))
-        edges |= set(_growing(first, single, last - first, most))
-    ordered = sorted(e for e in edges if first <= e <= last + 1)
-    return [(a, b - 1) for a, b in pairwise(ordered)]
-
-
-def _growing(first: int, start: int, length: int, most: int) -> Iterator[int]:
-    """Places ever farther apart: 2 to the power k / parts after the first, as many parts as there is room for."""
-    doublings = max(1, length.bit_length() - start.bit_length() + 1)
-    parts = max(1, min(64, most // doublings))
-    step = -(-doublings * parts // most) if parts == 1 else 1
-    for place in range(0, doublings * parts + 1, step):
-        whole, rest = divmod(place, parts)
-        offset = start * 2**whole * (parts + rest) // parts
-        if offset >= length:
-            return
-        yield first + offset
+def _read_places(at: Huge, term: Term, env: Env) -> frozenset[tuple[int, int]] | None:
+    """The places of entries that the index of a sum says, each a sign and what is added; None of a counted index."""
+    places = at.terms.places(term)
+    if not places:
+        return places if places is None else NOWHERE
+    found = set()
+    for place in places:
+        spots = [(sign, at.spot(number, at.top if top else env)) for sign, number, top in place.others]
+        if any(spot.low != spot.high for _, spot in spots):
+            return None
+        found.add((place.sign, sum(sign * spot.low for sign, spot in spots)))
+    return frozenset(found)
 
 
 __all__ = ["Huge", "Spot"]
