@@ -41,17 +41,24 @@ class NoCase(Exception):
 
 def domain(made: CasePlan, symbol: Symbol, values: Case) -> tuple[Any, Any, bool, bool]:
     """The ends of the symbol's interval as rationals, moved inwards where they are not rational."""
+    if symbol.name in made.ends:
+        return made.ends[symbol.name]
     ends: list[Any] = []
+    fixed = True
     for bound, inward in ((symbol.lower, 1), (symbol.upper, -1)):
         if bound is None:
             ends.append((None, False))
             continue
         node = made.low.number(bound[0])
+        fixed = fixed and made.low.graph.value(node) is not None
         if any(leaf not in values for leaf in made.low.graph.leaves([node])):
             raise NoCase
-        (found,) = evaluate(made.low.graph, [node], values)
-        ends.append((found, bound[1]) if exact(found) else (_inward(found, inward), False))
-    return ends[0][0], ends[1][0], ends[0][1], ends[1][1]
+        (end,) = evaluate(made.low.graph, [node], values)
+        ends.append((end, bound[1]) if exact(end) else (_inward(end, inward), False))
+    found = ends[0][0], ends[1][0], ends[0][1], ends[1][1]
+    if fixed:
+        made.ends[symbol.name] = found
+    return found
 
 
 def _inward(value: arb, direction: int) -> fmpq:
@@ -95,8 +102,10 @@ def require(made: CasePlan, values: Case, everywhere: bool = False) -> None:
     gram = set(made.gram.leaves())
     for node, (symbol, _) in made.entries.items():
         if everywhere or node in made.assigned or node in gram:
-            low, high, open_low, open_high = domain(made, symbol, values)
             value = values[node]() if callable(values[node]) else values[node]
+            if symbol.lower is symbol.upper is None:
+                continue
+            low, high, open_low, open_high = domain(made, symbol, values)
             if low is not None and not (value > low or (not open_low and value == low)):
                 raise NoCase
             if high is not None and not (value < high or (not open_high and value == high)):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq, le, lt, ne
 from typing import Any
 
 from flint import arb, fmpq
@@ -104,6 +105,7 @@ class Outcome:
     rate: Any = None
 
 
+OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, "<": lt, "<=": le}
 RELATIONS: dict[str, Callable[[Graph, Sequence[tuple[int, int]], Mapping[int, Any]], Outcome]] = {}
 """Relations that are not between the values at one case: `limits.evaluate` registers `->`."""
 
@@ -151,8 +153,8 @@ def relation(left: Value, op: str, right: Value, bits: int) -> tuple[bool | None
     if op in (">", ">="):
         return relation(right, "<" if op == ">" else "<=", left, bits)
     if exact(left) and exact(right):
-        outcome = {"=": left == right, "!=": left != right, "<": left < right, "<=": left <= right}[op]
-        return outcome, _gap(left, right) if op in ("<", "!=") or (op == "<=" and left != right) else None
+        unequal = op in ("<", "!=") or (op == "<=" and left != right)
+        return bool(OPERATORS[op](left, right)), _gap(left, right) if unequal else None
     difference = ball(left) - ball(right)
     if not difference.is_finite():
         return None, None

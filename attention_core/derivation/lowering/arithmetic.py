@@ -29,9 +29,8 @@ def _leaf(low: Lowering, term: Term, env: Env) -> Cells:
 @handles("member")
 def _member(low: Lowering, term: Term, env: Env) -> Cells:
     which = low.whole(term.args[0], env)
-    family = low.context.symbols[term.data]
-    assert family.lowest is not None and family.highest is not None
-    if not family.lowest.value(low.top) <= which <= family.highest.value(low.top):
+    first, last = low.span(low.context.symbols[term.data])
+    if not first <= which <= last:
         raise Undefined(f"{term.data}_{which} does not exist")
     return low.leaf(term.data, term.type, (which,))
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from attention_core.derivation.graph.nodes import Graph, TooLarge
-from attention_core.derivation.terms.context import Context
+from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, Term, Type
 
 MAX_CELLS = 4096
+TESTS: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 ENTRYWISE = frozenset({"exp", "log", "sin", "cos", "sign", "erf", "floor", "ceil"})
 
 
@@ -48,6 +50,8 @@ class Lowering:
         self.memo: dict[tuple[int, tuple[int | None, ...]], Cells] = {}
         self.names: dict[int, tuple[str, ...]] = {}
         self.keep: list[Term] = []  # terms whose id is a key stay alive
+        self.shapes: dict[int, tuple[Type, int, int]] = {}  # rows and columns, by the type that is kept with them
+        self.spans: dict[str, tuple[Fraction, Fraction]] = {}  # of the families, by name
         self.hypotheses: Sequence[Relation] = ()  # what limits have to respect
         self.integrals: list[Any] = []  # intervals, with what is integrated over them
         self.means = ""  # which expectations may stay as `mean` nodes: "" none, "open" those without closed form, "all"
@@ -61,27 +65,28 @@ class Lowering:
             raise Infeasible(f"{value} is not a whole number")
         return int(value)
 
-    def rational(self, term: Term, env: Env) -> Fraction:
+    def rational(self, term: Term, env: Env) -> Fraction | int:
         """The same, before it must be whole."""
         op, args = term.op, term.args
         if op == "const":
             return term.data if type(term.data) is Fraction else Fraction(term.data)
         if op == "int":
-            return Fraction(env[term.data])
+            return env[term.data]
         if op == "size":
-            return Fraction(term.data.value(self.top))
+            value: Fraction = term.data.value(self.top)
+            return value
         if op == "neg":
             return -self.rational(args[0], env)
         if op == "add":
-            return sum((self.rational(a, env) for a in args), Fraction(0))
+            return sum(self.rational(a, env) for a in args)
         if op == "mul":
             return self.rational(args[0], env) * self.rational(args[1], env)
         if op == "div":
-            return self.rational(args[0], env) / self.rational(args[1], env)
+            return Fraction(self.rational(args[0], env)) / self.rational(args[1], env)
         if op == "bind" and not args[1:]:
             return self.rational(args[0], self.top)
         if op == "pow":
-            base, to = (self.rational(a, env) for a in args)
+            base, to = (Fraction(self.rational(a, env)) for a in args)
             if to.denominator == 1 and abs(to) <= 64 and abs(base) <= 1000 and (base or to >= 0):
                 return base ** int(to)
         raise TooLarge("a bound or an index that is not made of sizes and indices")
@@ -95,20 +100,29 @@ class Lowering:
         if test.op == "all":
             return all(self.holds(t, env) for t in test.args)
         left, right = (self.rational(a, env) for a in test.args)
-        outcomes = {"=": left == right, "!=": left != right, "<": left < right, "<=": left <= right, ">": left > right}
-        return outcomes.get(test.data, left >= right)
+        return bool(TESTS.get(test.data, TESTS[">="])(left, right))
 
     def shape(self, kind: Type) -> tuple[int, int]:
         """Rows and columns of a type at these sizes."""
         if kind.kind == "eye":
             raise Infeasible("the size of an identity matrix is not clear: write I_d")
-        rows, cols = kind.rows.value(self.top), kind.cols.value(self.top)
-        if rows.denominator != 1 or cols.denominator != 1 or rows < 0 or cols < 0:
-            raise Infeasible(f"the shape {rows} x {cols}")
-        if rows * cols > MAX_CELLS:
-            raise TooLarge(f"an array of {rows} x {cols} entries")
-        self.graph.count(int(rows * cols))
-        return int(rows), int(cols)
+        if id(kind) not in self.shapes:
+            rows, cols = kind.rows.value(self.top), kind.cols.value(self.top)
+            if rows.denominator != 1 or cols.denominator != 1 or rows < 0 or cols < 0:
+                raise Infeasible(f"the shape {rows} x {cols}")
+            if rows * cols > MAX_CELLS:
+                raise TooLarge(f"an array of {rows} x {cols} entries")
+            self.shapes[id(kind)] = kind, int(rows), int(cols)
+        _, height, width = self.shapes[id(kind)]
+        self.graph.count(height * width)
+        return height, width
+
+    def span(self, family: Symbol) -> tuple[Fraction, Fraction]:
+        """The first and the last index of a family's members."""
+        if family.name not in self.spans:
+            assert family.lowest is not None and family.highest is not None
+            self.spans[family.name] = family.lowest.value(self.top), family.highest.value(self.top)
+        return self.spans[family.name]
 
     # -- terms ------------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, Term
 
 Vector = tuple[int, ...]  # the nodes of its entries
+Ends = tuple[fmpq | None, fmpq | None, bool, bool]  # of an interval, and whether they lie outside
 
 
 @dataclass
@@ -142,8 +143,8 @@ def _vectors(low: Lowering, term: Term, env: dict[str, int], rows: bool = False)
     if term.type.vector and term.op in ("leaf", "member") and not rows and cells.rows == 1 and not term.type.column:
         return [cells.cells]  # the norm of a row
     if rows:
-        return [tuple(cells.at(i, j) for j in range(cells.cols)) for i in range(cells.rows)]
-    return [tuple(cells.at(i, j) for i in range(cells.rows)) for j in range(cells.cols)]
+        return [cells.cells[i * cells.cols : (i + 1) * cells.cols] for i in range(cells.rows)]
+    return [cells.cells[j :: cells.cols] for j in range(cells.cols)]
 
 
 def _table(gram: Gram, low: Lowering, left: list[Vector], right: list[Vector], value: Cells) -> bool:
@@ -199,6 +200,7 @@ class CasePlan:
     assigned: dict[int, int] = field(default_factory=dict)
     checks: list[Constraint] = field(default_factory=list)
     modes: tuple[str, ...] = MODES  # how entries are drawn
+    ends: dict[str, Ends] = field(default_factory=dict)  # of the intervals of symbols, where they depend on no entry
 
     def collect_facts(self) -> Facts:
         """What normal forms may use: declared signs, assignments, and the equations among the hypotheses."""
@@ -256,8 +258,7 @@ def _keys(low: Lowering, symbol: Symbol) -> list[Key]:
     rows, cols = low.shape(symbol.type)
     members: list[tuple[int, ...]] = [()]
     if symbol.kind == "family":
-        assert symbol.lowest is not None and symbol.highest is not None
-        first, last = symbol.lowest.value(low.top), symbol.highest.value(low.top)
+        first, last = low.span(symbol)
         if first.denominator != 1 or last.denominator != 1:
             raise Infeasible("a family of that length")
         if last - first > LONGEST:

@@ -50,6 +50,9 @@ class Terms:
         self.names = Lowering(context, {})
         self.work = 0  # operations at all points
         self.known: dict[int, tuple[Handler, tuple[str, ...], Term]] = {}
+        self.constants: dict[int, fmpq] = {}
+        self.shapes: dict[tuple[Any, ...], tuple[Type, tuple[int, ...], tuple[int, ...]]] = {}  # by a type and sizes
+        self.arrays: dict[tuple[Any, ...], Blocks] = {}  # of the symbols, by what they are made of
         self.placed: dict[int, frozenset[Place] | None] = {}
 
     def of(self, term: Term) -> tuple[Handler, tuple[str, ...], Term]:
@@ -78,10 +81,10 @@ class Huge:
         self.terms, self.sizes, self.leaves, self.split, self.fine = terms, sizes, leaves, split, fine
         self.each = 0  # ranges of no more values are taken one by one
         self.operations = OPERATIONS
+        self.lengths = split, *sizes.values()  # what the blocks of arrays depend on
         self.spots: dict[Spot, Spot] = {}
-        self.memo: dict[tuple[int, ...], Any] = {}  # by the term and the spots of its indices, both as objects
+        self.memo: dict[Any, Any] = {}  # by the term and the spots of its indices, both as objects
         self.coarse = False  # whether a range fell into pieces that `fine` cuts again
-        self.shapes: dict[int, tuple[Type, tuple[int, ...], tuple[int, ...]]] = {}  # by the type that is kept in it
         self.pieces: dict[tuple[Any, ...], list[Spot]] = {}
         self.work = 0
         self.top: Env = {}
@@ -110,8 +113,10 @@ class Huge:
 
     def shape(self, kind: Type) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The blocks of the rows and columns of a type."""
-        if id(kind) in self.shapes:
-            return self.shapes[id(kind)][1:]
+        key = id(kind), *self.lengths
+        known = self.terms.shapes.get(key)
+        if known is not None:
+            return known[1:]
         found = []
         for size in (kind.rows, kind.cols):
             if any(not isinstance(self.sizes.get(n), int) for n in size.symbols()):
@@ -120,13 +125,18 @@ class Huge:
             if length.denominator != 1 or length < 1:
                 raise Unsupported
             found.append(self.cut(int(length)))
-        self.shapes[id(kind)] = kind, found[0], found[1]
+        self.terms.shapes[key] = kind, found[0], found[1]
         return found[0], found[1]
 
     def value(self, term: Term, env: Env) -> Any:
         """A number or an array."""
         handler, names, _ = self.terms.known.get(id(term)) or self.terms.of(term)
-        key = (id(term), *map(id, map(env.get, names)))
+        if not names:
+            key: Any = id(term)
+        elif len(names) == 1:
+            key = id(term), id(env.get(names[0]))
+        else:
+            key = (id(term), *map(id, map(env.get, names)))
         found = self.memo.get(key)
         if found is None:
             self.spend()
@@ -202,8 +212,11 @@ def handles(*ops: str) -> Callable[[Handler], Handler]:
 
 @handles("const")
 def _const(at: Huge, term: Term, env: Env) -> Any:
-    value = Fraction(term.data)
-    return fmpq(value.numerator, value.denominator)
+    found = at.terms.constants.get(id(term))
+    if found is None:
+        value = Fraction(term.data)
+        found = at.terms.constants[id(term)] = fmpq(value.numerator, value.denominator)
+    return found
 
 
 @handles("int")

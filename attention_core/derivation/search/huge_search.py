@@ -342,6 +342,14 @@ def _require_bounds(at: Huge, symbol: Symbol, value: Any) -> None:
 
 def _array(at: Huge, symbol: Symbol, kind: int) -> Blocks:
     """An array of the point's kind."""
+    key = symbol.name, kind, *at.lengths
+    found = at.terms.arrays.get(key)
+    if found is None:
+        found = at.terms.arrays[key] = _make_array(at, symbol, kind)
+    return found
+
+
+def _make_array(at: Huge, symbol: Symbol, kind: int) -> Blocks:
     rows, cols, entries = _entries(at, symbol, kind)
     if not entries:
         return identity(rows, fmpq(1))
