@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from flint import fmpq
@@ -46,6 +47,7 @@ class Graph:
 
     def __init__(self, most: int = MAX_NODES) -> None:
         self.most, self.work = most, 0  # how many nodes there may be, and how often one was wanted
+        self.allowed = WORK * most if most < MAX_NODES else float("inf")
         self.ops: list[str] = []
         self.args: list[tuple[int, ...]] = []
         self.data: list[Any] = []
@@ -56,25 +58,28 @@ class Graph:
     def node(self, op: str, args: tuple[int, ...] = (), data: Any = None) -> int:
         """The node of that operation, made once."""
         key = (op, args, data)
-        self.count(1)
+        self.work += 1
+        if self.work > self.allowed:
+            self.count(0)
         found = self.table.get(key)
         if found is not None:
             return found
-        if len(self.ops) >= self.most:
+        new = len(self.ops)
+        if new >= self.most:
             raise TooLarge(f"the step has more than {self.most} operations at these sizes")
-        if not len(self.ops) % 1024:
+        if not new % 1024:
             on_time()
         self.ops.append(op)
         self.args.append(args)
         self.data.append(data)
-        self.table[key] = len(self.ops) - 1
-        return len(self.ops) - 1
+        self.table[key] = new
+        return new
 
     def count(self, operations: int) -> None:
         """Note some work; a graph that is only tried gives up after a few times its bound."""
         self.work += operations
-        if self.most < MAX_NODES and self.work > WORK * self.most:
-            raise TooLarge(f"the step takes more than {WORK * self.most} operations at these sizes")
+        if self.work > self.allowed:
+            raise TooLarge(f"the step takes more than {self.allowed} operations at these sizes")
 
     def const(self, value: Any) -> int:
         """An exact rational."""
@@ -97,32 +102,42 @@ class Graph:
         """One entry of a declared symbol."""
         return self.node("leaf", (), key)
 
+    def _take_constants(self, parts: Iterable[int], neutral: int) -> tuple[list[int], list[int]]:
+        """The constants among some nodes, but for the neutral one, and the other nodes."""
+        ops, constants, rest = self.ops, list[int](), list[int]()
+        for part in parts:
+            if ops[part] != "const":
+                rest.append(part)
+            elif part != neutral:
+                constants.append(part)
+        return constants, rest
+
     def add(self, parts: Iterable[int]) -> int:
         """A sum."""
-        total, rest = fmpq(0), []
-        for part in parts:
-            if self.ops[part] == "const":
-                total += self.data[part]
-            else:
-                rest.append(part)
-        if total != 0:
-            rest.append(self.const(total))
+        constants, rest = self._take_constants(parts, self.zero)
+        if len(constants) == 1:
+            self.count(1)
+            rest.append(constants[0])
+        elif constants:
+            total = sum((self.data[one] for one in constants), fmpq(0))
+            if total != 0:
+                rest.append(self.const(total))
         if not rest:
             return self.zero
         return rest[0] if len(rest) == 1 else self.node("add", tuple(sorted(rest)))
 
     def mul(self, parts: Iterable[int]) -> int:
         """A product; a factor that is exactly 0 makes it 0."""
-        scale, rest = fmpq(1), []
-        for part in parts:
-            if self.ops[part] == "const":
-                scale *= self.data[part]
-            else:
-                rest.append(part)
-        if scale == 0:
+        constants, rest = self._take_constants(parts, self.one)
+        if self.zero in constants:
             return self.zero
-        if scale != 1:
-            rest.append(self.const(scale))
+        if len(constants) == 1:
+            self.count(1)
+            rest.append(constants[0])
+        elif constants:
+            scale = prod((self.data[one] for one in constants), start=fmpq(1))
+            if scale != 1:
+                rest.append(self.const(scale))
         if not rest:
             return self.one
         return rest[0] if len(rest) == 1 else self.node("mul", tuple(sorted(rest)))

@@ -80,11 +80,15 @@ class NormalMoments:
         leaves = sorted({*growth, *turn, *(n for n, _ in powers)})
         grown = {n: (growth.get(n, graph.zero), turn.get(n, graph.zero)) for n in leaves}
         real, angle = front, phase
+        still = not growth and not turn  # nothing moves a mean
         means: dict[int, Complex] = {}
         half = graph.const(Fraction(1, 2))
         for x in leaves:
             a, b = grown[x]
             mean = self.mean(x)
+            if still:
+                means[x] = graph.add((mean, graph.zero)), graph.zero
+                continue
             moved = self.shift_mean(x, grown)
             means[x] = graph.add((mean, moved[0])), moved[1]
             real = graph.add((real, graph.mul((a, mean)), graph.mul((half, a, moved[0])),
@@ -101,6 +105,8 @@ class NormalMoments:
     def times(self, a: Complex, b: Complex) -> Complex:
         """The product of two complex numbers."""
         graph = self.graph
+        if a[1] == b[1] == graph.zero:
+            return graph.mul((a[0], b[0])), graph.zero
         return (
             graph.sub(graph.mul((a[0], b[0])), graph.mul((a[1], b[1]))),
             graph.add((graph.mul((a[0], b[1])), graph.mul((a[1], b[0])))),
