@@ -70,6 +70,10 @@ def _inward(value: arb, direction: int) -> fmpq:
 
 def linear(made: CasePlan, c: Constraint, node: int, values: Case) -> tuple[Any, Any] | None:
     """Slope and offset of a constraint in one leaf, if it is linear there and exact."""
+    if node in (c.left, c.right):
+        other = _read(made, c.right if node == c.left else c.left, values)
+        if other is not None and c.left != c.right:
+            return (fmpq(1), -other) if node == c.left else (fmpq(-1), other)
     try:
         at = [evaluate(made.low.graph, [c.difference], {**values, node: fmpq(k)}, c.order)[0] for k in (0, 1, 3)]
     except (Undefined, Imprecise):
@@ -79,8 +83,20 @@ def linear(made: CasePlan, c: Constraint, node: int, values: Case) -> tuple[Any,
     return at[1] - at[0], at[0]
 
 
+def _read(made: CasePlan, node: int, values: Mapping[int, Any]) -> fmpq | None:
+    """The value of a node that is a number or a leaf with a rational value; None of any other."""
+    if node < 0:
+        return None
+    graph = made.low.graph
+    found = graph.data[node] if graph.ops[node] == "const" else values.get(node)
+    return found if type(found) is fmpq else None
+
+
 def holds(made: CasePlan, c: Constraint, values: Mapping[int, Any]) -> bool:
     """Whether a constraint holds; where no precision tells, one that admits equality does."""
+    left, right = _read(made, c.left, values), _read(made, c.right, values)
+    if left is not None and right is not None:
+        return COMPARE[c.op](sign_of(left - right))
     for bits in (128, 512, 2048):
         try:
             with precision(bits):

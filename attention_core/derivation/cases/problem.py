@@ -29,7 +29,7 @@ from attention_core.derivation.lowering.spaces import Tuples, constants, whole_m
 from attention_core.derivation.probability.operations import register
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.relevance import find_connected_names, relevant
-from attention_core.derivation.terms.terms import Relation
+from attention_core.derivation.terms.terms import Relation, Term
 
 CLIMBS = 2
 FRUITLESS = 12  # altered cases with equal sides after which no other is expected
@@ -168,6 +168,7 @@ class Problem:
         self.moves = claim.left.data[0] if claim.op == "->" else ""  # the variable of a limit has no value
         self.deadline = time.process_time() + self.effort.seconds
         self.kept: dict[str, Any] = {}  # what a search keeps from one point to the next, by what it is
+        self.free_names: tuple[dict[int, tuple[str, ...]], list[Term]] = {}, []  # see `Lowering.names`
         self.settled: dict[str, bool] = {}  # proofs at all sizes, see `proofs.all_sizes`
 
     def marks(self) -> list[int]:
@@ -197,6 +198,7 @@ class Problem:
         """Lower the claim and the hypotheses at these sizes."""
         low = Lowering(self.context, env, graph)
         low.hypotheses, low.means = self.hypotheses, self.means
+        low.names, low.keep = self.free_names
         try:
             made = plan(self.context, low, self.symbols, self.hypotheses)
             left, right = low.lower(self.claim.left), low.lower(self.claim.right)

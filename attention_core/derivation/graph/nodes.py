@@ -233,11 +233,8 @@ def _fold(op: str, value: fmpq) -> fmpq | None:
 
 def square_root(value: fmpq) -> fmpq | None:
     """The root of a rational square, None of anything else."""
-    from math import isqrt
-
-    top, bottom = int(value.p), int(value.q)
-    roots = isqrt(top), isqrt(bottom)
-    return fmpq(*roots) if roots[0] ** 2 == top and roots[1] ** 2 == bottom else None
+    top, bottom = value.p, value.q
+    return fmpq(top.isqrt(), bottom.isqrt()) if top.is_square() and bottom.is_square() else None
 
 
 def cannot_be_negative(graph: Graph, node: int) -> bool:

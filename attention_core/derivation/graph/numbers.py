@@ -74,19 +74,24 @@ def evaluate(
             values[node] = data[node]
         elif op == "leaf":
             found = leaves[node]
-            values[node] = found() if callable(found) else found
+            values[node] = found if type(found) is fmpq or not callable(found) else found()
         elif op == "add":
-            total = values[args[node][0]]
-            for part in args[node][1:]:
+            parts = args[node]
+            total = values[parts[0]] + values[parts[1]]
+            for part in parts[2:]:
                 total = total + values[part]
             values[node] = total
         elif op == "mul":
-            result = values[args[node][0]]
-            for part in args[node][1:]:
+            parts = args[node]
+            result = values[parts[0]] * values[parts[1]]
+            for part in parts[2:]:
                 result = result * values[part]
             values[node] = _require_short(result) if type(result) is fmpq else result
         elif op == "sqrt":
-            values[node] = _sqrt([values[args[node][0]]], cannot_be_negative(graph, args[node][0]))
+            below = args[node][0]
+            value = values[below]
+            surely = type(value) is fmpq or value > 0  # so that its form says no more
+            values[node] = _sqrt([value], not surely and cannot_be_negative(graph, below))
         elif op in WHOLE:
             values[node] = WHOLE[op](graph, node, values)
         else:
@@ -136,8 +141,9 @@ def _square_repeatedly(x: arb, times: int) -> arb:
     while times:
         if times & 1:
             result = x if result is None else result * x
-        x = x * x
         times >>= 1
+        if times:
+            x = x * x
     return arb(1) if result is None else result
 
 

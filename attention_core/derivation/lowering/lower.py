@@ -47,7 +47,7 @@ class Lowering:
     def __init__(self, context: Context, env: Env, graph: Graph | None = None) -> None:
         self.context, self.top = context, dict(env)
         self.graph = graph or Graph()
-        self.memo: dict[tuple[int, tuple[int | None, ...]], Cells] = {}
+        self.memo: dict[Any, Cells] = {}  # by the term and the values of its indices
         self.names: dict[int, tuple[str, ...]] = {}
         self.keep: list[Term] = []  # terms whose id is a key stay alive
         self.shapes: dict[int, tuple[Type, int, int]] = {}  # rows and columns, by the type that is kept with them
@@ -145,7 +145,9 @@ class Lowering:
         """The array of a term."""
         env = self.top if env is None else env
         names = self.names.get(id(term))
-        key = id(term), tuple(map(env.get, self.free(term) if names is None else names))
+        if names is None:
+            names = self.free(term)
+        key = (id(term), *map(env.get, names)) if names else id(term)
         found = self.memo.get(key)
         if found is None:
             handler = HANDLERS.get(term.op)
