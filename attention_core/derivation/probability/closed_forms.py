@@ -80,15 +80,10 @@ class NormalMoments:
         leaves = sorted({*growth, *turn, *(n for n, _ in powers)})
         grown = {n: (growth.get(n, graph.zero), turn.get(n, graph.zero)) for n in leaves}
         real, angle = front, phase
-        still = not growth and not turn  # nothing moves a mean
-        means: dict[int, Complex] = {}
+        means: dict[int, Complex] = {x: (self.mean(x), graph.zero) for x in leaves}
         half = graph.const(Fraction(1, 2))
-        for x in leaves:
-            a, b = grown[x]
-            mean = self.mean(x)
-            if still:
-                means[x] = graph.add((mean, graph.zero)), graph.zero
-                continue
+        for x in leaves if growth or turn else ():
+            (a, b), mean = grown[x], means[x][0]
             moved = self.shift_mean(x, grown)
             means[x] = graph.add((mean, moved[0])), moved[1]
             real = graph.add((real, graph.mul((a, mean)), graph.mul((half, a, moved[0])),
