@@ -20,6 +20,7 @@ from attention_core.derivation.claims import claim_of, cut_claims
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
+from attention_core.derivation.decision.open_indices import rests_on_indices
 from attention_core.derivation.document.notebook import notebook_to_markdown
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
@@ -29,6 +30,7 @@ from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
+from attention_core.derivation.reading.losses import describe_losses
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
@@ -53,9 +55,11 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found, problem, extra = _decide_step(step, effort)
         found = _weaken_for_any_function(step, found, effort)
         readings = _readings_of(step)
-        if readings:
+        if readings and not (found.verdict is Verdict.REFUTED and rests_on_indices(step, _inferred_names(step))):
             return _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
         found = _apply_doubts(step, found, effort)
+        if readings:
+            found = replace(found, evidence=_with_readings(found.evidence, readings))
         if advise and problem is not None and found.counterexample is not None:
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
                 advice = _advise(step, problem, extra)
@@ -84,7 +88,10 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
 
 def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Finding:
     """What holds of all functions that were tried in the place of one that is not known AGREES, and is not proved."""
-    if found.verdict not in GOOD or not (words := describe_functions(step.context, collect_symbols(step))):
+    names = collect_symbols(step)
+    parts = (describe_functions(step.context, names), describe_losses(step.context, names))
+    words = ", ".join(one for one in parts if one)
+    if found.verdict not in GOOD or not words:
         return found
     loose = (
         None
@@ -142,9 +149,15 @@ def _ask_for_declarations(step: Step) -> str:
     return f"declarations end with their section, and so do those of {those}: for a verdict, {ENDED_ADVICE}"
 
 
+def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
+    """The evidence, and what undeclared symbols are read as."""
+    figures = {**evidence.figures, "read_as": list(readings)}
+    return replace(evidence, text=f"{evidence.text}; {_read_as(readings)}", figures=figures)
+
+
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
-    """The finding with the readings that it rests on; nothing is refuted by an inferred reading."""
-    text, figures = found.evidence.text, {**found.evidence.figures, "read_as": list(readings)}
+    """The finding with the readings that it rests on; nothing is refuted by an inferred reading, but one of indices."""
+    text = found.evidence.text
     verdict = found.verdict
     if verdict in (Verdict.REFUTED, Verdict.VACUOUS) and step.context.loose:
         forms = ", ".join(sorted(step.context.loose))
@@ -166,7 +179,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict = Verdict.UNDECIDED
     elif verdict in GOOD and (doubt := find_contradiction(step, step.context, _inferred_names(step))):
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
-    evidence = replace(found.evidence, text=f"{text}; {_read_as(readings)}", figures=figures)
+    evidence = _with_readings(replace(found.evidence, text=text), readings)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
 
 

@@ -33,6 +33,14 @@ _TRANSPOSE = re.compile(r"\\top\b|\\intercal\b|\^\s*\{?\s*(?:T|\\prime|\\mathsf|
 _ORDERS = ("<", "<=", ">", ">=")
 _TENS = re.compile(r"(?<![\d.])(?:10+|0?\.0*1)(?![\d.])")
 _DEVIATIONS = re.compile(r"^(?:\\sigma|\\tau|s)(?![a-zA-Z])")
+_LOG_OF_NUMBER = re.compile(
+    r"\\log\s*(?:\\left\s*)?[({]?\s*(?:\\[dt]?frac\s*\{?\s*)?\d[\d.]*\s*(?:[)}=<>,/]|\\[a-z]|$)"
+)
+_BITS = re.compile(  # documents that may take logarithms to base 2
+    r"\b(?:bits?|base|binary|information|entrop\w+|shannon|cod(?:e|es|ing)|surprisal|perplexit\w+|trees?|doubling|"
+    r"halv\w+|log ?2)\b",
+    re.IGNORECASE,
+)
 EINSTEIN = (
     "with sums over repeated indices (Einstein's convention); here nothing is summed: write \\sum, or 'Repeated "
     "indices are summed.' above"
@@ -51,17 +59,18 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
         claim: Its relation as we read it, None where its shapes do not fit.
     """
     context, text = step.context, step.text
-    if re.search(r"\\partial|\\nabla|\\frac\{\s*d|\\mathrm\{d\}", text):
-        yield _ROW, _with(context, ROW_GRADIENTS)
-        yield _TURNED, _with(context, DENOMINATORS)
-        yield f"{_ROW}, and Jacobians too", _with(context, ROW_GRADIENTS, DENOMINATORS)
+    if _SLOPES.search(text):
+        for words, names in _LAYOUTS:
+            if not _is_refused_by_shapes(step, names):
+                yield words, _with(context, *names)
     if "softmax" in text:
         yield (
             "with the softmax over columns; here it runs over rows: transpose inside and outside",
             _with(context, SOFTMAX_OF_COLUMNS),
         )
     if r"\log" in text and not re.search(r"\be\^|\\exp|\\ln|softmax|\\partial|\\nabla", text):
-        yield r"with logarithms to base 2; here \log is natural: write \log_2", _with(context, "base 2")
+        if _LOG_OF_NUMBER.search(text) or any(_BITS.search(one.words) for one in step.far_words):
+            yield r"with logarithms to base 2; here \log is natural: write \log_2", _with(context, "base 2")
         if step.op not in _ORDERS or _TENS.search(text):  # a bound on smaller logarithms is another claim
             yield r"with logarithms to base 10; here \log is natural: write \log_{10}", _with(context, "base 10")
     if (norms := other_norms(step)) is not None:
@@ -87,6 +96,34 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
         )
 
 
+_LAYOUTS = (
+    (_ROW, (ROW_GRADIENTS,)),
+    (_TURNED, (DENOMINATORS,)),
+    (f"{_ROW}, and Jacobians too", (ROW_GRADIENTS, DENOMINATORS)),
+)
+
+
+def _is_refused_by_shapes(step: Step, layout: tuple[str, ...]) -> bool:
+    """Whether the shapes of another step of the document fit as we read gradients, and do not in another layout."""
+    for peer in step.peers[:MAX_PEERS]:
+        if not isinstance(peer, Step) or peer is step or not _SLOPES.search(peer.text):
+            continue
+        if _has_shapes(peer) and not _has_shapes(replace(peer, context=_with(peer.context, *layout))):
+            return True
+    return False
+
+
+def _has_shapes(step: Step) -> bool:
+    try:
+        claim_of(step)
+    except (Unreadable, ShapeMismatch, RecursionError):
+        return False
+    except Unsettled:
+        pass
+    return True
+
+
+_SLOPES = re.compile(r"\\partial|\\nabla|\\frac\{\s*d|\\mathrm\{d\}")
 _INDEXED_NORM = re.compile(r"(?:\\\||\\(?:rVert|Vert))\s*_\s*\{?\s*(?:1|2|\\infty)(?![a-zA-Z\d])")
 
 

@@ -22,11 +22,13 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, doubtful, other_norms, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
+from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
     fixes_what_moves,
     meant_by_words,
+    operations_of,
     words_of,
 )
 from attention_core.derivation.elaborate.hypotheses import relations_of
@@ -140,6 +142,9 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     message = "" if expected else _one_entry(step, found)
     if message:
         return _withhold_verdict(found, message)
+    meant_of = "" if expected else find_meant_indices(step, decide)
+    if meant_of:
+        return _name_reading(found, "it holds", f"for ${meant_of}$ alone: say for which indices it is meant")
     other = None if expected else _without_ends(step, found, decide) or _other_reading(step, found, decide)
     if other is not None:
         return other
@@ -313,7 +318,7 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     about = _choose_caveats(step, found, names, expected)
     tried: list[tuple[Caveat, list[Relation]]] = []
     unread: list[Caveat] = []
-    made = _operations(step)
+    made = operations_of(step)
     if any(is_weights(step.context, name) for name in names & set(step.context.symbols)):
         made |= {"softmax"}  # "attention weights" says nothing new
     if not any(_is_free_square(step.context.symbols[name]) for name in names & set(step.context.symbols)):
@@ -373,12 +378,6 @@ def _is_free_square(symbol: Symbol) -> bool:
     """Whether a symbol is a square matrix that no definition gives."""
     kind = symbol.type
     return symbol.term is None and kind is not None and kind.kind == "matrix" and kind.rows == kind.cols
-
-
-def _operations(step: Step) -> frozenset[str]:
-    """The operations of a step, those of definitions in it included."""
-    claim = _claim(step)
-    return frozenset() if claim is None else frozenset(t.op for side in (claim.left, claim.right) for t in side.walk())
 
 
 def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:

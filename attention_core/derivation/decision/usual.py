@@ -167,6 +167,12 @@ def _single(about: Subject) -> Iterator[str]:
     yield from _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "index")
 
 
+def _scalar(about: Subject) -> Iterator[str]:
+    """The sizes of arrays, which are numbers then."""
+    of_arrays = {name for _, kind in about.arrays for name in kind.rows.symbols() | kind.cols.symbols()}
+    return _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "size" and one.name in of_arrays)
+
+
 def _pattern(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W\d_])(?:{words})", re.IGNORECASE)
 
@@ -175,12 +181,14 @@ def _pattern(words: str) -> re.Pattern[str]:
 class Usual:
     """A kind of hypothesis: the words that mention it, and its formulas, each text with those that go together.
 
-    `titles` are words that mention it in a title alone: "A token" is one token there.
+    `titles` are words that mention it in a title alone: "A token" is one token there. Of a step that has one of the
+    operations in `made_by` the words say nothing more: "Softmax" above a step with a softmax.
     """
 
     words: re.Pattern[str]
     write: Callable[[Subject], Iterator[str]]
     titles: re.Pattern[str] | None = None
+    made_by: frozenset[str] = frozenset()
 
     def is_mentioned(self, phrase: FarWords) -> bool:
         """Whether some words mention it."""
@@ -243,21 +251,22 @@ USUAL = (
     Usual(
         _pattern(
             r"probab|distribut|weights?\b|stochastic|simplex|sum(?:s|ming)? (?:to|up)|histogram|convex combination|"
-            r"markov|attention|softmax|their sums?\b|normali[sz]|entrop|divergence|likelihood|"
-            r"kullback|gibbs|jensen|average"
+            r"markov|their sums?\b|normali[sz]|entrop|divergence|likelihood|kullback|gibbs|jensen|average"
         ),
         _weights,
     ),
+    Usual(_pattern(r"attention|softmax"), _weights, made_by=frozenset({"softmax", "exp", "lse"})),
     Usual(_pattern(r"cent(?:er|re)|mean (?:is )?zero|zero mean|layer ?norm|deviations?\b|varianc"), _zero_mean),
     Usual(_pattern(r"least squares|regression|fitted|pseudo ?inverse|residual|normal equation"), _fit),
     Usual(_pattern(r"identit"), _identity),
     Usual(_pattern(r"square\b(?! root)|same (?:size|width|length|dimension)"), _square),
-    Usual(_pattern(r"softmax|attention weights"), _softmax),
+    Usual(_pattern(r"softmax|attention weights"), _softmax, made_by=frozenset({"softmax", "exp", "lse"})),
     Usual(
-        _pattern(rf"single|scalar|(?:one|only) {_ONE_OF_MANY}|numbers?\b(?! of)"),
+        _pattern(rf"single|(?:one|only) {_ONE_OF_MANY}"),
         _single,
         _pattern(rf"(?:an?|the|first|last|second|one) {_ONE_OF_MANY}|to itself"),
     ),
+    Usual(_pattern(r"scalar|numbers?\b(?! of)"), _scalar),
 )
 
 
@@ -433,12 +442,28 @@ def _is_number(symbol: Symbol) -> bool:
 
 
 def _guesses(step: Step) -> Iterator[Meant]:
-    mentioned = [(usual, next((one for one in step.far_words if usual.is_mentioned(one)), None)) for usual in USUAL]
+    unread = {caveat.line for caveat in step.context.caveats}
+    words = [one for one in step.far_words if one.may_mean(step.line, unread)]
+    made = operations_of(step)
+    usuals = [usual for usual in USUAL if not usual.made_by & made]
+    mentioned = [(usual, next((one for one in words if usual.is_mentioned(one)), None)) for usual in usuals]
     if not any(phrase for _, phrase in mentioned):
         return
     about = _subject(step.context, sorted(collect_symbols(step)))
     rounds = [[Meant(formula, phrase) for formula in usual.write(about)] for usual, phrase in mentioned if phrase]
     yield from (one for turn in zip_longest(*rounds) for one in turn if one is not None)  # the first of each kind first
+
+
+def operations_of(step: Step) -> frozenset[str]:
+    """The operations of a step, those of the definitions of its symbols included.
+
+    Args: step.
+    """
+    try:
+        claim = claim_of(step)[1]
+    except ShapeMismatch:
+        return frozenset()
+    return frozenset(t.op for side in (claim.left, claim.right) for t in side.walk())
 
 
 def _subject(context: Context, names: list[str]) -> Subject:

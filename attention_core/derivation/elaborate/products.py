@@ -43,12 +43,13 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
     body = elab.term(expr.body)
     for variable in reversed(expr.by):
         by = elab.term(variable)
-        if not _is_variable(by):
+        if not _is_variable(by) and not goes_through(body, by):
             known = elab.lookup(symbol_name(variable) or "")
             if known is not None and known.term is not None:
                 raise elab.fail(
-                    f"'{to_latex(variable)}' is defined (line {known.line}) by other symbols: differentiate by one "
-                    f"of these, or declare '{to_latex(variable)}' with its domain"
+                    f"'{to_latex(variable)}' is defined (line {known.line}) by other symbols, and what is "
+                    "differentiated is not made of it: differentiate by one of these, or declare "
+                    f"'{to_latex(variable)}' with its domain"
                 )
             raise elab.fail(f"'{to_latex(variable)}' is not a declared variable, so nothing is differentiated by it")
         slope = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
@@ -92,6 +93,30 @@ def _led(expr: Expr) -> tuple[Expr | None, Expr | None]:
 
 def _is_variable(term: Term) -> bool:
     return term.op in ("leaf", "member") or (term.op == "entry" and term.args[0].op in ("leaf", "member"))
+
+
+def intermediate(by: Term) -> Term | None:
+    """The defined quantity that something is differentiated by, or by an entry of; None where it is none.
+
+    Args: by, what stands below.
+    """
+    base = by.args[0] if by.op == "entry" else by
+    return base if base.op == "bind" and len(base.args) == 1 and not base.data else None
+
+
+def goes_through(body: Term, by: Term) -> bool:
+    r"""Whether a term is made of a defined quantity: then it is differentiated by it as if that were free.
+
+    With `P = softmax(S)` and `O = P V`, the derivative of a function of O by P holds V and lets P vary.
+
+    Args:
+        body: What is differentiated.
+        by: What by.
+    """
+    base = intermediate(by)
+    return base is not None and any(
+        one.op == "bind" and one.args[:1] and one.args[0] is base.args[0] for one in body.walk()
+    )
 
 
 def _derivative_type(elab: Elaborator, body: Type, by: Type) -> Type:

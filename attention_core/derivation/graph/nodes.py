@@ -9,7 +9,7 @@ Where a function has a kink (|x| at 0, max at a tie) the derivative is a node th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -271,6 +271,32 @@ def gradients(graph: Graph, root: int, by: Sequence[int]) -> list[int]:
         for argument, slope in _slopes(graph, node, depends):
             sums.setdefault(argument, []).append(graph.mul((flow, slope)))
     return [graph.add(sums[node]) if node in sums else graph.zero for node in by]
+
+
+_APART = frozenset({"limit", "quadrature", "mean"})  # nodes that keep a body of their own
+
+
+def substitute(graph: Graph, roots: Sequence[int], new: Mapping[int, int]) -> list[int]:
+    """The roots with some leaves replaced by other nodes.
+
+    Args: graph; roots, nodes; new, the node in the place of each leaf.
+    Raises: Unsettled where one stands in a limit, an integral or an average, whose bodies are kept apart.
+    """
+    made = dict(new)
+    for node in graph.reachable(roots):
+        args = tuple(made.get(one, one) for one in graph.args[node])
+        if node in made or args == graph.args[node]:
+            continue
+        op, data = graph.ops[node], graph.data[node]
+        if op in _APART:
+            raise Unsettled(f"a derivative by a defined quantity inside a {op} is not computed here")
+        if op in ("add", "mul"):
+            made[node] = graph.add(args) if op == "add" else graph.mul(args)
+        elif op in ("powi", "pow"):
+            made[node] = graph.power(args[0], graph.const(fmpq(data)) if op == "powi" else args[1])
+        else:
+            made[node] = graph.inv(args[0]) if op == "inv" else graph.call(op, *args, data=data)
+    return [made.get(root, root) for root in roots]
 
 
 def _slopes(graph: Graph, node: int, depends: set[int]) -> list[tuple[int, int]]:

@@ -22,6 +22,7 @@ from attention_core.derivation.elaborate.calls import COMPARISONS
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
 from attention_core.derivation.elaborate.matrix_functions import ENTRYWISE, KRONECKER, OUTER, PSEUDO_INVERSE
+from attention_core.derivation.elaborate.products import goes_through
 from attention_core.derivation.inference.letters import (
     add_missing_index,
     find_increment,
@@ -66,6 +67,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.latex.tokens import UNREAD_BIG, UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.relevance import is_made_of
 from attention_core.derivation.terms.terms import Relation, Term
 
 TERMS = "terms"
@@ -353,7 +355,8 @@ class Opaque:
         unknown = unknown or any(
             isinstance(one, Call) and one.sub and one.function in AVERAGES for one in walk(node.body)
         )
-        if not unknown and not any(symbol is not None and symbol.kind == "definition" for symbol in symbols):
+        defined = [one for one in symbols if one is not None and one.kind == "definition"]
+        if not unknown and all(is_made_of(self.context, names_in(node.body), one) for one in defined):
             return node
         body = f"\\partial({to_latex(_without(node.body, names_in(node) & bound))})"
         by = ", ".join(to_latex(_without(one, names_in(node) & bound)) for one in node.by)
@@ -585,6 +588,8 @@ def _variable(term: Term) -> str:
 
 def _unknown_body(slope: Term) -> str:
     """What is differentiated, if it does not mention the variable, or is a function that is not defined."""
+    if goes_through(slope.args[0], slope.args[1]):
+        return ""
     body, variable = slope.args[0], _variable(slope.args[1])
     leaves = [str(one.data) for one in body.walk() if one.op in ("leaf", "member", "int")]
     strange = next((one for one in leaves if is_opaque(one)), "")

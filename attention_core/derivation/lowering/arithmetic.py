@@ -9,9 +9,11 @@ Sums and extremes over indices, softmax and argmax, blocks and dotted matrices, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
-from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, gradients
+from attention_core.derivation.elaborate.products import intermediate
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, gradients, substitute
 from attention_core.derivation.lowering.lower import Cells, Env, Infeasible, Lowering, handles, one
 from attention_core.derivation.terms.terms import Term
 
@@ -183,8 +185,42 @@ def _slice(low: Lowering, term: Term, env: Env) -> Cells:
 
 @handles("deriv")
 def _deriv(low: Lowering, term: Term, env: Env) -> Cells:
+    defined = intermediate(term.args[1])
+    if defined is not None:
+        return _deriv_through(low, term, defined, env)
     body, by = (low.lower(a, env) for a in term.args)
     rows = [gradients(low.graph, cell, by.cells) for cell in body.cells]
+    return _slope(term, body, by, rows)
+
+
+def _deriv_through(low: Lowering, term: Term, defined: Term, env: Env) -> Cells:
+    """A derivative by a defined quantity: it is free where it is differentiated, and then takes its values."""
+    low.holes += 1
+    hole = Term("leaf", (), defined.type, f"|{low.holes}")
+    body, by = (_in_place(a, defined, hole, {}) for a in term.args)
+    low.keep += [body, by, hole]
+    top, below = low.lower(body, env), low.lower(by, env)
+    rows = [gradients(low.graph, cell, below.cells) for cell in top.cells]
+    values = dict(zip(low.lower(hole, env).cells, low.lower(defined, env).cells, strict=True))
+    return _slope(term, top, below, [substitute(low.graph, row, values) for row in rows])
+
+
+def _in_place(term: Term, defined: Term, hole: Term, made: dict[int, Term]) -> Term:
+    """A term with a leaf in the place of a defined quantity."""
+    found = made.get(id(term))
+    if found is None:
+        if term.op == "bind" and term.args[0] is defined.args[0] and len(term.args) == 1:
+            found = hole
+        else:
+            args = tuple(_in_place(one, defined, hole, made) for one in term.args)
+            same = all(one is other for one, other in zip(args, term.args, strict=True))
+            found = term if same else replace(term, args=args)
+        made[id(term)] = found
+    return found
+
+
+def _slope(term: Term, body: Cells, by: Cells, rows: list[list[int]]) -> Cells:
+    """The derivatives of each entry of a body by each of a variable, in the shape of the whole."""
     if len(body.cells) == 1:
         return Cells(by.rows, by.cols, tuple(rows[0]))
     if len(by.cells) == 1 and term.args[1].type.scalar:

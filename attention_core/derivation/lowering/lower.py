@@ -52,6 +52,7 @@ class Lowering:
         self.keep: list[Term] = []  # terms whose id is a key stay alive
         self.shapes: dict[int, tuple[Type, int, int]] = {}  # rows and columns, by the type that is kept with them
         self.spans: dict[str, tuple[Fraction, Fraction]] = {}  # of the families, by name
+        self.holes = 0  # defined quantities that were free for a derivative
         self.hypotheses: Sequence[Relation] = ()  # what limits have to respect
         self.integrals: list[Any] = []  # intervals, with what is integrated over them
         self.means = ""  # which expectations may stay as `mean` nodes: "" none, "open" those without closed form, "all"

@@ -39,6 +39,7 @@ from attention_core.derivation.reading.assuming import (
 )
 from attention_core.derivation.reading.describe import describe, name_subjects, without_properties
 from attention_core.derivation.reading.domains import domain_of
+from attention_core.derivation.reading.losses import loss_in, loss_of
 from attention_core.derivation.reading.memberships import (
     bare_scalar,
     bounded_run,
@@ -250,9 +251,7 @@ class Reader(ReaderState):
 
     def formula(self, text: str, line: int) -> None:
         """One inline formula."""
-        if functions := functions_in(text):
-            for function in functions:
-                declare_function(self.context, function, line)
+        if self.take_function(text, line):
             return
         try:
             pieces = cut_at_commas(tokenize(text, line))
@@ -288,6 +287,17 @@ class Reader(ReaderState):
                 continue  # "the keys $k_i$": any of them
             if name is not None and name not in self.context.symbols and isinstance(expr, Name | Sub):
                 Elaborator(self.context, line=line).term(expr)  # an undeclared name says so
+
+    def take_function(self, text: str, line: int) -> bool:
+        """Declare functions of which no more is known than that they are differentiable; False for another formula."""
+        functions = functions_in(text)
+        for function in functions:
+            declare_function(self.context, function, line)
+        names = loss_in(text)
+        if names is not None:
+            loss, body = loss_of(self.context, names, line)
+            self.define_chain(Chain((loss, body), (":=",), (line,)), to_latex(loss), line)
+        return bool(functions) or names is not None
 
     def pass_over(self, error: Unreadable, declares: bool) -> None:
         """Go on after a declaration that cannot be read; not after a hypothesis, which must not be missed."""

@@ -7,6 +7,7 @@ Only a formula behind a word that introduces, with a new symbol on its left and 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,7 +16,9 @@ from attention_core.derivation.document.blocks import Block, Display, Heading, P
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 _INTRODUCES = re.compile(
     r"\b(?:let|where|with|set|setting|take|taking|choose|choosing|put|putting|write|writing|define|defining|denote|"
-    r"call|use|using|forward)\b[^.;!?$]*$",
+    r"call|use|using|forward)\b[^.;!?$]*$|"
+    r"(?:^|[.;!?])\s*(?:here|throughout|as before|as usual)\b,?\s*$|"
+    r"(?:^|[.;!?])\s*(?:(?:here|then|now)\b,?\s*)?(?:the|our|its|their)\s+(?:[a-z-]+\s+){1,5}(?:is|are)\s*$",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)\s*$")
@@ -24,8 +27,11 @@ _DEFINES = re.compile(
     rf"^\s*(?P<name>{_NAME}(?:_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}})?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*$"
 )
 _RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?|to|approx|dots|ldots|forall|top\s*=)(?![a-zA-Z])|,")
-_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])|\\(?:alpha|beta|gamma|lambda|mu|sigma|theta|hat|nabla)\b")
-_BARE = re.compile(rf"^\s*{_NAME}(?:_\w)?\s*$")
+_LETTER = re.compile(
+    r"(?<![A-Za-z\\])(?:[A-Za-z]|[A-Za-z]?[A-Z][A-Za-z]?)(?![A-Za-z])|\\(?:alpha|beta|gamma|lambda|mu|sigma|theta|hat|nabla)\b"
+)
+_BEHIND = re.compile(r"\b(?:where|with|using)\b[^.;!?$]*$", re.IGNORECASE)
+_BARE = re.compile(rf"^\s*(?!(?:[A-Za-z][A-Z]|[A-Z][a-z])\s*$){_NAME}(?:_\w)?\s*$")  # `PV` is a product
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|for|at|assume|assuming|suppose|provided|case)\b[^.;!?$]*$", re.IGNORECASE
 )
@@ -55,7 +61,7 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
         if not isinstance(block, Paragraph):
             out.append(block)
             continue
-        for piece in (one for sentence in _cut_at_sentence(block) for one in _cut_before_definitions(sentence)):
+        for piece in _cut_before_definitions(block):
             text, displays = _without_definitions(piece, blocks, known)
             if displays:
                 found[len(out)] = displays
@@ -63,7 +69,9 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
     return out, found
 
 
-_LIVES = re.compile(rf"^\s*(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)\s*(?:(?:\\in|\\sim|\\[lg]eq?)(?![A-Za-z])|[<>])")
+_LIVES = re.compile(
+    rf"^\s*(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)\s*(?:(?:\\in|\\sim|\\colon|\\[lg]eq?)(?![A-Za-z])|[<>])"
+)
 _JOINT = re.compile(
     r"[,;]?\s*(?:\b(?:and|where|with|then|so)\b,?\s*)*(?:\b(?:let|put|set|write|define|take|denote|consider|"
     r"choose|pick|fix)\b\s*)?$",
@@ -74,43 +82,14 @@ _OPENS = re.compile(
 )
 
 
-_NEXT_SENTENCE = re.compile(
-    r"[.;]\s+(?P<from>(?:(?:now|next|then|also|finally),?\s+)?(?:(?:let us|we)\s+)?(?:put|set|write|define|take)\s*)$",
-    re.IGNORECASE,
-)
-
-
-def _cut_at_sentence(block: Paragraph) -> list[Paragraph]:
-    r"""A paragraph cut before a sentence that defines by what the paragraph declares: that is declared first then.
-
-    "Let $x \in \mathbb{R}$. Write $s = x^2$." becomes two paragraphs.
-    """
-    parts = re.split(r"(?<!\\)\$", block.text)
-    names: list[str] = []
-    for place in range(1, len(parts), 2):
-        opened = _NEXT_SENTENCE.search(parts[place - 1]) if names else None
-        used = _DEFINES.match(parts[place]) if opened else None
-        if opened and used and any(_has_letter(one, used["value"]) for one in names):
-            head = "$".join([*parts[: place - 1], parts[place - 1][: opened.start("from")]])
-            tail = "$".join([opened["from"], *parts[place:]])
-            return [replace(block, text=head), Paragraph(block.line + head.count("\n"), tail)]
-        lives = _LIVES.match(parts[place])
-        names += [one.strip() for one in lives["names"].split(",")] if lives else []
-    return [block]
-
-
-def _has_letter(name: str, value: str) -> bool:
-    """Whether a value mentions a symbol, also in a product of plain letters: the x of $xy$."""
-    return _has_name(name, value) or (len(name) == 1 and re.fullmatch("[A-Za-z]{2,3}", value.strip()) is not None
-                                      and name in value)  # fmt: skip
-
-
 def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
     r"""A paragraph cut where a definition uses what its own sentence declares before: that is declared first then.
 
     "Let $z \in \mathbb{R}^n$ and $p = 2 z$." becomes "Let $z \in \mathbb{R}^n$." and "Put $p = 2 z$.".
     """
     parts = re.split(r"(?<!\\)\$", block.text)
+    if (cut := _cut_between_sentences(block, parts)) is not None:
+        return [one for piece in cut for one in _cut_before_definitions(piece)]
     opened = _OPENS.match(parts[0]) if len(parts) > 4 else None
     if opened is None:
         return [block]
@@ -128,6 +107,36 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
         lives = _LIVES.match(parts[place])
         names += [one.strip() for one in lives["names"].split(",")] if lives else []
     return [block]
+
+
+_ENDS = re.compile(
+    r"(?<!\b[a-z])[.!?](?=\s+(?:[A-Z]|$))|"
+    r"[.;](?=\s+(?:(?:now|next|then|also|finally),?\s+)?(?:(?:let us|we)\s+)?(?:put|set|write|define|take)\b)"
+)
+
+
+def _cut_between_sentences(block: Paragraph, parts: list[str]) -> tuple[Paragraph, Paragraph] | None:
+    r"""A paragraph cut behind a sentence that declares what a definition in a later one uses; None where none does.
+
+    "Let $z \in \mathbb{R}^n$. Put $p = 2 z$." is two paragraphs then.
+    """
+    names: list[str] = []  # of the sentences before this one
+    own: list[str] = []
+    end: tuple[int, int] | None = None  # where this sentence begins
+    for place in range(1, len(parts), 2):
+        for found in _ENDS.finditer(parts[place - 1] if place > 1 else ""):
+            names, own, end = [*names, *own], [], (place - 1, found.end())
+        used = _DEFINES.match(parts[place])
+        uses = used is not None and any(_has_name(one, used["value"]) for one in names)
+        if end is not None and (uses or r"\colon" in parts[place]):  # a function of what stands above
+            at = len("$".join(parts[: end[0]])) + 1 + end[1]
+            head, tail = block.text[:at], block.text[at:]
+            gap = len(tail) - len(tail.lstrip())
+            line = block.line + block.text.count("\n", 0, at + gap)
+            return replace(block, text=head), replace(block, line=line, text=tail.lstrip())
+        lives = _LIVES.match(parts[place])
+        own += [one.strip() for one in lives["names"].split(",")] if lives else []
+    return None
 
 
 def _cut_before_lives(line: int, parts: list[str]) -> list[Paragraph]:
@@ -151,6 +160,9 @@ def _cut_before_lives(line: int, parts: list[str]) -> list[Paragraph]:
 
 
 def _has_name(name: str, formula: str) -> bool:
+    """Whether a formula mentions a symbol: both letters of `Q K`, written as `QK`, are symbols."""
+    if len(name) == 1:
+        return name in _COMMAND.sub(" ", formula)
     return re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", formula) is not None
 
 
@@ -162,7 +174,8 @@ def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[s
             before = parts[place - 1]
             opens = bool(_INTRODUCES.search(before)) or (introduced and bool(_GOES_ON.match(before)))
             introduced = opens and not _CONDITION.search(before)
-            made = _definition(part, blocks, known) if introduced else None
+            until = sys.maxsize if _BEHIND.search(before) else line  # "where" says what a display means, above or below
+            made = _definition(part, until, blocks, known) if introduced else None
             if made is not None:
                 name, value = made
                 known.add(name)
@@ -193,6 +206,7 @@ def _drop_names(text: str, defined: set[str]) -> str:
     return _NAMES_ALONE.sub(drop, text) if defined else text
 
 
+_COMMAND = re.compile(r"\\(?:(?:text|operatorname|mathrm)\*?\s*\{[^{}]*\}|[A-Za-z]+)")
 _LIVES_BEHIND = r"\s*(?:,[^=$]*?)?(?:\\in\b|\\sim\b|:=)"
 
 
@@ -213,7 +227,7 @@ def _multiplies(value: str, blocks: Sequence[Block]) -> bool:
     return all(any(re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])", text) for text in texts) for letter in value)
 
 
-def _definition(formula: str, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
+def _definition(formula: str, until: int, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
     """The new symbol that a formula defines, and as what; None where it may say something else."""
     found = _DEFINES.match(formula)
     if found is None or _RELATES.search(formula):
@@ -230,6 +244,6 @@ def _definition(formula: str, blocks: Sequence[Block], known: set[str]) -> tuple
     for block in blocks:
         if not isinstance(block, Heading) and lives.search(block.text):
             return None
-        if isinstance(block, Display) and first.search(block.text):
+        if isinstance(block, Display) and block.line < until and first.search(block.text):
             return None  # a display says what it is
     return name, found["value"]

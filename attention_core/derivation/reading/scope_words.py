@@ -26,13 +26,12 @@ from attention_core.derivation.reading.sentence_caveats import (
 from attention_core.derivation.reading.withdrawals import OTHERWISE, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.words.caveats import (
-    LAW_IN_WORDS,
-    SIGNS,
     caveats_of,
     declared_names,
     relation_in,
     shorten_quote,
 )
+from attention_core.derivation.words.headings import has_restricting_words, may_restrict
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import is_declaration
 from attention_core.derivation.words.phrase_patterns import (
@@ -41,7 +40,7 @@ from attention_core.derivation.words.phrase_patterns import (
     is_title,
     leads_to_value,
 )
-from attention_core.derivation.words.vocabulary import CONDITION, DEGREE, NOUN, PROPERTY
+from attention_core.derivation.words.vocabulary import CONDITION, NOUN, PROPERTY
 
 _FORMULAS = re.compile(r"(?<!\\)\$")
 _UNIVERSAL = re.compile(
@@ -361,9 +360,9 @@ def _is_joint(words: str) -> bool:
 
 
 def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
-    """What a heading leaves open for all below it: nothing if it is a title, and all of it otherwise."""
+    """What a heading leaves open for all below it: nothing if it names a subject, and all of it otherwise."""
     out: list[Caveat] = []
-    if is_title(heading.text):
+    if is_title(heading.text) or not may_restrict(heading.text):
         words = conditional_words((heading.text,))
         out = [Caveat(heading.line, shorten_quote(heading.text), context.level, None, maybe=words)] if words else []
         return out + topic_caveats(context, heading.text, heading.line)
@@ -371,17 +370,6 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
         found = find_caveat(context, one, frozenset(), was_read(context, one, False), title=True)
         out += [] if found is None else [found]
     return out
-
-
-# Words of a title that may restrict, beside those of properties, degrees and conditions: how many, which, how large.
-_RESTRICTS = re.compile(
-    r"\d|\b(?:without|no|not|never|free|zero|one|two|three|four|few|many|single|several|only|alone|first|last|long|"
-    r"short|low|high|big|linear|main|"
-    r"different|simple|simplest|special|particular|easy|trivial|degenerate|extreme|case|cases|toy|root|roots|tied|ties?|"
-    r"tying|merged?|averag\w+|minimum|maximum|optim\w+|projections?|inverses?|ones|units?|unit|ideal|perfect|exact|"
-    r"code|assignments?|solutions?|solving)\b",
-    re.IGNORECASE,
-)
 
 
 def names_document(heading: Heading, blocks: Sequence[Block]) -> bool:
@@ -398,9 +386,7 @@ def names_document(heading: Heading, blocks: Sequence[Block]) -> bool:
         return False
     if any(isinstance(one, Heading) and one.level == 1 for one in blocks[1:]):
         return False
-    text = heading.text
-    known = (PROPERTY, DEGREE, CONDITION, LAW_IN_WORDS, SIGNS, _RESTRICTS)
-    return "$" not in text and "\\" not in text and not any(one.search(text) for one in known)
+    return not has_restricting_words(heading.text)
 
 
 OPENS_CONDITION = re.compile(

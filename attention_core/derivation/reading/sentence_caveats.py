@@ -15,7 +15,7 @@ from attention_core.derivation.words.caveats import (
     names_of_formula,
     shorten_quote,
 )
-from attention_core.derivation.words.inert import CLAIMED_SUM
+from attention_core.derivation.words.inert import CLAIMED_SUM, SOFTMAX_OF_ROWS
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.phrase_patterns import (
     is_pattern,
@@ -43,6 +43,7 @@ _READ = re.compile(
     re.IGNORECASE,
 )
 
+_LABEL = re.compile(r"\W*(?:\d+|[ivx]+|[a-z])\W*", re.IGNORECASE)  # of an item: "1."
 _OPENS = re.compile(r"\b(?:suppos\w+|(?:special )?cases?)\b", re.IGNORECASE)  # in a sentence that was read
 
 
@@ -172,6 +173,8 @@ def _match_patterns(
         about: A caveat about the sentence as it was written, with its conditional words.
         context, sentence, names, title, leads: As `find_caveat` has them.
     """
+    if _LABEL.fullmatch(sentence.prose):
+        return []
     quantified = _QUANTIFIED.search(sentence.prose) if leads else None
     if quantified is not None:
         return [replace(about, plain=True, words=(quantified[0].lower(),), maybe=(), whole=True)]
@@ -208,7 +211,8 @@ def _find_leftovers(
         return None
     plain = without_roles(context, parts)
     declares = read and opens_declaration(sentence.prose) and is_read_declaration(plain)
-    whole = not (known or declares or (not words and _is_announced(sentence)))
+    plainly = not words and (_is_announced(sentence) or _only_names(context, sentence))
+    whole = not (known or declares or plainly)
     if not words and not about.maybe and not whole:
         return None
     written = (
@@ -220,6 +224,18 @@ def _find_leftovers(
     return replace(about, names=symbols or None, words=words, whole=whole, written=written)
 
 
+def _only_names(context: Context, sentence: Sentence) -> bool:
+    """Whether all formulas of a sentence are names of what it defines, and no word of it is a condition: "Put $P$"."""
+    if not sentence.formulas or CONDITION.search(_NAMING.sub(" ", " ".join(sentence.prose.split()))):
+        return False
+    lines = range(sentence.line, sentence.line + sentence.text.count("\n") + 1)
+    defined = [context.symbols.get(one.strip()) for one in sentence.formulas]
+    return all(one is not None and one.term is not None and one.line in lines for one in defined)
+
+
+_NAMING = re.compile(
+    rf"^\W*(?:with|let|setting|taking|choosing|letting|putting|using|where)\b|\bwith(?=\W*$)|{SOFTMAX_OF_ROWS}", re.I
+)
 _BETWEEN = re.compile(r"^(?!.*\b(?:where|when|while|if|that|which|because|whose|since)\b)\s*[^,;:.()]*[\w)]\s*$")
 
 _JOINED = re.compile(

@@ -8,8 +8,9 @@ labels) say something of it only now and then ("The vectors of the next section 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import (
     Block,
@@ -38,13 +39,22 @@ MAX_WORDS = 2000  # characters that are looked at in one piece: patterns with re
 class FarWords:
     """Some words of a document: `words` without formulas, `quote` as they were written.
 
-    A `title` names a topic: a heading, or a sentence set in bold.
+    A `title` names a topic: a heading. It speaks of the lines of its section, `until` that line; other words may speak
+    of any.
     """
 
     line: int
     quote: str
     words: str
     title: bool = False
+    until: int = sys.maxsize
+    declares: bool = False  # they stand in a sentence that declares, and are about what it declares if they were read
+
+    def may_mean(self, line: int, unread: Container[int]) -> bool:
+        """Whether these words may be about a step on a line; unread: the lines of which something was not read."""
+        if self.title:
+            return self.line <= line < self.until
+        return not self.declares or self.line in unread
 
 
 @dataclass(frozen=True)
@@ -130,13 +140,16 @@ def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
         ['Rotations', 'by norm', 'unit vectors']
     """
     out: list[FarWords] = []
-    for block in blocks:
+    for place, block in enumerate(blocks):
         if isinstance(block, Heading):
-            out += _pieces(block.line, block.text, title=True)
+            end = _end_of_section(blocks, place)
+            out += [replace(one, title=True, until=end) for one in _pieces(block.line, block.text)]
         elif isinstance(block, Paragraph):
             sentences = sentences_of(block)
-            out += [piece for one in sentences for piece in _pieces(one.line, one.text)]
-            out += _pieces(block.line, block.text) if len(sentences) > 1 else []
+            for one in sentences:
+                declares = is_declaration(Paragraph(one.line, one.text)) and one.end.strip() != "?"
+                out += [replace(piece, declares=declares) for piece in _pieces(one.line, one.text)]
+            out += _pieces(block.line, block.text) if len(sentences) > 1 and not is_declaration(block) else []
         elif isinstance(block, Display):
             tags = (
                 piece for found in _TAGGED.findall(block.text) for piece in _pieces(block.line, found.split(":")[-1])
@@ -165,13 +178,21 @@ def comments_in(text: str) -> Iterator[tuple[int, str]]:
         at = end + 3
 
 
-def _pieces(line: int, text: str, title: bool = False) -> list[FarWords]:
+def _end_of_section(blocks: Sequence[Block], place: int) -> int:
+    """The line of the heading that ends the section of one; that of a document has no end."""
+    own = blocks[place]
+    assert isinstance(own, Heading)
+    ends = (one.line for one in blocks[place + 1 :] if isinstance(one, Heading) and one.level <= own.level)
+    return sys.maxsize if place == 0 else next(ends, sys.maxsize)
+
+
+def _pieces(line: int, text: str) -> list[FarWords]:
     """Some words, in pieces if they are many; the names of labels are words as well."""
     labels = " ".join(" ".join(found) for found in _LABEL.findall(text))
     bare = _FORMULA.sub(" ", _LABEL.sub(" ", text)) + " " + labels
     words = " ".join(re.sub(r"[_:{}.-]", " ", _MACRO.sub(" ", bare)).split())
     pieces = [words[start : start + MAX_WORDS] for start in range(0, len(words), MAX_WORDS)]
-    return [FarWords(line, " ".join(text.split()), piece, title) for piece in pieces]
+    return [FarWords(line, " ".join(text.split()), piece) for piece in pieces]
 
 
 @dataclass

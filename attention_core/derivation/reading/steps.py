@@ -32,6 +32,7 @@ from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.inline_definitions import take_definitions
+from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.reading.notation_words import take_notations
 from attention_core.derivation.reading.premises import (
     assume_descriptions,
@@ -100,7 +101,7 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
     blocks, context.stated = take_notations(blocks)
-    blocks = mark_letters(complete_displays(blocks)) if infer else blocks
+    blocks = mark_letters(complete_displays(spell_losses(blocks))) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words
     blocks = spell_out(blocks, words=infer)

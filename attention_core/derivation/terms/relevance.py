@@ -7,7 +7,7 @@ Of a random symbol there is what its law asks of its parameters, and every outco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -244,3 +244,19 @@ def symbol_names(context: Context, name: str) -> set[str]:
         for parameter in symbol.law.parameters:
             found |= find_mentioned_names(context, parameter)
     return {n for n in found if n in context.symbols}
+
+
+def is_made_of(context: Context, names: Collection[str], part: Symbol) -> bool:
+    """Whether some symbols are defined by a part, which has no index: then one may differentiate by it.
+
+    Args:
+        context: What is declared.
+        names: The symbols.
+        part: The part.
+    """
+    known = context.symbols
+    found = fresh = frozenset(names)
+    while fresh:
+        fresh = frozenset(m for n in fresh if n in known and known[n].kind == "definition" for m in known[n].mentions)
+        fresh, found = fresh - found, found | fresh
+    return part.name in found and known.get(part.name) is part and not part.params and not part.whole

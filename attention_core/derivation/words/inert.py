@@ -325,10 +325,16 @@ def _any(*alternatives: str) -> str:
 
 
 _NUMBER = r"(?:two|three|four|ten|\d+)"
+SOFTMAX_OF_ROWS = (
+    r"(?:(?:with|where|and) )?(?:the )?softmax (?:(?:is|being|acts?|runs?|works?|taken|applied|computed|normali[sz]es)"
+    r" )*(?:row-?wise|(?:on|over|along|across|to|for|in) (?:(?:each|every|the|its|all) )*(?:rows?|keys|last "
+    r"(?:axis|dimension)))(?: of \x01\d+\x02)?"
+)
 PHRASES = re.compile(
     r"`[^`]*`|\]\([^()\s]*\)|https?://\S+|<[^<>]*>|\\[a-zA-Z]+\*?(?:\{[^{}]*\})?|\b"
     + _any(
         r"without (?:any )?loss of (?:any )?generality",
+        SOFTMAX_OF_ROWS,  # as it is read here
         r"w\.?l\.?o\.?g\.?",
         r"if and only if",
         r"even (?:if|though|when|more|so|for)",

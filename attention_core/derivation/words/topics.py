@@ -135,11 +135,14 @@ _OF_OBJECTS = rf"(?:(?:{_any(OF_OBJECTS)})[ -])*"
 # "loss function gradient": nouns before a noun; a formula after a preposition is what is operated on.
 _BEFORE = rf"(?:{_any(OBJECTS + TEXTS + PARTS)} )?"
 # One of what there are many of, as in "the softmax of a score": a size may be one.
-_ONE = (
-    r"(?!an? (?:\w+ )??(?:scalar|token|key|query|score|logit|entry|component|row|column|head|word|coefficient|variable|"
+_ONE_OF_MANY = (
+    r"an? (?:\w+ )??(?:scalar|token|key|query|score|logit|entry|component|row|column|head|word|coefficient|variable|"
     r"parameter|weight|feature|layer)(?! ?(?:vector|matri|function|model|head|embedding|norm|layer|number|update|rule))"
-    r"(?![\w-]))"
+    r"(?![\w-])"
 )
+_ONE = rf"(?!{_ONE_OF_MANY})"
+A_SINGLE = re.compile(rf"\b{_ONE_OF_MANY}", re.IGNORECASE)
+"""One of what there are many of, in a title."""
 _HEAD = (
     rf"(?:{_OF_TEXTS}{_BEFORE}{_any(TEXTS)}{_PLURAL}|"
     rf"(?:(?:{_any(OF_PARTS)}) )*{_BEFORE}{_any(PARTS)}{_PLURAL}|"
@@ -183,6 +186,7 @@ _HEADED = (
 )
 _MACRO = re.compile(r"\\(?:part|chapter|(?:sub)*section|paragraph|emph|textbf|textit)\*?\s*\{([^{}]*)\}")
 _MARK = re.compile(r"\\label\{[^{}]*\}|\{#[^{}]*\}")
+_LABELLED = rf"^(?:{_TITLE_LABEL}(?!\w)[.:)]*(?: ?[-\u2013\u2014])? ?)"
 _WHOLE = rf"^{TOPIC}$"
 
 
@@ -217,6 +221,22 @@ def restricting_topics(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
     return tuple(found)
 
 
+def without_label(text: str) -> str:
+    """A title without the label in front, marks and style.
+
+    Example:
+        >>> [without_label(text) for text in ("## 2.3 Entropy", "Step 4: *Attention*", "A note")]
+        ['Entropy', 'Attention', 'note']
+    """
+    return _compile(_LABELLED).sub("", _bare(text))
+
+
+def _bare(text: str) -> str:
+    """A title without marks and style."""
+    text = _MACRO.sub(r"\1", _MARK.sub("", text))
+    return " ".join(text.replace("*", "").replace("_", " ").split()).strip(" .:;!#")
+
+
 def is_title(text: str, is_name: bool = False) -> bool:
     """Whether a heading consists of a label and topics, and so says nothing about symbols.
 
@@ -232,8 +252,7 @@ def is_title(text: str, is_name: bool = False) -> bool:
     """
     if "$" in text:
         return False
-    text = _MACRO.sub(r"\1", _MARK.sub("", text))
-    bare = " ".join(text.replace("*", "").replace("_", " ").split()).strip(" .:;!#")
+    bare = _bare(text)
     return bool(_compile(_HEADED).match(bare)) or (not is_name and is_title(_without_names(bare), True))
 
 

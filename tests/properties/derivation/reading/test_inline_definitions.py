@@ -16,12 +16,15 @@ from attention_core.derivation.records import GOOD, Verdict
     [
         (r"take $q = \beta (k_a + k_b)$, then", r"q := \beta (k_a + k_b)"),
         (r"Let $z$ be the logits, $\hat y = softmax(z)$ and so on", r"\hat y := softmax(z)"),
+        (r"The sum is $s = \beta k$.", r"s := \beta k"),
+        (r"Throughout, $s = \beta k$ is the score", r"s := \beta k"),
+        (r"Put $S = A B$ and $O = SV$ below", r"S := A B"),
         (r"gradients with $g = \frac{\partial L}{\partial h}$", r"g := \frac{\partial L}{\partial h}"),
     ],
 )
 def test_a_formula_behind_a_word_that_introduces_defines(text: str, defined: str) -> None:
     (block,), found = take_definitions([Paragraph(3, text)])
-    assert found == {0: [Display(3, defined)]}
+    assert found[0][0] == Display(3, defined) and set(found) == {0}
     assert isinstance(block, Paragraph) and defined.split(" := ")[0] in block.text and "=" not in block.text
 
 
@@ -35,7 +38,6 @@ def test_a_formula_behind_a_word_that_introduces_defines(text: str, defined: str
         r"let $q = q + k$",
         r"put $s_1 = a$ and $s_{k + 1} = s_k + a$",  # a recursion
         r"where $a = b = c + d$",
-        r"We know $q$. The sum is $s = \beta k$",
     ],
 )
 def test_other_formulas_stay_in_their_sentence(text: str) -> None:
@@ -83,3 +85,30 @@ def test_a_sentence_that_defines_declares_and_defines_again_keeps_both(joint: st
     right, wrong = (check_document(text % (joint, c), infer=True, effort=Effort(seconds=4.0)).steps for c in ("2", "3"))
     assert [step.verdict in GOOD for step in right] == [True]
     assert [step.verdict for step in wrong] == [Verdict.REFUTED]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Let $Q, K \\in \\mathbb{R}^{n \\times d}$. Let $P = \\operatorname{softmax}(QK^\\top)$.",
+        "Let $Q, K \\in \\mathbb{R}^{n \\times d}$, $S = QK^\\top / \\sqrt{d}$ and $P = \\operatorname{softmax}(S)$ row-wise.",
+        "Let $Q, K \\in \\mathbb{R}^{n \\times d}$. We write $P = \\operatorname{softmax}(QK^\\top)$, where the softmax is "
+        "applied to every row.",
+        "Let $Q, K \\in \\mathbb{R}^{n \\times d}$. The attention weights are $P = \\operatorname{softmax}(QK^\\top)$.",
+        "Let $Q, K \\in \\mathbb{R}^{n \\times d}$. For $\\beta > 0$ let $P = \\operatorname{softmax}(\\beta QK^\\top)$.",
+        "Let $Q, K \\in \\mathbb{R}^{n \\times d}$. With $P = \\operatorname{softmax}(QK^\\top)$ we claim:",
+    ],
+)
+def test_a_definition_stands_behind_what_it_is_made_of_in_one_paragraph(words: str) -> None:
+    for claim, verdict in (
+        (r"P \mathbf{1} = \mathbf{1}", Verdict.PROVED),
+        (r"P^\top \mathbf{1} = \mathbf{1}", Verdict.REFUTED),
+    ):
+        found = check_document(f"# Attention\n\n{words}\n\n$$ {claim} $$\n", infer=True).steps[-1]
+        assert found.verdict is verdict, found.evidence.text
+
+
+def test_a_softmax_over_columns_is_not_passed_over() -> None:
+    words = "Let $Q, K \\in \\mathbb{R}^{n \\times d}$ and $P = \\operatorname{softmax}(QK^\\top)$, where the softmax is applied to columns."
+    found = check_document(f"{words}\n\n$$ P^\\top \\mathbf{{1}} = \\mathbf{{1}} $$\n", infer=True).steps[-1]
+    assert found.verdict is Verdict.UNDECIDED or found.verdict is Verdict.AMBIGUOUS

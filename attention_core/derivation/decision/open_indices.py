@@ -1,0 +1,93 @@
+r"""Undeclared indices: `\frac{\partial p_i}{\partial z_j} = p_i (\delta_{ij} - p_j)` of declared p and z.
+
+What else is undeclared may be read in several ways, and nothing is refuted by one of them. A letter that stands at the
+axis of a declared array is an index of that axis in every reading. What is open is which of its values are meant: all,
+or, of two indices, those that differ, those that are equal, or one side of the diagonal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.elaborate.hypotheses import relations_of
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD, Finding, Verdict
+from attention_core.derivation.terms.context import Symbol
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch
+from attention_core.derivation.words.caveats import chains_of
+
+_COMPARES = re.compile(r"\\delta|\\mathbf\s*\{?1\}?\s*[\[(_{\\]|\\mathbb\s*\{?[1I]|\\mathbf\s*\{?I|\\operatorname\{1\}")
+"""Steps that tell equal indices from others themselves, and mean both."""
+
+Decide = Callable[[Step, Sequence[Relation]], Finding]
+
+
+def rests_on_indices(step: Step, inferred: Sequence[str]) -> bool:
+    r"""Whether the undeclared symbols of a step have one reading: indices of declared axes, and ones, `\mathbf{1}`.
+
+    Args:
+        step: The step.
+        inferred: Its undeclared symbols.
+    """
+    known = step.context.symbols
+    if not inferred or step.context.loose or step.strange:
+        return False
+    return all(_is_certain(step, known[name]) and not set(inferred) & known[name].mentions for name in inferred)
+
+
+def _is_certain(step: Step, symbol: Symbol) -> bool:
+    term = symbol.term
+    if term is not None and term.op == "transpose":
+        term = term.args[0]
+    return _is_index(step, symbol) or (term is not None and term.op == "ones")
+
+
+def _is_index(step: Step, symbol: Symbol) -> bool:
+    return symbol.kind == "index" or step.context.inferred.get(symbol.name, "").endswith("(an index)")
+
+
+def find_meant_indices(step: Step, decide: Decide) -> str:
+    r"""The values of its undeclared indices for which a false step holds, as in `i \ne j`; '' if there are none.
+
+    Args:
+        step: A step that was found false.
+        decide: Decides it under some more hypotheses.
+
+    Returns:
+        A formula.
+    """
+    known = step.context.symbols
+    if _COMPARES.search(step.text):
+        return ""
+    here = collect_symbols(step)
+    indices = [known[n] for n in step.context.inferred if n in here and _is_index(step, known[n])]
+    for formula in _restrictions(indices):
+        try:
+            more = [
+                r for c in chains_of(formula, step.line) for r in relations_of(step.context.copy(), c, [], step.line)
+            ]
+            verdict = decide(step, more).verdict
+        except (Unreadable, ShapeMismatch, Unsettled):
+            continue
+        if verdict in GOOD or verdict is Verdict.UNDECIDED:
+            return formula
+    return ""
+
+
+def _restrictions(indices: Sequence[Symbol]) -> Iterator[str]:
+    """What authors leave unsaid of indices: that they differ, or are those of one side; or where one begins."""
+    for one, other in combinations(indices, 2):
+        if one.highest == other.highest:
+            yield from (rf"{one.name} {sign} {other.name}" for sign in (r"\ne", "=", "<", ">"))
+    for one in indices:
+        yield from (
+            rf"{one.name} \ge 2",
+            f"{one.name} = 1",
+            rf"{one.name} < {one.highest}",
+            f"{one.name} = {one.highest}",
+        )

@@ -1,0 +1,38 @@
+"""Undeclared indices are those of the axis they stand at, and a step may be meant for some of them alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
+
+SOFTMAX = "Let $z \\in \\mathbb{R}^n$ and $p = \\operatorname{softmax}(z)$.\n\n$$ %s $$\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict"),
+    [
+        (r"\frac{\partial p_i}{\partial z_j} = p_i (\delta_{ij} - p_j)", Verdict.EXACT),
+        (r"\frac{\partial p_i}{\partial z_j} = p_j (\delta_{ij} - p_j)", Verdict.REFUTED),
+        (r"\frac{\partial p_i}{\partial z_j} = p_i p_j", Verdict.REFUTED),
+        (r"\frac{\partial p_i}{\partial z_j} = - p_i p_j", Verdict.AMBIGUOUS),  # for i \ne j
+        (r"\frac{\partial p_i}{\partial z_j} = p_i (1 - p_j)", Verdict.AMBIGUOUS),  # for i = j
+        (r"\sum_i p_i \log p_i \le -\log n", Verdict.REFUTED),
+        (r"p_i \le \frac{1}{n}", Verdict.REFUTED),
+        (r"p^\top \mathbf{1} = n", Verdict.REFUTED),
+    ],
+)
+def test_verdicts(step: str, verdict: Verdict) -> None:
+    found = check_document(SOFTMAX % step, infer=True).steps[-1]
+    assert found.verdict is verdict, found.evidence.text
+
+
+def test_what_is_meant_is_named() -> None:
+    found = check_document(SOFTMAX % r"\frac{\partial p_i}{\partial z_j} = - p_i p_j", infer=True).steps[-1]
+    assert r"\ne" in found.evidence.text and "alone" in found.evidence.text
+
+
+def test_other_undeclared_symbols_refute_nothing() -> None:
+    found = check_document(SOFTMAX % r"p_i \le \frac{w}{n}", infer=True).steps[-1]
+    assert found.verdict is Verdict.UNDECIDED

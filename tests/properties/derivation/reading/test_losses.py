@@ -1,0 +1,77 @@
+"""Losses that a document does not write out: the backward pass of attention as papers and courses write it."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.reading.losses import spell_losses
+from attention_core.derivation.records import Verdict
+
+FORWARD = (
+    r"Let $Q, K \in \mathbb{R}^{n \times d}$, $V \in \mathbb{R}^{n \times m}$, $S = QK^\top/\sqrt{d}$, "
+    r"$P = \operatorname{softmax}(S)$ row-wise and $O = PV$."
+)
+LOSS = r"Let $L$ be a scalar function of $O$ and $dO = \frac{\partial L}{\partial O}$."
+STEPS = (
+    (r"\frac{\partial L}{\partial V} = P^\top dO", r"\frac{\partial L}{\partial V} = P dO"),
+    (r"\frac{\partial L}{\partial P} = dO V^\top", r"\frac{\partial L}{\partial P} = V dO^\top"),
+    (
+        r"\frac{\partial L}{\partial Q} = \frac{1}{\sqrt d} (P \odot (dO V^\top - ((dO \odot O) \mathbf{1}) \mathbf{1}^\top)) K",
+        r"\frac{\partial L}{\partial Q} = (P \odot (dO V^\top - ((dO \odot O) \mathbf{1}) \mathbf{1}^\top)) K",
+    ),
+)
+
+
+@pytest.mark.parametrize(("right", "wrong"), STEPS)
+def test_the_backward_pass_of_attention(right: str, wrong: str) -> None:
+    first = r"$$ \frac{\partial L}{\partial V} = P^\top dO $$"  # its shapes say how gradients lie
+    for step, verdict in ((right, Verdict.AGREES), (wrong, Verdict.REFUTED)):
+        found = check_document(f"# Backward\n\n{FORWARD} {LOSS}\n\n{first}\n\n$$ {step} $$\n", infer=True).steps[-1]
+        assert found.verdict is verdict, found.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        r"Let $L$ be a scalar loss that depends on $O$ only, and write $G = \partial L/\partial O$.",
+        r"Consider a differentiable loss $L$ of the output $O$. Put $G = \frac{\partial L}{\partial O}$.",
+        r"Let $L(O)$ be a scalar loss and let $G = \frac{\partial L}{\partial O}$.",
+        "Suppose there is a real-valued\nloss function $L$ depending on $O$. Set $G = \\frac{\\partial L}{\\partial O}$.",
+        r"Let $L$ be any smooth function of $O$, and $G := \nabla_O L$.",
+    ],
+)
+def test_ways_to_say_it(words: str) -> None:
+    for step, verdict in ((r"P^\top G", Verdict.AGREES), ("P G", Verdict.REFUTED)):
+        text = f"{FORWARD} {words}\n\n$$ \\frac{{\\partial L}}{{\\partial V}} = {step} $$\n"
+        found = check_document(text, infer=True).steps[-1]
+        assert found.verdict is verdict, found.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words", ["a convex function of $O$", "a linear loss of $O$", "a function of $O$ that is even"]
+)
+def test_other_functions_are_not_any(words: str) -> None:
+    (block,) = spell_losses([Paragraph(1, f"Let $L$ be {words}.")])
+    assert "colon" not in getattr(block, "text", "") or words.endswith("even")
+    text = f"{FORWARD} Let $L$ be {words}.\n\n$$ \\frac{{\\partial L}}{{\\partial V}} = P V $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is not Verdict.REFUTED
+
+
+def test_lines_stay_where_they_are() -> None:
+    text = "Let $L$\nbe a scalar function\nof $O$ and\n$G$ its gradient."
+    (block,) = spell_losses([Paragraph(4, text)])
+    assert isinstance(block, Paragraph) and block.text.count("\n") == text.count("\n")
+
+
+def test_no_more_than_agreement_and_its_functions_are_named() -> None:
+    text = f"{FORWARD} {LOSS}\n\n$$ \\frac{{\\partial L}}{{\\partial V}} = P^\\top dO $$\n"
+    found = check_document(text, infer=True)
+    assert found.steps[-1].verdict is Verdict.AGREES and "no other function" in found.steps[-1].evidence.text
+    assert any("any function of O" in line for _, line in found.understood)
+
+
+def test_what_is_not_declared_is_named() -> None:
+    text = "Let $x \\in \\mathbb{R}^n$ and let $L$ be a scalar function of $O$.\n\n$$ x = x $$\n"
+    assert "is not declared" in " ".join(step.evidence.text for step in check_document(text, infer=True).steps)
