@@ -275,7 +275,7 @@ def _draw_leaf(made: CasePlan, node: int, choices: Choices, values: Case, shared
     if symbol.values:
         return fmpq(symbol.values[choices.draw(len(symbol.values))])
     span = _Span(*domain(made, symbol, values))
-    ready = [c for c in made.constraints if node in c.leaves and all(n in values or n == node for n in c.leaves)]
+    ready = [c for c in made.constraints_on(node) if all(n in values or n == node for n in c.leaves)]
     left_over = []
     for c in ready:
         bound = linear(made, c, node, values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from flint import fmpq
@@ -29,6 +30,15 @@ class Blocks:
     cols: tuple[int, ...]
     flat: Table
     diagonal: Table
+
+    @cached_property
+    def content(self) -> Any:
+        """What distinguishes arrays of one shape: the one number in all entries, or the blocks."""
+        first = self.flat[0][0]
+        alike = all(v == first for row in self.flat for v in row) and not any(
+            v != ZERO for r in self.diagonal for v in r
+        )
+        return first if alike else (self.rows, self.cols, self.flat, self.diagonal)
 
     @property
     def transpose(self) -> Blocks:

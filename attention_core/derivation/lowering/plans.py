@@ -200,7 +200,17 @@ class CasePlan:
     assigned: dict[int, int] = field(default_factory=dict)
     checks: list[Constraint] = field(default_factory=list)
     modes: tuple[str, ...] = MODES  # how entries are drawn
+    mentions: dict[int, list[Constraint]] | None = None  # the constraints of each leaf, once all are known
     ends: dict[str, Ends] = field(default_factory=dict)  # of the intervals of symbols, where they depend on no entry
+
+    def constraints_on(self, leaf: int) -> list[Constraint]:
+        """The constraints that mention a leaf."""
+        if self.mentions is None:
+            self.mentions = {}
+            for c in self.constraints:
+                for node in c.leaves:
+                    self.mentions.setdefault(node, []).append(c)
+        return self.mentions.get(leaf, [])
 
     def collect_facts(self) -> Facts:
         """What normal forms may use: declared signs, assignments, and the equations among the hypotheses."""

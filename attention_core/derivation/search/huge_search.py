@@ -65,14 +65,18 @@ def huge(problem: Problem) -> Finding | None:
         return None
     end = min(problem.deadline, time.process_time() + SHARE * problem.effort.seconds)
     terms, reached = _terms(problem), dict[str, int]()
-    most = terms.work + WORK
+    most, held = terms.work + WORK, set[Any]()
     for point in islice(_points(problem), POINTS):
         if processor_time() > end or terms.work > most:
             break
+        case = _case_of(problem, point)
+        if case is not None and case in held:
+            continue  # the same values of everything, made in another way
         found = judge_point(problem, point)
         if isinstance(found, Finding):
             return found
         if found:
+            held.add(case)
             whole = {n: v for n, v in point.sizes.items() if isinstance(v, int)}
             reached.update({n: v for n, v in whole.items() if v > reached.get(n, 0)})
     problem.tally.further = {
@@ -186,6 +190,19 @@ def _indices(problem: Problem, sizes: dict[str, Any]) -> Iterator[Env]:
         spots.append(sorted({low, min(low + 1, high), high}))
     for values in islice(product(*spots), 9):
         yield {n: Spot(v, v) for n, v in zip(problem.tuples.indices, values, strict=True)}
+
+
+def _case_of(problem: Problem, point: Point) -> Any:
+    """The values of everything at a point, alike wherever they are the same; None where an array has none.
+
+    Members of a family of numbers are all alike, and arrays of one entry, too: 23 ways to make them give six cases.
+    """
+    at, kinds = Huge(_terms(problem), point.sizes, {}, point.split), cycle(point.kinds)
+    try:
+        arrays = [_array(at, symbol, next(kinds)).content for symbol in problem.symbols if not _is_number(symbol)]
+    except FAILS:
+        return None
+    return *point.sizes.values(), *point.env.values(), *point.numbers, *arrays
 
 
 def judge_point(problem: Problem, point: Point, each: int = 0) -> Finding | bool:

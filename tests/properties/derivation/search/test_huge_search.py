@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.cases.problem import Problem
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, Verdict
+from attention_core.derivation.search import huge_search
+from attention_core.derivation.search.huge import Huge
 
 N = r"Let $n \in \mathbb{N}$"
 BOUNDED = N + r" and $q, k \in \mathbb{R}^n$ with $\|q\| \le 1$, $|k_i| \le 1$."
@@ -39,3 +48,52 @@ def test_halves_are_shown() -> None:
     found = check_document(f"{CENTRED}\n\n$$ \\|x\\| \\le 15 $$\n").steps[0]
     assert found.counterexample is not None
     assert found.counterexample.values == {"n": "256", "x": "1 in the first half, -1 in the other"}
+
+
+FAMILY = r"""Let $n \in \mathbb{N}$, $t_1, \dots, t_n \in \mathbb{R}$ and $y \in \mathbb{R}$.
+
+$$ \sum_{j=1}^n (t_j - y)^2 \ge 0 $$
+"""
+VECTOR = FAMILY.replace(r"t_1, \dots, t_n \in \mathbb{R}", r"t \in \mathbb{R}^n")
+
+
+def problem_of(text: str) -> Problem:
+    """The problem of the first step of a document."""
+    step = steps_of(text)[0][0]
+    assert isinstance(step, Step)
+    return Problem(*claim_of(step))
+
+
+@pytest.mark.parametrize(("text", "count"), [(FAMILY, 6), (VECTOR, 23)])
+def test_one_case_is_judged_once_however_it_is_made(text: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, judged = problem_of(text), list[huge_search.Point]()
+    judge = huge_search.judge_point
+
+    def noted(problem: Problem, point: huge_search.Point) -> Any:
+        judged.append(point)
+        return judge(problem, point)
+
+    monkeypatch.setattr(huge_search, "judge_point", noted)
+    huge_search.huge(problem)
+    first = [p for p in judged if p.sizes["n"] == 100 and p.numbers == judged[0].numbers]
+    assert len(first) == count
+    cases = [huge_search._case_of(problem, p) for p in judged]
+    assert len(set(cases)) == len(cases) > 100
+
+
+@pytest.mark.parametrize("text", [FAMILY, VECTOR])
+def test_points_of_one_case_have_the_same_values(text: str) -> None:
+    problem, values = problem_of(text), dict[Any, Any]()
+    for point in itertools.islice(huge_search._points(problem), 400):
+        at = Huge(huge_search._terms(problem), point.sizes, {}, point.split)
+        huge_search._fill(problem, point, at)
+        found = at.number(problem.claim.left, at.top)
+        assert values.setdefault(huge_search._case_of(problem, point), found) == found
+    assert len(set(values.values())) > 20
+
+
+def test_a_case_that_was_not_compared_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, judged = problem_of(FAMILY), list[huge_search.Point]()
+    monkeypatch.setattr(huge_search, "judge_point", lambda problem, point: judged.append(point))
+    huge_search.huge(problem)
+    assert len([p for p in judged if p.sizes["n"] == 100 and p.numbers == judged[0].numbers]) == 23
