@@ -27,7 +27,7 @@ from attention_core.derivation.graph.numbers import (
 from attention_core.derivation.lowering.block_arrays import Blocks, Unsupported, blocks_of, identity
 from attention_core.derivation.lowering.lower import Lowering
 from attention_core.derivation.search.ranges import Cut, Place, Spot, cut_range, find_places
-from attention_core.derivation.search.taylor import sum_of_piece
+from attention_core.derivation.search.taylor import Series, expand, sum_of_piece
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import Term, Type
 
@@ -51,6 +51,7 @@ class Terms:
         self.work = 0  # operations at all points
         self.known: dict[int, tuple[Handler, tuple[str, ...], Term]] = {}
         self.constants: dict[int, fmpq] = {}
+        self.expansions: dict[int, Series | None] = {}
         self.shapes: dict[tuple[Any, ...], tuple[Type, tuple[int, ...], tuple[int, ...]]] = {}  # by a type and sizes
         self.arrays: dict[tuple[Any, ...], Blocks] = {}  # of the symbols, by what they are made of
         self.placed: dict[int, frozenset[Place] | None] = {}
@@ -62,6 +63,16 @@ class Terms:
             raise Unsupported
         known = self.known[id(term)] = handler, self.names.free(term), term
         return known
+
+    def series(self, term: Term) -> Series:
+        """How the summand of a sum expands in its index."""
+        if id(term) not in self.expansions:
+            self.expansions[id(term)] = None
+            self.expansions[id(term)] = expand(term.args[2], term.data[1], self.names.free)
+        found = self.expansions[id(term)]
+        if found is None:
+            raise Unsupported
+        return found
 
     def places(self, term: Term) -> frozenset[Place] | None:
         """The places of entries that the index of a sum says; None where it stands in it as a number as well."""
@@ -500,7 +511,7 @@ def _smooth(at: Huge, term: Term, env: Env, piece: tuple[int, int], value: Value
     plain = ball(value) * (piece[1] - piece[0] + 1)
     at.spend(4)
     try:
-        closer = sum_of_piece(term.args[2], term.data[1], *piece, lambda t: at.number(t, env), at.terms.names.free)
+        closer = sum_of_piece(at.terms.series(term), *piece, lambda t: at.number(t, env))
     except (Unsupported, ZeroDivisionError, ValueError):
         return plain
     return closer if closer.rad() < plain.rad() or not plain.is_finite() else plain

@@ -18,7 +18,9 @@ from attention_core.derivation.lowering.block_arrays import Unsupported
 from attention_core.derivation.terms.terms import Term
 
 ORDER = 8  # even, so that the remainder has one sign
+ONE = arb(1)
 Number = Callable[[Term], Value]
+Series = Callable[[arb, Number], Any]  # the expansion around a number, with the values of terms without the index
 
 
 @lru_cache(maxsize=2048)
@@ -35,19 +37,17 @@ def power_sum(count: int, exponent: int) -> fmpq:
     return n * (squares - 1) * (3 * squares * squares - 18 * squares + 31) / 1344
 
 
-def sum_of_piece(body: Term, name: str, low: int, high: int, number: Number, free: Callable[[Term], Any]) -> arb:
+def sum_of_piece(series: Series, low: int, high: int, number: Number) -> arb:
     """Enclose the sum of a term over the values from `low` to `high` of one index.
 
     Args:
-        body: The summand.
-        name: The index.
+        series: How the summand expands in its index.
         low: The first value.
         high: The last value.
         number: The value of a term in which the index does not occur.
-        free: The names in a term.
 
     Raises:
-        Unsupported: the summand is not a smooth function that is understood here.
+        Unsupported: the sum has no finite enclosure here.
     """
     count = high - low + 1
     middle, half = fmpq(low + high, 2), fmpq(count - 1, 2)
@@ -55,9 +55,9 @@ def sum_of_piece(body: Term, name: str, low: int, high: int, number: Number, fre
     before = ctx.cap
     try:
         ctx.cap = ORDER
-        near = _coefficients(_series(body, name, arb(middle), number, free), ORDER)
+        near = _coefficients(series(arb(middle), number), ORDER)
         ctx.cap = ORDER + 1
-        last = _coefficients(_series(body, name, whole, number, free), ORDER + 1)[ORDER]
+        last = _coefficients(series(whole, number), ORDER + 1)[ORDER]
     finally:
         ctx.cap = before
     found = arb(0)
@@ -75,18 +75,29 @@ def _coefficients(series: Any, count: int) -> list[arb]:
     return [*known, *[arb(0)] * (count - len(known))][:count]
 
 
-def _series(term: Term, name: str, at: arb, number: Number, free: Callable[[Term], Any]) -> Any:
-    """The expansion of a term in its index around a number, or around all numbers of a ball at once."""
+def expand(term: Term, name: str, free: Callable[[Term], Any]) -> Series:
+    """How a term expands in an index around a number, or around all numbers of a ball at once: found once for a sum.
+
+    Args:
+        term: The summand.
+        name: The index.
+        free: The names in a term.
+
+    Raises:
+        Unsupported: the summand is not a smooth function that is understood here.
+    """
     if term.op == "int" and term.data == name:
-        return arb_series([at, arb(1)])
+        return lambda at, number: arb_series([at, ONE])
     if name not in free(term):
-        return arb_series([ball(number(term))])
+        return lambda at, number: arb_series([ball(number(term))])
     if term.op == "pow" and name not in free(term.args[1]):
-        return _power(_series(term.args[0], name, at, number, free), number(term.args[1]))
+        base, to = expand(term.args[0], name, free), term.args[1]
+        return lambda at, number: _power(base(at, number), number(to))
     rule = RULES.get(term.op)
     if rule is None:
         raise Unsupported
-    return rule(*(_series(a, name, at, number, free) for a in term.args))
+    parts = [expand(a, name, free) for a in term.args]
+    return lambda at, number: rule(*[part(at, number) for part in parts])
 
 
 def _power(base: Any, to: Value) -> Any:
@@ -136,4 +147,4 @@ RULES: Mapping[str, Callable[..., Any]] = {
 }
 
 
-__all__ = ["power_sum", "sum_of_piece"]
+__all__ = ["Series", "expand", "power_sum", "sum_of_piece"]
