@@ -113,7 +113,7 @@ def holds(made: CasePlan, c: Constraint, values: Mapping[int, Any]) -> bool:
 
 def require(made: CasePlan, values: Case, everywhere: bool = False) -> None:
     """Raise `NoCase` where a hypothesis, or an interval that an entry was not drawn from, does not hold."""
-    if not all(holds(made, c, values) for c in (*made.constraints, *made.checks)):
+    if not all(holds(made, c, values) for c in made.distinct()):
         raise NoCase
     gram = set(made.gram.leaves())
     for node, (symbol, _) in made.entries.items():

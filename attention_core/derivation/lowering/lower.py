@@ -51,6 +51,7 @@ class Lowering:
         self.names: dict[int, tuple[str, ...]] = {}
         self.keep: list[Term] = []  # terms whose id is a key stay alive
         self.shapes: dict[int, tuple[Type, int, int]] = {}  # rows and columns, by the type that is kept with them
+        self.orders: dict[int, tuple[tuple[int, ...], frozenset[int]]] = {}  # what is below a node, and its leaves
         self.spans: dict[str, tuple[Fraction, Fraction]] = {}  # of the families, by name
         self.holes = 0  # defined quantities that were free for a derivative
         self.hypotheses: Sequence[Relation] = ()  # what limits have to respect

@@ -200,6 +200,7 @@ class CasePlan:
     assigned: dict[int, int] = field(default_factory=dict)
     checks: list[Constraint] = field(default_factory=list)
     modes: tuple[str, ...] = MODES  # how entries are drawn
+    different: list[Constraint] | None = None
     mentions: dict[int, list[Constraint]] | None = None  # the constraints of each leaf, once all are known
     ends: dict[str, Ends] = field(default_factory=dict)  # of the intervals of symbols, where they depend on no entry
 
@@ -211,6 +212,12 @@ class CasePlan:
                 for node in c.leaves:
                     self.mentions.setdefault(node, []).append(c)
         return self.mentions.get(leaf, [])
+
+    def distinct(self) -> list[Constraint]:
+        """All constraints and checks, each once: k_i^T k_j and k_j^T k_i are one number."""
+        if self.different is None:
+            self.different = list({(c.difference, c.op): c for c in (*self.constraints, *self.checks)}.values())
+        return self.different
 
     def collect_facts(self) -> Facts:
         """What normal forms may use: declared signs, assignments, and the equations among the hypotheses."""
@@ -279,9 +286,11 @@ def _keys(low: Lowering, symbol: Symbol) -> list[Key]:
 
 def _constraint(low: Lowering, left: int, op: str, right: int) -> Constraint:
     difference = low.graph.sub(left, right)
-    order = low.graph.reachable([difference])
-    leaves = frozenset(n for n in order if low.graph.ops[n] == "leaf")
-    return Constraint(difference, op, leaves, tuple(order), left, right)
+    if difference not in low.orders:
+        below = tuple(low.graph.reachable([difference]))
+        low.orders[difference] = below, frozenset(n for n in below if low.graph.ops[n] == "leaf")
+    order, leaves = low.orders[difference]
+    return Constraint(difference, op, leaves, order, left, right)
 
 
 def _split(made: CasePlan, low: Lowering, left: int, op: str, right: int) -> None:
