@@ -29,6 +29,7 @@ from attention_core.derivation.inference.constraints import (
 from attention_core.derivation.inference.described import Described, nearest
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import TERMS, Opaque, is_average
+from attention_core.derivation.inference.slopes import is_slope_of_known
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.usage import (
     ONES_NAME,
@@ -383,7 +384,8 @@ def definable(context: Context, chain: Chain) -> str:
     left, right = chain.exprs[0], chain.exprs[1]
     form = function_form(left)
     if form is not None:
-        return form[0] if form[0] not in context.symbols and form[0] not in whole_names(right) else ""
+        new = form[0] not in context.symbols and form[0] not in whole_names(right)
+        return form[0] if new and not is_slope_of_known(context, form[0]) else ""
     if not isinstance(left, Name | Sub | Sup) or (isinstance(left, Name) and _OPERATION.search(left.text)):
         return ""
     name = symbol_name(left)

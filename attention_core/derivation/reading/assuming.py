@@ -46,7 +46,8 @@ _JOINING = _words(
     "gradients loss losses embedding embeddings projection projections layer layers model models sequence "
     "sequences set sets interval range ranges condition conditions hypothesis hypotheses assumption assumptions "
     "definition definitions relation relations equation equations inequality inequalities following property "
-    "properties threshold thresholds margin margins"
+    "properties threshold thresholds margin margins point points coefficient coefficients observation observations "
+    "label labels target targets feature features node nodes"
 )
 _DESCRIBES = _words("be is are denote denotes being stand stands")
 _BEHIND = _words("as above below hold holds throughout always too here section again then so hence thus")

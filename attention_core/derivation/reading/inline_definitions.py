@@ -69,8 +69,9 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
     return out, found
 
 
+_INDEXED = rf"(?:{_NAME}(?:_\{{?\w+\}}?)?|\\[lc]?dots)"
 _LIVES = re.compile(
-    rf"^\s*(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)\s*(?:(?:\\in|\\sim|\\colon|\\[lg]eq?)(?![A-Za-z])|[<>])"
+    rf"^\s*(?P<names>{_INDEXED}(?:\s*,\s*{_INDEXED})*)\s*(?:(?:\\in|\\sim|\\colon|\\[lg]eq?)(?![A-Za-z])|[<>])"
 )
 _JOINT = re.compile(
     r"[,;]?\s*(?:\b(?:and|where|with|then|so)\b,?\s*)*(?:\b(?:let|put|set|write|define|take|denote|consider|"
@@ -97,6 +98,8 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
     for place in range(1, len(parts), 2):
         joint = _JOINT.search(parts[place - 1])
         used = _DEFINES.match(parts[place])
+        if used is not None and used["name"] in names:
+            used = None  # W of a declared W_1 is not new
         if place > 1 and re.search(r"[.!?]", parts[place - 1]):
             return [block]  # one sentence
         if place > 1 and used and joint and joint[0].strip() and any(_has_name(one, used["value"]) for one in names):
@@ -105,7 +108,7 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
             line = block.line + block.text.count("\n", 0, len("$".join(parts[:place])))
             return [replace(block, text=head.rstrip() + "."), *_cut_before_lives(line, parts[place:])]
         lives = _LIVES.match(parts[place])
-        names += [one.strip() for one in lives["names"].split(",")] if lives else []
+        names += _names_of(lives)
     return [block]
 
 
@@ -135,7 +138,7 @@ def _cut_between_sentences(block: Paragraph, parts: list[str]) -> tuple[Paragrap
             line = block.line + block.text.count("\n", 0, at + gap)
             return replace(block, text=head), replace(block, line=line, text=tail.lstrip())
         lives = _LIVES.match(parts[place])
-        own += [one.strip() for one in lives["names"].split(",")] if lives else []
+        own += _names_of(lives)
     return None
 
 
@@ -148,7 +151,7 @@ def _cut_before_lives(line: int, parts: list[str]) -> list[Paragraph]:
         if re.search(r"[.!?]", parts[place - 1]):
             break
         joint, lives = _JOINT.search(parts[place - 1]), _LIVES.match(parts[place])
-        names = [one.strip() for one in lives["names"].split(",")] if lives else []
+        names = _names_of(lives)
         later = [one["value"] for formula in parts[place + 2 :: 2] if (one := _DEFINES.match(formula))]
         new = not any(_has_name(name, formula) for name in names for formula in parts[:place:2])
         if joint and joint[0].strip() and new and any(_has_name(name, value) for name in names for value in later):
@@ -159,11 +162,18 @@ def _cut_before_lives(line: int, parts: list[str]) -> list[Paragraph]:
     return [Paragraph(line, "$".join(["Put ", *parts]))]
 
 
+def _names_of(lives: re.Match[str] | None) -> list[str]:
+    """The symbols that a domain declares, those of a family without their index."""
+    names = [one.strip().split("_")[0] for one in lives["names"].split(",")] if lives else []
+    return [one for one in dict.fromkeys(names) if one not in (r"\dots", r"\ldots", r"\cdots")]
+
+
 def _has_name(name: str, formula: str) -> bool:
     """Whether a formula mentions a symbol: both letters of `Q K`, written as `QK`, are symbols."""
     if len(name) == 1:
         return name in _COMMAND.sub(" ", formula)
-    return re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", formula) is not None
+    before = r"(?<![A-Za-z\\])" if name[:1].isalpha() else ""
+    return re.search(rf"{before}{re.escape(name)}(?![A-Za-z])", formula) is not None
 
 
 def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[str]) -> tuple[str, list[Display]]:

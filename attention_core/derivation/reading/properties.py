@@ -87,7 +87,7 @@ def _form(text: str) -> re.Pattern[str]:
     """Words that say what a symbol is where a verb stands before them and nothing is added: "is zero", "be one."."""
     return re.compile(
         rf"(?:(?<=\bis )|(?<=\bare )|(?<=\bbe ))(?:{text})(?![\w-]|\.\d|\s*,\s*\d)"
-        r"(?=\s*(?:[.,;:)]|$|and\s*$|(?:so|then|for|with|where|we)\b))",
+        r"(?=\s*(?:[.,;:)]|$|and(?:\s+let)?\s*$|(?:so|then|for|with|where|we)\b))",
         re.IGNORECASE,
     )
 
@@ -251,7 +251,8 @@ _STRUCTURES: tuple[Property, ...] = (
     Property("negative semidefinite", _words(
         r"(?:symmetric,? (?:and )?)?(?:negative semi-?definite|non-?positive definite)"), negative_definite(False)),
     Property("negative definite", _words(r"(?:symmetric,? (?:and )?)?negative definite"), negative_definite(True)),
-    Property("involutory", _words(r"involutory|an involution|involutions"), squares((r"A A = I_{n}", ""))),
+    Property("involutory", _words(r"involutory|an involution|involutions|(?:equal to )?its own inverse"),
+             squares((r"A A = I_{n}", ""))),
     Property("nilpotent", _words(r"nilpotent of (?:index|order|degree) (?:two|2)"), squares((r"A A = 0", ""))),
     Property("unit Frobenius norm", _words(
         r"(?:of|with|has|have|having) (?:unit frobenius norm|frobenius norm (?:one|1|unity))"), unit_frobenius),

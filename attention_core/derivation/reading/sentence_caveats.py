@@ -199,7 +199,8 @@ def _find_leftovers(
     if read:
         parts = without_properties(parts)
         parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
-    unread = left_over(parts, read=read)
+    plain = without_roles(context, parts)
+    unread = left_over(plain, read=read)
     words = unread
     if REASON.match(sentence.prose):
         words = tuple(word for word in words if not is_known(context, word))
@@ -209,7 +210,6 @@ def _find_leftovers(
     known = bool(unread) and not words and len(sentence.prose.split()) <= MAX_REASON
     if not about.maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
         return None
-    plain = without_roles(context, parts)
     declares = read and opens_declaration(sentence.prose) and is_read_declaration(plain)
     plainly = not words and (_is_announced(sentence) or _only_names(context, sentence))
     whole = not (known or declares or plainly)

@@ -67,7 +67,7 @@ _SUCH = re.compile(
 )
 _EVERY_INTEGER = re.compile(
     rf"\b(?P<before>(?:for|fix|given|let|take|with|and)\s+(?:all|any|every|each|an?|some)?\s*)"
-    rf"(?P<kind>(?:positive |non-?negative )?integers?|natural numbers?)\s+(?P<what>{FORMULA})",
+    rf"(?P<kind>(?:positive |non-?negative )?integers?|natural numbers?)\s+(?P<what>{GROUP})",
     re.IGNORECASE,
 )
 _WHOLE_BOUND = re.compile(
@@ -181,7 +181,11 @@ def _count_from(low: str, strict: bool) -> str:
 
 def _bounded_integer(found: re.Match[str], formulas: list[str]) -> str:
     r"""`every integer $n \ge 2$` and `$n \ge 2$ be an integer` as `$n \in \mathbb{N}$ with $n \ge 2$`."""
-    what, kind = formula_at(found["what"], formulas), " ".join((found.groupdict().get("kind") or "").lower().split())
+    kind = " ".join((found.groupdict().get("kind") or "").lower().split())
+    masks = re.findall(FORMULA, found["what"])
+    if len(masks) > 1:
+        return _list_integers(found, formulas, kind) if kind.endswith("s") else found[0]
+    what = formula_at(found["what"], formulas)
     bound = _WHOLE_BOUND.match(what)
     if bound is None and kind and NAME.fullmatch(what):
         domain = _KINDS[kind.removesuffix("s").replace("nonnegative", "non-negative")]
@@ -193,6 +197,16 @@ def _bounded_integer(found: re.Match[str], formulas: list[str]) -> str:
     names, given = bound["names"].strip(), found.groupdict()
     lives = add_formula(formulas, rf"{names} \in {domain}")
     return f"{given.get('before') or ''}{lives} with {add_formula(formulas, what)}"
+
+
+def _list_integers(found: re.Match[str], formulas: list[str], kind: str) -> str:
+    r"""`positive integers $k$, $m$ and $n$` as one formula; as it stands where one of them is more than a name."""
+    names = texts_of(found["what"], formulas)
+    if not all(NAME.fullmatch(one) for one in names):
+        return found[0]
+    domain = _KINDS[kind.removesuffix("s").replace("nonnegative", "non-negative")]
+    lives = add_formula(formulas, rf"{', '.join(names)} \in {domain}")
+    return f"{found['before']}{lives}"
 
 
 def _integers_such(found: re.Match[str], formulas: list[str]) -> str:

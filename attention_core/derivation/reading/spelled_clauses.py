@@ -145,7 +145,7 @@ _SAME = re.compile(
     rf"meaning(?: that)?|which means(?: that)?),?\s+(?P<what>{FORMULA})\)?(?=\s*[.;,:]|\s*$)",
     re.IGNORECASE,
 )
-_NAMED_AS = re.compile(r"\s+be\s+(?:an?\s+)?(?P<what>[a-z][a-z -]*)$")
+_NAMED_AS = re.compile(r"\s+(?:be|is|are)\s+(?:an?\s+|in\s+)?(?P<what>[a-z][a-z -]*)$")
 _OTHER_NORM = re.compile(r"(?:\\\||\\rVert|\\Vert)\s*_\s*(?!\{?\s*2)")
 _MATCHING = re.compile(
     r"\s+of\s+(?:an?\s+|the\s+)?(?:matching|suitable|appropriate|compatible|fitting|right|correct)\s+"
@@ -184,11 +184,19 @@ _KERNEL = re.compile(
     re.IGNORECASE,
 )
 _EIGEN = re.compile(
-    rf"(?P<name>{FORMULA})\s+(?:be|is)\s+an?\s+(?P<unit>unit |normali[sz]ed )?eigenvector\s+of\s+(?:the (?:symmetric "
-    rf")?matrix )?(?P<of>{FORMULA})"
+    rf"(?P<name>{FORMULA})\s+(?:be|is)\s+an?\s+(?P<unit>unit |normali[sz]ed )?eigenvector\s+of\s+"
+    rf"(?:the (?P<kind>[a-z]+ )?matrix )?"
+    rf"(?P<of>{FORMULA})"
     rf"\s*,?\s+(?:with|to|for|corresponding to|associated (?:with|to)|belonging to)\s+(?:the\s+|"
     rf"its\s+)?eigenvalue\s+(?P<value>{FORMULA})"
     rf"{STRICT_ENDS}",
+    re.IGNORECASE,
+)
+_EIGENVALUE = re.compile(
+    rf"(?P<value>{FORMULA})\s+(?:be|is)\s+an?\s+(?:real\s+)?eigenvalue\s+of\s+(?P<of>(?:the "
+    rf"(?:[a-z]+ )?matrix )?{FORMULA})(?:,?\s+with|"
+    rf",?\s+and(?:\s+let)?)\s+(?:an?\s+)?(?:corresponding\s+|associated\s+)?(?P<first>unit\s+|normali[sz]ed\s+)?eigenvector\s+"
+    rf"(?P<name>{FORMULA}){STRICT_ENDS}",
     re.IGNORECASE,
 )
 _SQUARE_IN = re.compile(
@@ -374,10 +382,18 @@ def _eigen(above: str, found: re.Match[str], formulas: list[str]) -> str:
     domains = [add_formula(formulas, rf"{name} \in {space}") for name, space in fresh if not has_name(name, above)]
     length = add_formula(formulas, rf"\|{vector}\| = 1" if found["unit"] else rf"{vector} \ne 0")
     relation = add_formula(formulas, rf"{square['name'].strip()} {vector} = {value} {vector}")
+    if found["kind"] and found["kind"].strip().lower() not in ("real", "square"):
+        return f"{found['of']} be {found['kind'].strip()}, and let {', '.join(domains)} with {relation} and {length}"
     return f"{', '.join([found['of'], *domains])} with {relation} and {length}"
 
 
+def _eigenvalue(found: re.Match[str], _: list[str]) -> str:
+    """An eigenvalue with its eigenvector as the eigenvector with its eigenvalue."""
+    return f"{found['name']} be a {found['first'] or ''}eigenvector of {found['of']} with eigenvalue {found['value']}"
+
+
 _RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
+    (_EIGENVALUE, _eigenvalue),
     (_ASIDE, lambda found, _: f"{found['begins']}{found['inner']}."),
     (_WLOG, lambda found, _: f"{found['verb']} that "),
     (_TO_BE, lambda found, _: f"{found['verb']} {found['about']} {'is' if found['what'] == 'be' else 'has'}"),

@@ -20,6 +20,8 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
 from attention_core.derivation.reading.spelled_clauses import spell_clauses
+from attention_core.derivation.reading.spelled_definitions import spell_definitions
+from attention_core.derivation.reading.spelled_factors import spell_factors
 from attention_core.derivation.reading.spelled_laws import spell_laws
 from attention_core.derivation.reading.spelled_moments import spell_moments
 from attention_core.derivation.reading.spelled_phrases import spell_phrases
@@ -47,7 +49,7 @@ _COPULA = re.compile(
 )
 _APPOSITION = re.compile(
     rf"\b(?P<before>(?:an?|the|two|three|all|any|every|each|some|of)\s+{_WORDS}{{0,3}}?|{_WORDS}{{0,3}}?)"
-    rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|-(?=vector))(?P<between>{_WORDS}{{0,3}}?))?"
+    rf"(?:(?P<size>{_BY})(?:(?P<dim>-dimensional)?\s+|-(?=vector))(?P<between>(?!and\b){_WORDS}{{0,3}}?))?"
     rf"{_NOUN}\s+{_GROUP}(?P<tail>{_TAIL})?(?![\w-])"
 )
 _COUNT = (
@@ -68,6 +70,7 @@ _ENTRIES = re.compile(
 _TO_GIVEN = re.compile(r"^(\s*)(?:Consider|Take|Fix|Pick|Choose)(?:\s+(?:now|again|first|next))?(?=\s)")
 
 
+_GIVEN_BY = re.compile(r"\b(?:with|such that|satisfying)\s*$", re.IGNORECASE)
 _ORDERS = re.compile(r"^[^=]*(?:[<>]|\\(?:[lg]eq?(?:slant)?|neq?)(?![A-Za-z]))[^=]*$")
 _MEMBERS = re.compile(
     rf"(?P<members>{_F})\s*,?\s*(?:for|with|where|,)\s*(?:all|each|every|any)?\s*(?P<range>{_F})(?!\s*(?:and|,)\s*{_F})"
@@ -207,6 +210,8 @@ def _paragraphs(block: Paragraph, above: str) -> list[Block]:
     head, rest = (text[: end.end()], text[end.end() :]) if end else (text, "")
     formulas = _FORMULA.findall(head)
     domains = [says_domain(one, block.line, False) for one in formulas]
+    behind = [bool(_GIVEN_BY.search(before)) for before in re.split(_FORMULA, head)[:-1:2]]
+    domains = [lives or by for lives, by in zip(domains, behind, strict=True)]
     if not any(domains) or not all(lives or _ORDERS.match(one) for one, lives in zip(formulas, domains, strict=True)):
         return [replace(block, text=text)]
     given = Paragraph(block.line, f"{found[1]}Given{head[found.end() :]}")
@@ -221,7 +226,9 @@ def _rewrite(text: str, words: bool = True, above: str = "") -> str:
         return f"\0{len(formulas) - 1}\0"
 
     masked = _FORMULA.sub(mask, text)
-    masked = spell_clauses(spell_sentences(masked, formulas), formulas, above) if words else masked
+    if words:
+        masked = spell_factors(above, spell_sentences(masked, formulas, above), formulas)
+        masked = spell_clauses(masked, formulas, above)
     at = 0
     while (match := _MEMBERS.search(masked, at)) is not None:
         written = _family(match, formulas)
@@ -231,7 +238,7 @@ def _rewrite(text: str, words: bool = True, above: str = "") -> str:
         masked = pattern.sub(lambda found: _domain(found, formulas), masked)
     for domain, pattern in _COUNTS.items() if words else ():
         masked = pattern.sub(partial(_join, formulas=formulas, domain=domain, rest=""), masked)
-    masked = spell_moments(masked, formulas) if words else masked
+    masked = spell_moments(spell_definitions(above, masked, formulas), formulas) if words else masked
     masked = spell_laws(spell_phrases(masked, formulas), formulas)
     masked = spell_relations(masked, formulas)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
@@ -277,7 +284,8 @@ def _domain(found: re.Match[str], formulas: list[str]) -> str:
         before = re.sub(r"\ban\s+$", "a ", before) if not between else before
     if "be" in parts:
         return _join(found, formulas, domain, f"{parts['be']}{before}{between}{parts['noun']}")
-    return f"{before}{between}{parts['noun']} " + _join(found, formulas, domain, "")
+    joined = _join(found, formulas, domain, "")
+    return joined if joined == found[0] else f"{before}{between}{parts['noun']} {joined}"
 
 
 def _join(found: re.Match[str], formulas: list[str], domain: str, rest: str) -> str:

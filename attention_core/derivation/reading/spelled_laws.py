@@ -99,7 +99,7 @@ def spell_laws(masked: str, formulas: list[str]) -> str:
     ):
         return masked
     masked = _UNIFORM.sub(lambda found: _write(found, formulas, _uniform(found, formulas)), masked)
-    masked = _NORMAL.sub(lambda found: _write(found, formulas, _normal(found, formulas)), masked)
+    masked = _NORMAL.sub(lambda found: _write_normal(found, formulas), masked)
     masked = _TWO_SIGNS.sub(lambda found: _write(found, formulas, _two_signs(found, formulas)), masked)
     masked = _STANDARD.sub(lambda found: _write(found, formulas, r"\mathcal{N}(0, 1)"), masked)
     masked = _STANDARD_ENTRIES.sub(lambda found: _entries(found, formulas), masked)
@@ -133,8 +133,18 @@ def _normal(found: re.Match[str], formulas: list[str]) -> str:
     spread = _number(found["spread"], formulas) if found["spread"] else "1"
     if not mean or not spread:
         return ""
+    bound = _BOUND.match(spread)
+    spread = bound["name"] if bound else spread
     deviation = (found["kind"] or "").startswith("standard")
     return rf"\mathcal{{N}}({mean}, {f'({spread})^2' if deviation else spread})"
+
+
+def _write_normal(found: re.Match[str], formulas: list[str]) -> str:
+    """The symbols with their normal law; "standard deviation $\\sigma > 0$" says what its parameter satisfies."""
+    spread = found["spread"] or ""
+    bound = _BOUND.match(_formula(spread, formulas)) if "\0" in spread else None
+    written = _write(found, formulas, _normal(found, formulas))
+    return written if bound is None or written == found[0] else f"{written} with {spread}"
 
 
 def _write_values(formulas: list[str], law: str, found: re.Match[str]) -> str:

@@ -65,6 +65,13 @@ _SPREAD_FORMULA = re.compile(
 _TWO = re.compile(rf"(?P<first>{_F})(?:\s*,\s*|\s*,?\s+and\s+)(?P<second>{_F})(?=\s*(?:[.,;:]|$))")
 _ASSUMES = re.compile(r"(?:\b(?:assume|suppose|let|with|given|satisfying|such)\b(?:\s+that)?)\s*$", re.IGNORECASE)
 _RANDOM = re.compile(r"\b(?:random|independent|i\.?\s?i\.?\s?d\b|samples?|draws?|noise|disturbance)", re.IGNORECASE)
+_UNKNOWN = re.compile(
+    rf"(?P<let>\blet\s+)(?P<names>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)\s+be\s+(?:an?\s+|two\s+|three\s+)?(?P<free>independent\s+)?"
+    r"(?:(?:real|scalar)(?:-valued)?,?\s+|square-integrable\s+)*random\s+variables?"
+    r"(?:\s+with\s+(?:finite\s+(?:means?|variances?|second\s+moments?|moments)(?:\s+and\s+(?:finite\s+)?variances?)?))?"
+    r"(?=\s*(?:[.;:]|$|,?\s+and\s+let\b))",
+    re.IGNORECASE,
+)
 _WORDS = {"zero": "0", "one": "1"}
 _MEMBERSHIP = re.compile(r"^(?P<names>[^=<>]*?)\\in(?![A-Za-z])")
 
@@ -86,7 +93,26 @@ def spell_moments(masked: str, formulas: list[str]) -> str:
             masked = pattern.sub(lambda found: _write(found, formulas, "EntryMoments"), masked)
         for pattern in (_DRAWN, _HAS):
             masked = pattern.sub(lambda found: _write(found, formulas, "Moments"), masked)
+    if "random" in masked.lower():
+        masked = _UNKNOWN.sub(lambda found: _any_law(found, formulas), masked)
     return _TWO.sub(lambda found: _from_formulas(found, masked, formulas), masked)
+
+
+def _any_law(found: re.Match[str], formulas: list[str]) -> str:
+    """`Let $X$ be a random variable`: any law, whose mean and variance get names of their own."""
+    texts = [formulas[int(one)].strip() for one in re.findall(r"\x00(\d+)\x00", found["names"])]
+    names = [one.strip() for text in texts for one in text.split(",")]
+    if not all(re.fullmatch(r"[A-Z]|\\[a-z]+", one) for one in names):
+        return found[0]
+    numbers = ", ".join(rf"\bar{{\mu}}_{{{name}}}, \bar{{\sigma}}_{{{name}}}" for name in names)
+    formulas.append(rf"{numbers} \in \mathbb{{R}}")
+    masks = [f"\0{len(formulas) - 1}\0"]
+    for name in names:
+        law = rf"\operatorname{{NumberMoments}}(\bar{{\mu}}_{{{name}}}, \bar{{\sigma}}_{{{name}}}^2)"
+        formulas.append(rf"{name} \sim {law}")
+        masks.append(f"\0{len(formulas) - 1}\0")
+    free = f" {found['free'].strip()}" if found["free"] else ""
+    return f"{found['let']}{' and '.join(masks)}{free}" + "\n" * found[0].count("\n")
 
 
 def _number(text: str | None, formulas: list[str]) -> str:
@@ -97,7 +123,12 @@ def _number(text: str | None, formulas: list[str]) -> str:
 def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     """The symbols of a match with their two moments."""
     given = found.groupdict()
-    if not _RANDOM.search(found[0]):  # a vector may have a mean and a variance of its own
+    named = (
+        re.fullmatch(r"[A-Z]", formulas[int(given["group"].strip("\0"))].strip())
+        if given["group"].count("\0") == 2
+        else None
+    )
+    if not _RANDOM.search(found[0]) and named is None:  # a vector may have a mean and a variance of its own
         return found[0]
     texts = [formulas[int(one)].strip() for one in re.findall(r"\x00(\d+)\x00", given["group"])]
     spread = "1" if given["unit"] else _spread_of(given["kind"], given["spread"], formulas)

@@ -152,6 +152,9 @@ def _value(found: re.Match[str], formulas: list[str]) -> str:
 def _satisfies(found: re.Match[str], formulas: list[str]) -> str:
     if not _RELATION.search(formulas[int(found["what"].strip("\0"))]):
         return found[0]
+    group = [formulas[int(one)] for one in re.findall(r"\x00(\d+)\x00", found["group"])]
+    if found["verb"].lower() != "let" and all(_RELATION.search(one) for one in group):
+        return f"{found['verb']}{found['noun'] or ''} {found['group']} with {found['what']}"
     if any(r"\in" in formulas[int(one)] for one in re.findall(r"\x00(\d+)\x00", found["group"])):
         return f"{found['verb']}{found['noun'] or ''} {found['group']} with {found['what']}"
     verb = "Assume" if found["verb"].lower() == "let" else found["verb"]

@@ -436,7 +436,7 @@ _DECLARATION = _words(
     "matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer "
     "integers "
     "entries entry function functions index indices row rows column columns family dimension dimensions "
-    "dimensional"
+    "dimensional arbitrary fixed"
 )
 _HOW_LONG = (
     r"(?:throughout(?: this (?:section|note|post|page|proof))?|from (?:now|here) on|henceforth|hereafter|"

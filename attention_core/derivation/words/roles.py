@@ -12,7 +12,7 @@ import re
 from attention_core.derivation.document.blocks import Sentence
 from attention_core.derivation.terms.context import Context
 
-_SAYS = r"(?:(?:is|are|be|holds?|contains?|denotes?|stands? for|collects?|for)\b|(?=the ))"
+_SAYS = r"(?:(?:is|are|be|holds?|contains?|denotes?|stands? for|collects?|for)\b|(?=(?:the|an?) ))"
 _MANY = r"(?:(?:vector|matrix|column|row|sequence|family|set|table)s? of (?:the |all |all the )?)?"
 _OF = (
     r"(?: (?:of|for|in) (?:the |a |each |our |both |two )*(?:linear )?(?:layers?|attention|model|network|"
@@ -35,12 +35,16 @@ _COUNT = (
 _BOUNDED = (
     r"(?:(?:step|sample) size|(?:learning|decay|dropout|noise|mixing|error|false discovery) (?:rate|level)|rate|level|"
     r"(?:discount|damping|scale|scaling) factor|(?:smoothing|regulari[sz]ation|scale|rate|shape|mixing) parameter|"
-    r"correlation(?: coefficient)?|bandwidth|temperature|threshold|tolerance|margin|confidence level|(?:success "
+    r"correlation(?: coefficient)?|bandwidth|predict(?:ion|ed probability|ed value)|decay|temperature"
+    r"|threshold|tolerance|margin|confidence level|(?:success "
     r")?probability|momentum|radius)"
 )
 _DEFINED = (
     r"(?:(?:attention |scaled )?scores?|(?:predicted|class|output) probabilities|predictions?|logits?|"
-    r"outputs?(?: vectors?)?|results?|update|loss|residuals?|errors?)"
+    r"outputs?(?: vectors?)?|results?|update|loss|residuals?|errors?|(?:sample |arithmetic |empirical )?"
+    r"(?:mean|average)|"
+    r"hat matrix|(?:similarity|score) (?:matrix|vector)|gradient|hidden state|ratio|difference|"
+    r"sum|midpoint)"
 )
 _WEIGHTS = r"(?:attention (?:weights|probabilities)|probabilities|probability vector|distribution)"
 _JOINED = r"(?P<join>\s*(?:[,;]|,? and|,? as|[.])*\s*(?:where|here|with|let|put|and)?\s*)$"
@@ -64,7 +68,9 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 _RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?)(?![A-Za-z])|[<>=:]")
-_BARE = re.compile(r"(?:\\mathbf\s*)?\{?\s*(\\?[a-zA-Z]+(?:_\w+|_\{[^{}]*\})?)\s*\}?\s*")
+_BARE = re.compile(
+    r"(?:\\mathbf\s*)?\{?\s*(\\?[a-zA-Z]+(?:_\w+|_\{[^{}]*\})?|\\(?:hat|bar|tilde)\s*\{\s*\\?[a-zA-Z]+\s*\})\s*\}?\s*"
+)
 _SUMS = re.compile(r"(?:\\sum|\\mathbf\s*\{?1).*= ?1\s*$")
 _SIGNED = re.compile(r"(?:\\geq?|>|\u2265) ?0\s*$")
 
