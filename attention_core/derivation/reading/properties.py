@@ -151,7 +151,9 @@ def _make_line_sums(found: re.Match[str]) -> Meaning:
     return make_line_sums(found["part"].lower() == "rows", _value(found["value"]))
 
 
-_ENTRY_VALUE = re.compile(rf"(?<![\w-])with entries equal to (?P<value>{_NUMBER}){_ENDS_NUMBER}", re.IGNORECASE)
+_ENTRY_VALUE = re.compile(
+    rf"(?<![\w-])with (?:all (?:its |of its |the )?)?entries equal to (?P<value>{_NUMBER}){_ENDS_NUMBER}", re.IGNORECASE
+)
 
 
 def _make_centred_lines(found: re.Match[str]) -> Meaning:

@@ -60,6 +60,7 @@ _COUNTS = {
     r"\mathbb{N}": re.compile(_COUNT % r"(?:natural\s+numbers?|positive\s+(?:integers?|whole\s+numbers?))"),
     r"\mathbb{N}_0": re.compile(_COUNT % r"non-?negative\s+(?:integers?|whole\s+numbers?)"),
     r"\mathbb{Z}": re.compile(_COUNT % r"integers?"),
+    r"\mathbb{C}": re.compile(_COUNT % r"complex\s+numbers?"),
 }
 _OTHER = re.compile(r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block)\b", re.I)
 _ENTRIES = re.compile(

@@ -43,6 +43,11 @@ _BINOMIAL = re.compile(
     rf"{_GROUP}{_BE}{_FREE}binomial(?:ly)?{_NOUN},?\s+with\s+parameters\s+(?P<count>{_F})\s+and\s+(?P<chance>{_F})",
     re.I,
 )
+_RESPECTIVE = re.compile(
+    rf"{_GROUP}{_BE}{_FREE}(?P<law>exponential|poisson|bernoulli|geometric)(?:ly)?{_NOUN},?\s+with\s+(?:respective\s+)?"
+    rf"(?:rates|parameters|(?:success\s+)?probabilities)\s+(?P<values>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})+)(?:,?\s+respectively)?",
+    re.IGNORECASE,
+)
 _SIGNS = re.compile(
     rf"{_GROUP}{_BE}{_FREE}(?:rademacher(?:\s+random)?(?:\s+(?:variables?|signs?|numbers?))?|random\s+signs)(?![\w-])",
     re.I,
@@ -104,6 +109,7 @@ def spell_laws(masked: str, formulas: list[str]) -> str:
     masked = _STANDARD.sub(lambda found: _write(found, formulas, r"\mathcal{N}(0, 1)"), masked)
     masked = _STANDARD_ENTRIES.sub(lambda found: _entries(found, formulas), masked)
     masked = _NAMED.sub(lambda found: _let(found, formulas), masked)
+    masked = _RESPECTIVE.sub(lambda found: _write_each(found, formulas), masked)
     for pattern, law in _BY_VALUES.items():
         masked = pattern.sub(partial(_write_values, formulas, law), masked)
     return masked
@@ -156,6 +162,18 @@ def _write_values(formulas: list[str], law: str, found: re.Match[str]) -> str:
     values = [bound["name"] if bound else value for value, bound in zip(values, bounds, strict=True)]
     values = [f"1 / ({values[0]})"] if found.groupdict().get("kind") == "mean" else values
     return _write(found, formulas, rf"\operatorname{{{law}}}" + (f"({', '.join(values)})" if values else "")) + behind
+
+
+def _write_each(found: re.Match[str], formulas: list[str]) -> str:
+    r"""`$X$ and $Y$ be Poisson with rates $a$ and $b$`: each symbol with the value at its place."""
+    names, values = ([_formula(one, formulas) for one in re.findall(_F, found[group])] for group in ("group", "values"))
+    if len(names) != len(values) or any("," in one or _BOUND.match(one) for one in (*names, *values)):
+        return found[0]
+    masks = []
+    for name, value in zip(names, values, strict=True):
+        formulas.append(rf"{name} \sim \operatorname{{{found['law'].capitalize()}}}({value})")
+        masks.append(f"\0{len(formulas) - 1}\0")
+    return " and ".join(masks) + (" be independent" if found["free"] else "") + "\n" * found[0].count("\n")
 
 
 def _two_signs(found: re.Match[str], formulas: list[str]) -> str:

@@ -39,7 +39,7 @@ def judge_declaring(above: str, sentence: str, right: str, wrong: str) -> str:
 
 @pytest.mark.thorough
 def test_sentences_that_declare_at_once_are_read_or_quoted() -> None:
-    for rows, least in ((FIFTH, 75), (SIXTH, 48), (SEVENTH, 42), (EIGHTH, 47), (NINTH, 20)):
+    for rows, least in ((FIFTH, 77), (SIXTH, 47), (SEVENTH, 41), (EIGHTH, 48), (NINTH, 23)):
         counts = Counter(judge_declaring(*row) for row in rows)
         assert counts["against the author"] == 0
         assert counts["read"] >= least, counts

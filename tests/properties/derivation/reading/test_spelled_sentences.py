@@ -75,6 +75,10 @@ def test_what_is_no_list_of_definitions_stays(sentence: str) -> None:
         (r"Throughout, let $t \in (0, 1)$ be fixed.", r"t^2 < 1", r"t < \frac12"),
         (r"We assume that $x$ and $y$ are real and that $x < y$.", "y - x > 0", "y > 0"),
         (r"Suppose every entry of $x \in \mathbb{R}^n$ lies in $[0, 1]$.", r"\sum_{i=1}^n x_i \le n", r"\sum_{i=1}^n x_i \le 1"),
+        (r"Let $S$ and $T$ be independent exponential random variables with rates $a$ and $b$.",
+         r"\mathbb{E}[S T] = \frac{1}{a b}", r"\mathbb{E}[S T] = a b"),
+        (r"Let $E \in \mathbb{R}^{n \times n}$ be the matrix with all entries equal to one.", "E^2 = n E", "E^2 = 2 n E"),
+        (r"Let $z$ be a complex number.", r"z \bar{z} = |z|^2", r"z^2 = |z|^2"),
         (r"Suppose $a > 0$ and $b > 0$ satisfy $a b = 1$.", r"a + b \ge 2", r"a + b \ge 3"),
     ],
 )  # fmt: skip
@@ -102,6 +106,7 @@ def test_what_else_is_said_of_a_random_variable_is_not_passed_over(sentence: str
         (r"Let $p = x / 2$ be the attention weights, with $x \in \mathbb{R}^n$.", r"\sum_{i=1}^n x_i = 3"),
         (r"Suppose $g(x) > 0$ for all real numbers $x$.", "g(2) > 0"),
         (r"Let $X_1, \dots, X_n$ be random variables whose mean is zero.", r"X_1 + 1 = 2"),
+        (r"Let $S$ and $T$ be Poisson with rates $a$ and $b$, and let $S T = 0$.", r"\mathbb{E}[S] = b"),
         (r"Let $x \in \mathbb{R}^n$ be in the ball of radius $1$.", r"\|x\| \le 1"),
         (r"Let $X$ and $Y$ be independent random variables. Suppose $X = Y$.", r"\mathbb{E}[X Y] = \mathbb{E}[X]^2"),
     ],
