@@ -20,16 +20,19 @@ from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
 from attention_core.derivation.latex.tokens import Tok, depth_zero
+from attention_core.derivation.quick_patterns import compile_quick
 
 _FRAME = re.compile(rf"\\(?:begin|end)\{{(?:{'|'.join(FRAMES)})\*?\}}(?:\s*\{{\d+\}})?")
 _ENVIRONMENT = re.compile(r"(?<!\\)%[^\n]*|\\(begin|end)\s*\{([^{}]*)\}")
 _SYSTEM = re.compile(r"(?:\s|%[^\n]*\n|\\text\{[^{}]*\}\s*:)*\\begin\{cases\}\s*(?=\\begin\{aligned\})")
 _STYLED = re.compile(r"\s*\{(?=\s*\\(?:text|display|script)style(?![a-zA-Z]))")
 _ARRAY = re.compile(r"\s*\\begin\{array\}\s*\{[rcl\s@{}!]*\}")
-_ARRAY_END = re.compile(r"\\end\{array\}\s*[.,;]?\s*(?:\\(?:tag|label)\*?\s*\{[^{}]*\}\s*)*$")
-_BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
+_ARRAY_END = compile_quick(r"\\end\{array\}\s*[.,;]?\s*(?:\\(?:tag|label)\*?\s*\{[^{}]*\}\s*)*$")
+_BOX = compile_quick(r"\\f?box(?:ed)?\s*\{")
 _ROW_OPENS = re.compile(r"(?:^|\\\\|&|\\q?quad|\\(?:implies|Rightarrow|iff))\s*$")
 _ROW_ENDS = re.compile(r"\s*[.,;]?\s*(?:\\\\|\\tag|$)")
+_COMMENT = re.compile(r"(?m)^[ \t]*%.*$")
+_END_OF_ROW = re.compile(r"(?:\\\\|&|\\(?:right|left)$|\s|[.,;]$)+$")
 _RELATES = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|approx|sim|in|to|ll|gg|perp|implies|iff)(?![a-zA-Z])")
 MAX_RELATIONS = 500  # of one display
 _INNER_OPTION = re.compile(
@@ -225,8 +228,9 @@ def _source(run: list[Tok], text: str, starts: list[int]) -> str:
         return ""
     after = bisect_right(starts, run[-1].start)
     end = starts[after] if after < len(starts) else len(text)
-    found = re.sub(r"(?m)^[ \t]*%.*$", " ", text[run[0].start : end])
-    return re.sub(r"(?:\\\\|&|\\(?:right|left)$|\s|[.,;]$)+$", "", " ".join(found.split()).lstrip("& "))
+    found = text[run[0].start : end]
+    found = _COMMENT.sub(" ", found) if "%" in found else found
+    return _END_OF_ROW.sub("", " ".join(found.split()).lstrip("& "))
 
 
 def condition_chains(tokens: list[Tok]) -> list[Chain]:

@@ -8,7 +8,6 @@ unreadable.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import takewhile
 
 from attention_core.derivation.document.segments import (
@@ -36,10 +35,8 @@ from attention_core.derivation.document.segments import (
     written_ranges,
 )
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.latex.tokens import Tok, depth_zero
+from attention_core.derivation.latex.tokens import CLOSING, OPENING, Tok, depth_zero
 
-OPENING = ("LPAR", "LBRACK", "LBRACE", "LBAR", "LNORM", "LSET", "BEGINMAT")
-CLOSING = ("RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "ENDMAT")
 STRUCTURE = ("TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL", "MOVES")
 
 
@@ -80,7 +77,7 @@ def _name_left_side(tokens: list[Tok]) -> list[Tok]:
     kept = [t for t in tokens if t.kind != "GAP"][:2]
     if [t.kind for t in kept] != ["TEXT", "REL"] or re.search(r"[^A-Za-z0-9\"\x27 -]", kept[0].value):
         return tokens
-    name = replace(kept[0], kind="NAME", value=f"\\text{{{kept[0].value.strip()}}}")
+    name = kept[0]._replace(kind="NAME", value=f"\\text{{{kept[0].value.strip()}}}")
     return [name if t is kept[0] else t for t in tokens]
 
 
@@ -91,7 +88,7 @@ def _labels_as_words(tokens: list[Tok]) -> list[Tok]:
     for i, token in depth_zero(tokens):
         named = token.kind == "TEXT" or (token.kind == "NAME" and token.value.startswith(r"\text{"))
         if opens and not named and (label := _numbered_label(tokens, i)):
-            out[i] = replace(token, kind="TEXT", value=f"{label}:")
+            out[i] = token._replace(kind="TEXT", value=f"{label}:")
             end = next(k for k, t in enumerate(tokens) if k > i and t.kind == "COLON")
             colons |= set(range(i + 1, end + 1))
             opens = False
@@ -102,7 +99,7 @@ def _labels_as_words(tokens: list[Tok]) -> list[Tok]:
             following = next((t for t in tokens[place + 1 :] if t.kind not in ("GAP", "AMP")), None)
             if following is not None and not following.value.startswith((r"\mathbb", r"\mathcal")):
                 words = token.value.removeprefix(r"\text{").removesuffix("}")
-                out[i] = replace(token, kind="TEXT", value=f"{words}:")
+                out[i] = token._replace(kind="TEXT", value=f"{words}:")
                 colons |= {place, *(k for k in (place + 1,) if tokens[k].kind == "GAP")}
         opens = token.kind in ("NEWROW", "COMMA", "SEMI", "ARROW") or (opens and token.kind in ("GAP", "AMP"))
         opens = opens or (token.kind == "GAP" and token.value in (r"\quad", r"\qquad"))
@@ -130,8 +127,8 @@ def _maps_as_relations(tokens: list[Tok]) -> list[Tok]:
     for k, (i, token) in enumerate(outside):
         row = takewhile(lambda one: one[1].kind != "NEWROW", outside[k + 1 :])
         if token.kind == "COLON" and i and any(t.kind == "REL" and t.value in ("->", "mapsto") for _, t in row):
-            out[i] = replace(token, kind="REL", value=":")
-            out = [replace(t, kind="NAME", value=f"\\text{{{t.value}}}") if t.kind == "FUNC" and j < i else t
+            out[i] = token._replace(kind="REL", value=":")
+            out = [t._replace(kind="NAME", value=f"\\text{{{t.value}}}") if t.kind == "FUNC" and j < i else t
                    for j, t in enumerate(out)]  # fmt: skip
     return out
 
@@ -156,7 +153,7 @@ def _range_first(tokens: list[Tok]) -> list[Tok]:
         elif token.kind == "NEWROW":
             binds = False
         elif token.kind == "COLON" and binds:
-            out[i], binds = replace(token, kind="GAP", value=r"\quad"), False
+            out[i], binds = token._replace(kind="GAP", value=r"\quad"), False
     return out
 
 
@@ -166,12 +163,14 @@ def _without_colons(tokens: list[Tok]) -> list[Tok]:
     for i, token in depth_zero(tokens):
         behind = next((t.kind for t in tokens[i + 1 :] if t.kind not in ("GAP", "AMP")), "")
         if token.kind == "COLON" and behind == "TEXT":
-            out[i] = replace(token, kind="GAP", value=r"\quad")
+            out[i] = token._replace(kind="GAP", value=r"\quad")
     return out
 
 
 def _numbers_as_tags(tokens: list[Tok]) -> list[Tok]:
     r"""The tokens with the number of an equation, `\quad (12)` at the end of its row, as a tag."""
+    if not any(t.kind == "RPAR" for t in tokens):
+        return tokens
     cuts = [i for i, t in depth_zero(tokens) if t.kind == "NEWROW"]
     out: list[Tok] = []
     for start, end in zip([0, *cuts], [*cuts, len(tokens)], strict=True):
@@ -181,7 +180,7 @@ def _numbers_as_tags(tokens: list[Tok]) -> list[Tok]:
         before = row[kept[0] - 1] if kept and kept[0] else None
         spaced = before is not None and before.kind == "GAP" and before.value in (r"\quad", r"\qquad")
         if spaced and [t.kind for t in number] == ["LPAR", "NUM", "RPAR"] and number[1].value.isdigit():
-            tag = replace(number[1], kind="TAG", value=f"({number[1].value})")
+            tag = number[1]._replace(kind="TAG", value=f"({number[1].value})")
             row = [*row[: kept[0] - 1], tag, *row[kept[-1] + 1 :]] if has_relation(row) else row
         out += row
     return out
@@ -223,8 +222,10 @@ def split_statements(tokens: list[Tok], lenient: bool = False) -> list[Piece]:
     """
     splitter = _Splitter(lenient)
     tokens = _mark_rows(_name_left_side(_without_last_times(without_empty_braces(tokens))))
-    tokens = _maps_as_relations(_numbers_as_tags(_without_brackets_of_last_side(_range_first(tokens))))
-    tokens = _without_colons(_labels_as_words(tokens))
+    colons = any(t.kind == "COLON" for t in tokens)  # few displays have one: these passes are half of the time
+    tokens = _range_first(tokens) if colons else tokens
+    tokens = _numbers_as_tags(_without_brackets_of_last_side(tokens))
+    tokens = _without_colons(_labels_as_words(_maps_as_relations(tokens))) if colons else tokens
     for row in rows_of(tokens):
         try:
             splitter.row(row)

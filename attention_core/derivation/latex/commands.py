@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from attention_core.derivation.latex.braces import read_braces as read_braces
 from attention_core.derivation.latex.case_values import WORDY, end_of_cases, with_indicators, without_rules
@@ -150,7 +149,7 @@ def _percent(lexer: TokenStream, name: str, end: int) -> int:
     last = lexer.out[-1] if lexer.out else None
     if last is None or last.kind != "NUM" or "e" in last.value.lower():
         raise Unreadable(r"\% is understood only after a number", lexer.line)
-    lexer.out[-1] = replace(last, value=f"{last.value}e-2")
+    lexer.out[-1] = last._replace(value=f"{last.value}e-2")
     return end
 
 
@@ -191,7 +190,7 @@ def _read_style(lexer: TokenStream, name: str, end: int) -> int:
     else:
         lexer.lex_inner(inner)
         if name != "mathit":
-            lexer.out[first:] = [replace(t, bold=True) if t.kind == "NAME" else t for t in lexer.out[first:]]
+            lexer.out[first:] = [t._replace(bold=True) if t.kind == "NAME" else t for t in lexer.out[first:]]
     return after
 
 
@@ -468,10 +467,10 @@ def _over(lexer: TokenStream, name: str, end: int) -> int:
         if depth < 0 and lexer.stack[-1:] == ["LBRACE"]:
             opened = lexer.out[place]
             if name == "choose":
-                lexer.out.insert(place, replace(opened, kind="FUNC", value="binom"))
+                lexer.out.insert(place, opened._replace(kind="FUNC", value="binom"))
                 lexer.emit("COMMA", ",")
                 return end
-            lexer.out.insert(place, replace(opened, kind="FRAC", value=""))
+            lexer.out.insert(place, opened._replace(kind="FRAC", value=""))
             lexer.emit("RBRACE", "}")
             lexer.emit("LBRACE", "{")
             return end

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from attention_core.derivation.latex.braces import read_braces
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import ARROWS, RELATIONS
+from attention_core.derivation.quick_patterns import compile_quick
 
 _IN_BRACES = re.compile(r"[_^]\s*\{(?:[^{}]|\{[^{}]*\})*\}")
 _RELATION = re.compile(r"[=<>]|\\(?:le|ge|ne|leq|geq|neq|approx|equiv|to|in|sim|propto)(?![a-zA-Z])")
@@ -64,7 +65,7 @@ def without_remark(name: str, label: str, base: str) -> str:
     return rf"\bar{{{bare}^{{{label}}}}}" if "$" not in label and _ONE_LETTER.fullmatch(bare) else ""
 
 
-_BRACE = re.compile(r"\\(?:under|over)brace(?=\s*\{)")
+_BRACE = compile_quick(r"\\(?:under|over)brace(?=\s*\{)")
 _BELOW = re.compile(r"\s*[_^](?=\s*\{)")
 _WORDS_ALONE = re.compile(
     r"(?:\\(?:text\w*|mathrm|mbox)\s*\{[^{}]*\}|\\(?:to|rightarrow|longrightarrow)(?![a-z])|[\s.,;()])*"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from attention_core.derivation.latex.commands import HANDLERS, read_command
@@ -23,6 +22,7 @@ from attention_core.derivation.latex.tokens import (
     SPACES,
     Tok,
     TokenStream,
+    new_tuple,
 )
 from attention_core.derivation.latex.typed_words import read_typed_word
 
@@ -69,6 +69,7 @@ _THIN = r"(?:\s*(?:\\[,:!]|\\(?:thin|med)space(?![a-zA-Z])|~)\s*)+"
 _GROUPS = re.compile(rf"(?:{_THIN}\d{{3}}(?!\d))+(?:\.\d+)?")
 _SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
 _SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
+_GOES_ON = re.compile(r"[\s\\~.,]")  # what stands after the first digits of a number that has more
 
 KEPT_FORMULAS, KEPT_LENGTH = 512, 400
 """How many formulas are kept as tokens, and up to which length: a formula of a document is read many times."""
@@ -80,7 +81,8 @@ class Lexer(TokenStream):
     def run(self) -> list[Tok]:
         """All tokens."""
         text, match = self.text, MASTER.match
-        while self.at < len(text):
+        size, rows = len(text), "\n" in text
+        while self.at < size:
             found = match(text, self.at)
             assert found is not None
             kind, value = str(found.lastgroup), found.group()
@@ -90,9 +92,11 @@ class Lexer(TokenStream):
             if kind == "number" and not self.tight:
                 value, end = read_digit_groups(self, value, end)
             if kind not in ("space", "comment"):
-                self.tight = max(0, self.tight - 1)
+                if self.tight:
+                    self.tight -= 1
                 end = self.handle(kind, value, end)
-            self.line += text.count("\n", self.at, end)
+            if rows:
+                self.line += text.count("\n", self.at, end)
             self.at = end
         if self.stack:
             raise Unreadable("a bracket, a bar or an environment is never closed", self.first)
@@ -100,20 +104,23 @@ class Lexer(TokenStream):
 
     def handle(self, kind: str, value: str, end: int) -> int:
         """Emit what one lexeme means, and say where the next one starts."""
+        if kind == "other":
+            return self.punctuation(value, end)
+        if kind == "word":
+            return self.word(value, end)
+        if kind == "command":
+            return self.command(value, end)
         if kind == "number":
             self.emit("NUM", value.replace("{,}", ""))
-        elif kind == "command":
-            return self.command(value, end)
-        elif kind == "word":
-            return self.word(value, end)
-        elif kind == "define":
-            self.emit("REL", ":=")
         else:
-            return self.punctuation(value, end)
+            self.emit("REL", ":=")
         return end
 
     def word(self, value: str, end: int) -> int:
         """Letters in a row: a known function if a bracket follows, else one symbol each."""
+        if len(value) == 1 and value != "E" and not self.text.startswith("'", end):
+            self.emit("NAME", value)  # most words
+            return end
         if self.authors and len(value) > 1 and (typed := read_typed_word(self, value, end)):
             return typed
         for name in BARE if value.startswith(BARE) else ():
@@ -128,23 +135,18 @@ class Lexer(TokenStream):
                     self.emit("FUNC", FUNCTIONS[name])
                     return end
         one, primes = value[0], self.primes(self.at + 1)
-        kinds = [token.kind for token in self.out[-2:]]
-        if primes and kinds == ["NAME", "UNDER"]:  # g_k' is the derivative of g_k
-            self.out[-2] = replace(self.out[-2], value=self.out[-2].value + primes)
+        end = self.at + 1 + len(primes)
+        if primes and [token.kind for token in self.out[-2:]] == ["NAME", "UNDER"]:  # g_k' is the derivative of g_k
+            self.out[-2] = self.out[-2]._replace(value=self.out[-2].value + primes)
             primes = ""
         self.emit("NAME", one + primes)
-        return self.after_primes(self.at + 1)
+        return end
 
     def punctuation(self, value: str, end: int) -> int:
         """Brackets, scripts, relations and signs of one character; `<=` and `>=` as they are typed."""
-        if (both := self.text[self.at : self.at + 2]) in ("<=", ">="):
-            self.emit("REL", both)
+        if value in "<>=!" and (typed := self.typed_relation()):
+            self.emit("REL", typed)
             return end + 1
-        if both == "=:" and not self.text.startswith("=:=", self.at):
-            self.emit("REL", "=")  # what stands left of it says what the right side is
-            return end + 1
-        if (typed := self.text[self.at : self.at + 2]) in _TYPED:
-            raise Unreadable(f"'{typed}' is not LaTeX: write {_TYPED[typed]}", self.line)
         if value in _SIGNS:
             _SIGNS[value](self)
         elif value == "^":
@@ -170,13 +172,24 @@ class Lexer(TokenStream):
             raise self.refusal(value)
         return end
 
+    def typed_relation(self) -> str:
+        """The relation of two characters that stands here as it is typed, '' if none does."""
+        both = self.text[self.at : self.at + 2]
+        if both in ("<=", ">="):
+            return both
+        if both == "=:" and not self.text.startswith("=:=", self.at):
+            return "="  # what stands left of it says what the right side is
+        if both in _TYPED:
+            raise Unreadable(f"'{both}' is not LaTeX: write {_TYPED[both]}", self.line)
+        return ""
+
     def mark_prime(self) -> bool:
         """Put a prime on the name, or the bracket, in front of it; False if neither stands there."""
         last = self.out[-1].kind if self.out else ""
         if self.mark_subscripted():
             return True
         if last == "NAME":
-            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}'")
+            self.out[-1] = self.out[-1]._replace(value=f"{self.out[-1].value}'")
         elif last in ("RPAR", "RBRACK", "RBRACE"):
             self.emit("CARET")
             self.emit("NAME", "'")  # (f g)'
@@ -191,7 +204,7 @@ class Lexer(TokenStream):
                 head = self.out[place - 2 : place]
                 if [token.kind for token in head] != ["NAME", "UNDER"]:
                     return False
-                self.out[place - 2] = replace(head[0], value=f"{head[0].value}'")
+                self.out[place - 2] = head[0]._replace(value=f"{head[0].value}'")
                 return True
         return False
 
@@ -219,11 +232,11 @@ class Lexer(TokenStream):
         """`_`: the start of an index, which is one character unless it stands in braces; `f_*` is a name."""
         starred = _STAR.match(self.text, end)
         if starred and self.out and self.out[-1].kind == "NAME":
-            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}_{{*{starred[1] or ''}}}")
+            self.out[-1] = self.out[-1]._replace(value=f"{self.out[-1].value}_{{*{starred[1] or ''}}}")
             return starred.end()
         ordered = _BEFORE.match(self.text, end)
         if ordered and self.out and self.out[-1].kind == "NAME":  # x_{<t}: a family beside x
-            self.out[-1] = replace(self.out[-1], value=f"{self.out[-1].value}^{{{ordered['sign']}}}")
+            self.out[-1] = self.out[-1]._replace(value=f"{self.out[-1].value}^{{{ordered['sign']}}}")
             self.emit("UNDER")
             self.open("LBRACE", "{")
             self.lex_inner(ordered["of"])
@@ -246,7 +259,7 @@ class Lexer(TokenStream):
         """`^`: a transpose, or the start of an exponent."""
         primes = _PRIMES.match(self.text, end)
         if primes and self.out and self.out[-1].kind == "NAME":
-            self.out[-1] = replace(self.out[-1], value=self.out[-1].value + "'" * primes.group().count("prime"))
+            self.out[-1] = self.out[-1]._replace(value=self.out[-1].value + "'" * primes.group().count("prime"))
             return primes.end()
         starred = _STARRED_POWER.match(self.text, end)
         if starred:  # y^{*2}
@@ -337,8 +350,13 @@ def is_known_command(name: str) -> bool:
 
 def tokenize(text: str, line: int = 1, authors: bool = False) -> list[Tok]:
     """All tokens of one formula that starts on `line`; `authors`: a command that is not known is a symbol."""
-    read = _tokens if len(text) <= KEPT_LENGTH else _tokens.__wrapped__
-    return list(read(text, line, authors))
+    if len(text) > KEPT_LENGTH:
+        return _read_tokens(text, line, authors)
+    found = _kept_tokens(text, authors)
+    below = line - 1
+    if isinstance(found, Unreadable):
+        raise Unreadable(found.message, found.line + below if found.line else 0)
+    return [new_tuple(Tok, (kind, value, own + below, start, bold)) for kind, value, own, start, bold in found]
 
 
 _DRAWN = re.compile(r"_\s*\{(?:[^{}]|\{[^{}]*\})*\\sim(?![a-zA-Z])")
@@ -365,12 +383,26 @@ def _spell_half_line(found: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=KEPT_FORMULAS)
-def _tokens(text: str, line: int, authors: bool = False) -> tuple[Tok, ...]:
-    text = _DOUBLE.sub(lambda found: r"\|".ljust(len(found[0])), text)  # D(q \mid\mid p)
-    lexer = Lexer(_LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half_line, text)), line)
+def _kept_tokens(text: str, authors: bool) -> tuple[tuple[str, str, int, int, bool], ...] | Unreadable:
+    """The tokens of a formula on line 1, or why there are none: `Q` or `n \\times d` is the same on each line.
+
+    They are kept as plain tuples, which the garbage collector passes over.
+    """
+    try:
+        return tuple([(*token,) for token in _read_tokens(text, 1, authors)])
+    except Unreadable as error:
+        return Unreadable(error.message, error.line)
+
+
+def _read_tokens(text: str, line: int, authors: bool) -> list[Tok]:
+    """The tokens of a formula, read anew."""
+    if r"\m" in text or "vert" in text:  # one stands in whatever these match
+        text = _DOUBLE.sub(lambda found: r"\|".ljust(len(found[0])), text)  # D(q \mid\mid p)
+        text = _LARGEST.sub(r"\g<op> (\g<of>\g<end>) ", _HALF.sub(_spell_half_line, text))
+    lexer = Lexer(text, line)
     lexer.authors = authors
     tokens = lexer.run()
-    return tuple(enclose_integrals(tokens) if any(t == "int" for t in (one.value for one in tokens)) else tokens)
+    return enclose_integrals(tokens) if any(one.value == "int" for one in tokens) else tokens
 
 
 # -- bars ------------------------------------------------------------------------------------------------------------
@@ -498,6 +530,8 @@ def read_sized_bracket(lexer: Lexer, which: str, end: int) -> int:
 
 def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
     r"""A number with its groups of three digits after thin spaces, as in `1\,000`, and where it ends."""
+    if not _GOES_ON.match(lexer.text, end):
+        return value, end
     row = bool(lexer.stack) and lexer.stack[-1] in ("LBRACK", "BEGINMAT")
     opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]
     if lexer.stack[-1:] == ["LBRACE"] and opened and opened[-1] and lexer.out[opened[-1] - 1].kind == "UNDER":

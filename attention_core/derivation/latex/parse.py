@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
+from operator import itemgetter
 from typing import Any
 
-from lark import Lark, Token, Transformer, UnexpectedInput, v_args
-from lark.lexer import Lexer as LarkLexer
+from lark import Lark
 
 from attention_core.derivation.latex.lexer import KEPT_FORMULAS, tokenize
 from attention_core.derivation.latex.printer import SIGNS
@@ -43,199 +43,192 @@ from attention_core.derivation.latex.syntax import (
     Transpose,
     Unreadable,
 )
+from attention_core.derivation.latex.table import GivenTokens, Table, Unexpected
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 
 
-@v_args(inline=True)
-class Build(Transformer[Token, Any]):
-    """One method per rule."""
+class Build:
+    """One method per rule, of the values of its parts: trees and tokens."""
 
     def start(self, *parts: Any) -> Statement:
+        if len(parts) == 1:
+            return Statement(parts[0], (), (), (len(parts[0]),))
         arrows, groups = parts[1::2], parts[::2]
         chains = tuple(chain for group in groups for chain in group)
-        lines = tuple(int(a.line or 0) for a in arrows)
-        return Statement(chains, tuple(str(a) for a in arrows), lines, tuple(len(g) for g in groups))
+        lines = tuple([a.line for a in arrows])
+        return Statement(chains, tuple([a.value for a in arrows]), lines, tuple([len(g) for g in groups]))
 
     def group(self, *parts: Any) -> tuple[Chain, ...]:
         return tuple(p for p in parts if isinstance(p, Chain))
 
     def chain(self, *parts: Any) -> Chain:
+        if len(parts) == 1:
+            return Chain(parts)
         ops = parts[1::2]
-        return Chain(parts[::2], tuple(str(o) for o in ops), tuple(int(o.line or 0) for o in ops))
+        return Chain(parts[::2], tuple([o.value for o in ops]), tuple([o.line for o in ops]))
 
     def signed_sum(self, *parts: Any) -> Expr:
         terms: list[Expr] = []
         minus = False
         for part in parts:
-            if isinstance(part, Token):
-                minus = part.type == "MINUS"
+            if isinstance(part, Tok):
+                minus = part.kind == "MINUS"
             else:
                 terms.append(Minus(part) if minus else part)
                 minus = False
         return terms[0] if len(terms) == 1 else Plus(tuple(terms))
 
-    def sign(self, token: Token) -> Token:
-        return token
+    def operation(self, op: Tok, factor: Expr) -> tuple[str, Expr]:
+        return op.value, factor
 
-    def juxtaposition(self, factor: Expr) -> tuple[str, Expr]:
-        return "", factor
-
-    def operation(self, op: Token, factor: Expr) -> tuple[str, Expr]:
-        return str(op), factor
-
-    def negation(self, op: Token, _: Token, factor: Expr) -> tuple[str, Expr]:
-        return str(op), Minus(factor)
+    def negation(self, op: Tok, _: Tok, factor: Expr) -> tuple[str, Expr]:
+        return op.value, Minus(factor)
 
     def factors(self, first: Expr, *rest: Any) -> Expr:
-        if not rest:
-            return first
         pairs = [pair if isinstance(pair, tuple) else ("", pair) for pair in rest]
-        return Times((first, *(f for _, f in pairs)), tuple(o for o, _ in pairs))
+        return Times((first, *[f for _, f in pairs]), tuple([o for o, _ in pairs]))
 
     body = body_open = openfactors = factors
 
-    def open(self, inner: Expr) -> Expr:
-        return inner
+    def number(self, token: Tok) -> Expr:
+        return number(token.value)
 
-    def number(self, token: Token) -> Expr:
-        return number(token)
+    def name(self, token: Tok) -> Expr:
+        return Name(token.value)
 
-    def name(self, token: Token) -> Expr:
-        return Name(str(token))
-
-    def infinity(self, _: Token) -> Expr:
+    def infinity(self, _: Tok) -> Expr:
         return Name(r"\infty")
 
-    def dots(self, _: Token) -> Expr:
+    def dots(self, _: Tok) -> Expr:
         return Dots()
 
-    def inside(self, _: Token, inner: Expr, __: Token) -> Expr:
+    def inside(self, _: Tok, inner: Expr, __: Tok) -> Expr:
         return inner
 
-    def minus_body(self, _: Token, body: Expr) -> Expr:
+    def minus_body(self, _: Tok, body: Expr) -> Expr:
         return Minus(body)
 
-    def inside_star(self, *_: Token) -> Expr:
+    def inside_star(self, *_: Tok) -> Expr:
         return Name("*")
 
-    def star(self, _: Token) -> Expr:
+    def star(self, _: Tok) -> Expr:
         return Name("*")
 
-    def sign_mark(self, token: Token) -> Expr:
-        return Name(str(token))
+    def sign_mark(self, token: Tok) -> Expr:
+        return Name(token.value)
 
-    def frac(self, _: Token, top: Expr, bottom: Expr) -> Expr:
+    def frac(self, _: Tok, top: Expr, bottom: Expr) -> Expr:
         return Frac(top, bottom)
 
-    def root(self, _: Token, body: Expr) -> Expr:
+    def root(self, _: Tok, body: Expr) -> Expr:
         return Root(body)
 
-    def root_of(self, _: Token, __: Token, degree: Expr, ___: Token, body: Expr) -> Expr:
+    def root_of(self, _: Tok, __: Tok, degree: Expr, ___: Tok, body: Expr) -> Expr:
         return Root(body, degree)
 
-    def absolute(self, _: Token, body: Expr, __: Token) -> Expr:
+    def absolute(self, _: Tok, body: Expr, __: Tok) -> Expr:
         if isinstance(body, Fence) and body.kind == "abs":
             return Fence("norm", body.body)  # people write ||x|| for a norm; of numbers both are the magnitude
         return Fence("abs", body)
 
-    def norm(self, _: Token, body: Expr, __: Token) -> Expr:
+    def norm(self, _: Tok, body: Expr, __: Tok) -> Expr:
         return Fence("norm", body)
 
     def cell(self, inner: Expr | None = None) -> Expr | None:
         return inner
 
     def row(self, *cells: Any) -> tuple[Expr | None, ...]:
-        return tuple(c for c in cells if not isinstance(c, Token))
+        return tuple(c for c in cells if not isinstance(c, Tok))
 
     def array(self, *parts: Any) -> Expr:
-        rows = [p for p in parts if isinstance(p, tuple)]
+        rows = [p for p in parts if not isinstance(p, Tok)]
         if rows and all(c is None for c in rows[-1]):
             rows.pop()
         return Array(tuple(rows))
 
     def bys(self, *parts: Any) -> tuple[Expr, ...]:
-        return tuple(p for p in parts if not isinstance(p, Token))
+        return tuple(p for p in parts if not isinstance(p, Tok))
 
-    def variable(self, mark: Token, variable: Expr, rest: Expr | None = None) -> Expr:
+    def variable(self, mark: Tok, variable: Expr, rest: Expr | None = None) -> Expr:
         if rest is None:
             return variable
         if variable != Name(r"\Delta") or not isinstance(rest, Name):
-            raise Unreadable("a derivative is by one symbol after each \\partial", int(mark.line or 0))
+            raise Unreadable("a derivative is by one symbol after each \\partial", mark.line)
         return Name(rf"\Delta {rest.text}")
 
     def derivative(self, *parts: Any) -> Expr:
-        body = next(p for p in parts[3:] if not isinstance(p, Token) and p is not None and not isinstance(p, tuple))
-        power = parts[4] if isinstance(parts[3], Token) and parts[3].type == "CARET" else None
+        body = next(p for p in parts[3:] if not isinstance(p, Tok) and p is not None and not isinstance(p, tuple))
+        power = parts[4] if isinstance(parts[3], Tok) and parts[3].kind == "CARET" else None
         if power is not None:
-            body = next(p for p in parts[5:] if not isinstance(p, Token))
+            body = next(p for p in parts[5:] if not isinstance(p, Tok))
         return Derivative(body, order(power, parts[-2]))
 
     def dhead(self, *parts: Any) -> tuple[Expr, ...]:
-        power = parts[4] if isinstance(parts[3], Token) and parts[3].type == "CARET" else None
+        power = parts[4] if isinstance(parts[3], Tok) and parts[3].kind == "CARET" else None
         return order(power, parts[-2])
 
     def derive(self, by: tuple[Expr, ...], body: Expr) -> Expr:
         return Derivative(body, by)
 
-    def nabla(self, _: Token, __: Token, by: tuple[Chain, ...], body: Expr) -> Expr:
+    def nabla(self, _: Tok, __: Tok, by: tuple[Chain, ...], body: Expr) -> Expr:
         return Derivative(body, tuple(c.exprs[0] for c in by), nabla=True)
 
     def list_items(self, *parts: Any) -> tuple[tuple[Chain, ...], set[str]]:
-        return tuple(p for p in parts if isinstance(p, Chain)), {p.type for p in parts if isinstance(p, Token)}
+        return tuple(p for p in parts if isinstance(p, Chain)), {p.kind for p in parts if isinstance(p, Tok)}
 
-    def round(self, opening: Token, items: Any, closing: Token) -> Expr:
-        if len(items[1]) > 1 and opening.type != "LPAR":
-            raise Unreadable("a ; among commas is understood in round brackets only", int(opening.line or 0))
-        return Group(str(opening), items[0], str(closing), items[1] == {"SEMI"})
+    def round(self, opening: Tok, items: Any, closing: Tok) -> Expr:
+        if len(items[1]) > 1 and opening.kind != "LPAR":
+            raise Unreadable("a ; among commas is understood in round brackets only", opening.line)
+        return Group(opening.value, items[0], closing.value, items[1] == {"SEMI"})
 
     square = round_square = square_round = set = round
 
-    def braces(self, _: Token, inner: Expr, __: Token) -> Expr:
+    def braces(self, _: Tok, inner: Expr, __: Tok) -> Expr:
         return inner
 
-    def slice(self, first: Expr | None, _: Token, last: Expr | None) -> Chain:
+    def slice(self, first: Expr | None, _: Tok, last: Expr | None) -> Chain:
         return Chain((Slice(first, last),))
 
     def subscripts(self, *parts: Any) -> tuple[Chain, ...]:
         return tuple(p for p in parts if isinstance(p, Chain))
 
-    def sub_number(self, token: Token) -> tuple[Chain, ...]:
-        return (Chain((number(token),)),)
+    def sub_number(self, token: Tok) -> tuple[Chain, ...]:
+        return (Chain((number(token.value),)),)
 
-    def sub_name(self, token: Token) -> tuple[Chain, ...]:
-        return (Chain((Name(str(token)),)),)
+    def sub_name(self, token: Tok) -> tuple[Chain, ...]:
+        return (Chain((Name(token.value),)),)
 
-    def sub_infinity(self, _: Token) -> tuple[Chain, ...]:
+    def sub_infinity(self, _: Tok) -> tuple[Chain, ...]:
         return (Chain((Name(r"\infty"),)),)
 
-    def sub(self, base: Expr, _: Token, items: tuple[Chain, ...]) -> Expr:
+    def sub(self, base: Expr, _: Tok, items: tuple[Chain, ...]) -> Expr:
         if isinstance(base, Sup) and isinstance(base.exponent, Num) and isinstance(base.base, Name):
             return Sup(Sub(base.base, items), base.exponent)  # w^2_{ij} is printed as w_{ij}^2 is
         return Sub(base, items)
 
-    def sup(self, base: Expr, _: Token, exponent: Expr) -> Expr:
+    def sup(self, base: Expr, _: Tok, exponent: Expr) -> Expr:
         if isinstance(base, Sub) and isinstance(exponent, Group) and exponent.bracket == "(":
             return Sub(Sup(base.base, exponent), base.items)  # \alpha_j^{(t)} is \alpha^{(t)}_j
         return Sup(base, exponent)
 
-    def transpose(self, base: Expr, mark: Token) -> Expr:
-        return Transpose(base, str(mark))
+    def transpose(self, base: Expr, mark: Tok) -> Expr:
+        return Transpose(base, mark.value)
 
-    def factorial(self, base: Expr, mark: Token) -> Call:
+    def factorial(self, base: Expr, mark: Tok) -> Call:
         if isinstance(base, Call) and base.function == "factorial":
-            raise Unreadable("n!! is not understood: write the product that is meant, or (n!)!", int(mark.line or 0))
+            raise Unreadable("n!! is not understood: write the product that is meant, or (n!)!", mark.line)
         return Call("factorial", (Chain((base,)),))
 
-    def sub_star(self, *tokens: Token) -> tuple[Chain, ...]:
-        mark = next(t for t in tokens if t.type == "TIMES")
-        if str(mark) != "*":
-            raise Unreadable("an operation is not understood as a subscript", int(mark.line or 0))
+    def sub_star(self, *tokens: Tok) -> tuple[Chain, ...]:
+        mark = next(t for t in tokens if t.kind == "TIMES")
+        if mark.value != "*":
+            raise Unreadable("an operation is not understood as a subscript", mark.line)
         return (Chain((Name("*"),)),)
 
-    def function(self, token: Token) -> Call:
-        return Call(str(token), ())
+    def function(self, token: Tok) -> Call:
+        return Call(token.value, ())
 
-    def head_sub(self, head: Call, _: Token, items: tuple[Chain, ...]) -> Call:
+    def head_sub(self, head: Call, _: Tok, items: tuple[Chain, ...]) -> Call:
         return Call(head.function, (), items, head.power)
 
     def head_sup(self, head: Call, *parts: Any) -> Call:
@@ -243,37 +236,37 @@ class Build(Transformer[Token, Any]):
             raise Unreadable(f"{head.function}^T is not understood: write (..)^\\top around the call", 0)
         return Call(head.function, (), head.sub, parts[1])
 
-    def call(self, head: Call, opening: Token, items: Any, __: Token) -> Expr:
+    def call(self, head: Call, opening: Tok, items: Any, __: Tok) -> Expr:
         args, marks = items
         if marks == {"SEMI"}:
             args = (Chain((Group("[", args, "]", True),)),)
-        elif opening.type == "LBRACK" and len(args) > 1 and head.function not in ("E", "Var", "Cov", "Pr"):
+        elif opening.kind == "LBRACK" and len(args) > 1 and head.function not in ("E", "Var", "Cov", "Pr"):
             args = (Chain((Group("[", args, "]"),)),)
         return Call(head.function, args, head.sub, head.power)
 
     def open_call(self, head: Call, body: Expr) -> Expr:
         return Call(head.function, (Chain((body,)),), head.sub, head.power)
 
-    def given(self, index: Expr, _: Token, *parts: Any) -> Chain:
-        ops = (":", *(str(op) for op in parts[1::2]))
-        return Chain((index, *parts[::2]), ops, (0, *(int(op.line or 0) for op in parts[1::2])))
+    def given(self, index: Expr, _: Tok, *parts: Any) -> Chain:
+        ops = (":", *(op.value for op in parts[1::2]))
+        return Chain((index, *parts[::2]), ops, (0, *(op.line for op in parts[1::2])))
 
-    def open_negative(self, head: Call, _: Token, body: Expr) -> Expr:
+    def open_negative(self, head: Call, _: Tok, body: Expr) -> Expr:
         return self.open_call(head, Minus(body))
 
-    def bigop(self, token: Token) -> Big:
-        return Big(str(token), (), None, Dots())
+    def bigop(self, token: Tok) -> Big:
+        return Big(token.value, (), None, Dots())
 
-    def big_sub(self, head: Big, _: Token, items: tuple[Chain, ...]) -> Big:
+    def big_sub(self, head: Big, _: Tok, items: tuple[Chain, ...]) -> Big:
         return Big(head.op, items, head.above, head.body)
 
-    def big_sup(self, head: Big, _: Token, above: Expr) -> Big:
+    def big_sup(self, head: Big, _: Tok, above: Expr) -> Big:
         return Big(head.op, head.below, above, head.body)
 
-    def big_letter(self, head: Big, mark: Token) -> Big:
-        if not str(mark):
-            raise Unreadable(f"\\top above \\{head.op} is not understood", int(mark.line or 0))
-        return Big(head.op, head.below, Name(str(mark)), head.body)
+    def big_letter(self, head: Big, mark: Tok) -> Big:
+        if not mark.value:
+            raise Unreadable(f"\\top above \\{head.op} is not understood", mark.line)
+        return Big(head.op, head.below, Name(mark.value), head.body)
 
     def big(self, head: Big, body: Expr) -> Expr:
         head = replace(head, below=tuple(_share_sets(head.below)))
@@ -303,6 +296,7 @@ def _share_sets(below: tuple[Chain, ...]) -> Iterator[Chain]:
     yield from waiting
 
 
+@lru_cache(maxsize=256)
 def number(text: str) -> Num:
     """The number that is written, exactly; an exponent of ten beyond 10^4 is refused."""
     mantissa, _, exponent = text.lower().partition("e")
@@ -334,10 +328,10 @@ chain: expr (REL expr)*
 ?expr: sum
 ?sum: product | signed_sum
 signed_sum: PLUS product (sign product)* | MINUS product (sign product)* | product (sign product)+
-!sign: PLUS | MINUS
+?sign: PLUS | MINUS
 ?product: factors
-factors: factor (opfactor)*
-?opfactor: factor -> juxtaposition
+?factors: factor (opfactor)*
+?opfactor: factor
          | TIMES factor -> operation
          | TIMES MINUS factor -> negation
 ?factor: simple | bracketed | called | prefixed
@@ -384,13 +378,13 @@ prefixed: head open -> open_call
         | PARTIAL UNDER script body_open -> nabla
         | dhead bracketed -> derive
         | dhead body_open -> derive
-open: openfactors | called | prefixed
-openfactors: simple (simple | bracketed)*
+?open: openfactors | called | prefixed
+?openfactors: simple (simple | bracketed)*
 bighead: BIGOP -> bigop | bighead UNDER script -> big_sub | bighead CARET power -> big_sup
        | bighead TRANS -> big_letter
-body: factors
+?body: factors
     | MINUS factors -> minus_body
-body_open: open_first (opfactor)*
+?body_open: open_first (opfactor)*
 ?open_first: simple | called | prefixed
 dhead: PFRAC LBRACE PARTIAL [CARET power] RBRACE LBRACE bys RBRACE
 
@@ -400,28 +394,20 @@ dhead: PFRAC LBRACE PARTIAL [CARET power] RBRACE LBRACE bys RBRACE
 """
 
 
-class _Given(LarkLexer):
-    """Hands Lark tokens that exist already."""
-
-    def __init__(self, lexer_conf: Any) -> None:
-        pass
-
-    def lex(self, data: Any) -> Iterator[Token]:  # type: ignore[override]
-        for tok in data:
-            yield Token(tok.kind, tok.value, tok.start, tok.line)
-
-
 KEPT_TOKENS = 200  # of a statement that is kept once it is parsed
 
 
 @cache
-def _parser() -> Lark:
-    return Lark(GRAMMAR, parser="lalr", lexer=_Given, transformer=Build(), propagate_positions=False)
+def _table() -> Table:
+    build = Build()
+    return Table(Lark(GRAMMAR, parser="lalr", lexer=GivenTokens), lambda name: getattr(build, name))
 
 
 def prepare_tokens(tokens: list[Tok]) -> list[Tok]:
     """Tokens without gaps; in a bracketed row a gap between two entries is a comma."""
     tokens = _restore_sets(tokens)
+    if not any(t.kind in ("GAP", "BEGINMAT", "DOTS") for t in tokens):
+        return tokens  # nothing below changes others
     out: list[Tok] = []
     stack: list[tuple[str, bool]] = []
     ends = ("NUM", "NAME", "RPAR", "RBRACK", "RBRACE", "RBAR", "TRANS", "RNORM")
@@ -459,16 +445,17 @@ def _is_column(tokens: list[Tok], place: int) -> bool:
 
 def _restore_sets(tokens: list[Tok]) -> list[Tok]:
     r"""The tokens with `\in {0, 1}` as `\in \{0, 1\}`: Markdown takes the backslashes away."""
+    places = [place for place, token in enumerate(tokens[:-1]) if token.kind == "REL" and token.value == "in"]
     out = list(tokens)
-    for place, token in enumerate(tokens[:-1]):
-        if (token.kind, token.value, tokens[place + 1].kind) != ("REL", "in", "LBRACE"):
+    for place in places:
+        if tokens[place + 1].kind != "LBRACE":
             continue
         closed = next((i for i, t in depth_zero(tokens[place + 1 :]) if t.kind == "RBRACE"), None)
         if closed is None:
             continue
         last = place + 1 + closed
         if any(t.kind == "COMMA" for _, t in depth_zero(tokens[place + 2 : last])):
-            out[place + 1], out[last] = replace(out[place + 1], kind="LSET"), replace(out[last], kind="RSET")
+            out[place + 1], out[last] = out[place + 1]._replace(kind="LSET"), out[last]._replace(kind="RSET")
     return out
 
 
@@ -481,58 +468,89 @@ def _has_marks(tokens: list[Tok], place: int) -> bool:
 
 def parse_tokens(tokens: list[Tok]) -> Statement:
     """The statement that these tokens spell; raises `Unreadable` with the place."""
-    return _statement(tuple(tokens)) if len(tokens) <= KEPT_TOKENS else _statement.__wrapped__(tuple(tokens))
+    if len(tokens) > KEPT_TOKENS:
+        return _read_statement(tokens)
+    found = _Row(tokens)
+    return _statement(found)
+
+
+_KIND_AND_VALUE = itemgetter(0, 1)
+
+
+class _Row:
+    """A row of tokens by what a tree keeps of it: kinds, values, and the lines of relations.
+
+    Most formulas in the prose have no relation, so that `Q` is one tree on whatever line it stands.
+    """
+
+    __slots__ = ("key", "tokens")
+
+    def __init__(self, tokens: list[Tok]) -> None:
+        self.tokens = tokens
+        lines = [t.line for t in tokens if t.kind == "REL" or t.kind == "ARROW"]
+        self.key = (*map(_KIND_AND_VALUE, tokens), *lines)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Row) and self.key == other.key
 
 
 @lru_cache(maxsize=KEPT_FORMULAS)
-def _statement(tokens: tuple[Tok, ...]) -> Statement:
+def _statement(row: _Row) -> Statement:
     """What `parse_tokens` returns: a tree that cannot be changed, so that it may be kept."""
-    ready = prepare_tokens(list(tokens))
+    tokens, row.tokens = row.tokens, []  # the row is kept, its tokens need not be
+    return _read_statement(tokens)
+
+
+def _read_statement(tokens: list[Tok]) -> Statement:
+    """What `parse_tokens` returns, read anew."""
+    ready = prepare_tokens(tokens)
     if not ready:
         raise Unreadable("there is nothing to read")
     try:
         try:
-            result: Statement = _parser().parse(ready)  # type: ignore[assignment]
-        except UnexpectedInput as error:
+            result: Statement = _table().read([t.kind for t in ready], ready)
+        except Unexpected as error:
             named = _name_words(ready)
             if named == ready:
-                raise _explain_error(ready, error) from None
-            result = _parser().parse(named)  # type: ignore[assignment]
-    except UnexpectedInput as error:
-        raise _explain_error(ready, error) from None
+                raise _explain_error(ready, ready, error.place) from None
+            try:
+                result = _table().read([t.kind for t in named], named)
+            except Unexpected as other:
+                raise _explain_error(ready, named, other.place) from None
     except RecursionError:
         raise Unreadable("the formula is nested too deeply", ready[0].line) from None
     except Unreadable as error:
         raise Unreadable(error.message, error.line or ready[0].line) from None
-    except Exception as error:
-        inner = getattr(error, "orig_exc", None)
-        if isinstance(inner, Unreadable):
-            raise Unreadable(inner.message, inner.line or ready[0].line) from None
-        raise
     return result
 
 
 def _name_words(tokens: list[Tok]) -> list[Tok]:
     r"""The tokens with words in brackets as names: `P(\text{omit } i)` is a value of P."""
+    if not any(t.kind == "TEXT" for t in tokens):
+        return tokens
     outside = {i for i, _ in depth_zero(tokens)}
     return [
-        replace(t, kind="NAME", value=f"\\text{{{t.value}}}") if t.kind == "TEXT" and i not in outside else t
+        t._replace(kind="NAME", value=f"\\text{{{t.value}}}") if t.kind == "TEXT" and i not in outside else t
         for i, t in enumerate(tokens)
     ]
 
 
-def _explain_error(tokens: list[Tok], error: UnexpectedInput) -> Unreadable:
-    token = getattr(error, "token", None)
-    if token is None or token.type == "$END":
+def _explain_error(tokens: list[Tok], read: list[Tok], place: int) -> Unreadable:
+    """Why the token at a place of what was read is not expected; `tokens`: the same as they are written."""
+    if place == len(tokens):
         return Unreadable("the formula ends too early: something is missing at the end", tokens[-1].line)
+    token = read[place]
     words = {"TEXT": "text", "REL": "relation", "NEWROW": "line break", "AMP": "alignment mark", "FORALL": r"\forall"}
-    place = next((i for i, t in enumerate(tokens) if t.start == token.start_pos and t.kind == token.type), len(tokens))
-    shown = _format_token(token.type, str(token))
-    if place == 0 and token.type in ("REL", "ARROW"):
-        return Unreadable(f"the formula begins with '{shown}': write its left side", int(token.line or 0))
+    place = next((i for i, t in enumerate(tokens) if t.start == token.start and t.kind == token.kind), len(tokens))
+    shown = _format_token(token.kind, token.value)
+    if place == 0 and token.kind in ("REL", "ARROW"):
+        return Unreadable(f"the formula begins with '{shown}': write its left side", token.line)
     before = " ".join(_format_token(t.kind, t.value) for t in tokens[max(0, place - 4) : place])
-    what = words.get(token.type, "sign")
-    return Unreadable(f"the {what} '{shown}' is not expected after '{before}'", int(token.line or 0))
+    what = words.get(token.kind, "sign")
+    return Unreadable(f"the {what} '{shown}' is not expected after '{before}'", token.line)
 
 
 _MARKS = {

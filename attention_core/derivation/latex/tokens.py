@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from attention_core.derivation.latex.syntax import Unreadable
 
@@ -163,8 +162,7 @@ PROSE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tok:
+class Tok(NamedTuple):
     """One token: its kind, its value, its line in the document, where it starts in the display, is it in bold?"""
 
     kind: str
@@ -172,6 +170,9 @@ class Tok:
     line: int
     start: int
     bold: bool = False
+
+
+new_tuple = tuple.__new__
 
 
 class TokenStream(ABC):
@@ -189,9 +190,11 @@ class TokenStream(ABC):
 
     def emit(self, kind: str, value: str = "") -> None:
         """Append one token."""
-        if len(self.out) >= MAX_TOKENS:
+        out = self.out
+        if len(out) >= MAX_TOKENS:
             raise Unreadable(f"the formula has more than {MAX_TOKENS} tokens: split it", self.first)
-        self.out.append(Tok(kind, value, self.line, self.at if self.start is None else self.start))
+        # made as a tuple is: half of the time of the call of a class
+        out.append(new_tuple(Tok, (kind, value, self.line, self.at if self.start is None else self.start, False)))
 
     def open(self, kind: str, value: str) -> None:
         """Append an opening bracket."""
@@ -246,13 +249,18 @@ class TokenStream(ABC):
         return at + len(self.primes(at))
 
 
+OPENING = frozenset(["LPAR", "LBRACK", "LBRACE", "LBAR", "LNORM", "LSET", "BEGINMAT"])
+CLOSING = frozenset(["RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "ENDMAT"])
+
+
 def depth_zero(tokens: list[Tok]) -> Iterator[tuple[int, Tok]]:
     """The tokens outside all brackets, with their positions."""
     depth = 0
     for i, token in enumerate(tokens):
-        if token.kind in ("RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "ENDMAT"):
+        kind = token.kind
+        if kind in CLOSING:
             depth -= 1
         if depth == 0:
             yield i, token
-        if token.kind in ("LPAR", "LBRACK", "LBRACE", "LBAR", "LNORM", "LSET", "BEGINMAT"):
+        if kind in OPENING:
             depth += 1

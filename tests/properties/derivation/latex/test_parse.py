@@ -32,3 +32,18 @@ def test_what_a_reader_does_with_its_tokens_changes_no_other_reading() -> None:
 def test_long_formulas_are_parsed_as_short_ones() -> None:
     long = " + ".join(f"x_{{{n}}}" for n in range(300))
     assert len(parse_statement(long).chains[0].exprs[0].terms) == 300  # type: ignore[union-attr]
+
+
+def test_relations_and_refusals_have_the_line_on_which_they_stand_now() -> None:
+    for line in (3, 8):
+        assert parse_statement(r"i \in S" + "\n= a \\implies b = c", line).lines == (line + 1,)
+        assert parse_statement("x_{i < j}\n= y", line).chains[0].lines == (line + 1,)
+        inner = parse_statement(r"\sum_{i = 1}^n a_i", line).chains[0].exprs[0]
+        assert inner.below[0].lines == (line,)  # type: ignore[union-attr]
+        with pytest.raises(Unreadable) as error:
+            tokenize("a +\n" + r"\unknown", line)
+        assert error.value.line == line + 1
+
+
+def test_a_formula_without_relations_is_one_tree_on_every_line() -> None:
+    assert parse_statement(r"\frac{a}{b} + c_{i j}", 3) is parse_statement(r"\frac{a}{b} + c_{i j}", 8)
