@@ -135,7 +135,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         f"{DOOR} pytest_suite",
     ),
     "attention_core.derivation": (
-        "records effort",
+        "records effort quick_patterns",
         "latex graph",
         "document algebra",
         "limits",

@@ -103,13 +103,14 @@ Block = Heading | Paragraph | Display | Code
 
 def option_on(text: str, line: int) -> Option | None:
     """The option that a line is, None of any other line."""
-    found = _OPTION.match(text)
+    found = _OPTION.match(text) if "%" in text else None
     return Option(found.group(1), found.group(2), line) if found else None
 
 
 def heading_on(text: str, line: int) -> Heading | None:
     """The heading that a line is, of Markdown or of TeX, None of any other line."""
-    heading, section = _HEADING.match(text), _SECTION.match(text)
+    heading = _HEADING.match(text) if text[:1] == "#" else None
+    section = _SECTION.match(text) if "\\" in text else None
     if heading:
         level = len(heading.group(1))
     elif section:
@@ -121,7 +122,7 @@ def heading_on(text: str, line: int) -> Heading | None:
 
 def misspelt(text: str) -> str:
     """What is wrong with a comment that looks like an option and is none, '' of any other line."""
-    found = _LIKE_OPTION.match(text)
+    found = _LIKE_OPTION.match(text) if "%" in text else None
     if not found or found.group(1) in OPTIONS:
         return ""
     near = difflib.get_close_matches(found.group(1).lower(), OPTIONS, 1, 0.75)
@@ -171,7 +172,7 @@ def sentences_of(paragraph: Paragraph) -> list[Sentence]:
         >>> [one.text for one in sentences_of(Paragraph(1, "Let $x > 0$. For $x = 1$:"))]
         ['Let $x > 0$.', 'For $x = 1$:']
     """
-    return list(_sentences(paragraph))
+    return list(_sentences(paragraph.line, paragraph.text))
 
 
 KEPT_PARAGRAPHS = 512
@@ -179,7 +180,8 @@ KEPT_PARAGRAPHS = 512
 
 
 @lru_cache(maxsize=KEPT_PARAGRAPHS)
-def _sentences(paragraph: Paragraph) -> tuple[Sentence, ...]:
+def _sentences(line: int, written: str) -> tuple[Sentence, ...]:
+    paragraph = Paragraph(line, written)
     text = _QUOTED.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), paragraph.text)
     out: list[Sentence] = []
     parts: list[str] = []

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 
 from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.quick_patterns import compile_quick
 
 _DIRECTIVE = re.compile(r"^(\s*(?:>\s*)*)(`{3,}|~{3,}|:{3,})\s*\{math\}[ \t]*(.*)$")
 _SPHINX = re.compile(r"^(\s*)\.\. math::[ \t]*(.*)$")
@@ -24,13 +25,13 @@ _SCRIPT = re.compile(
 )
 _CDATA = re.compile(r"%?\s*<!\[CDATA\[|%?\s*\]\]>")
 _HUGO = re.compile(r"\{\{[<%]\s*math\s*[>%]\}\}(\s*\$)|(\$\s*)\{\{[<%]\s*/\s*math\s*[>%]\}\}")  # around `$$...$$`
-_BRACKETS = re.compile(
+_BRACKETS = compile_quick(
     r"^([ \t>*+-]*(?:\d+[.)])?[ \t]*)\\\\\[(?!-?[\d.]+(?:pt|em|ex|mm|"
     r"cm)\])((?:(?!\n\s*\n).)*?)\\\\\]",
     re.DOTALL | re.MULTILINE,
 )
 _PAIRS = re.compile(r"\\\\\((.+?)\\\\\)")
-_PAIR = re.compile(r"(?<!\\)\\\((.+?)(?<!\\)\\\)")
+_PAIR = compile_quick(r"(?<!\\)\\\((.+?)(?<!\\)\\\)")
 _GITLAB = re.compile(r"\$`([^`\n]+)`\$")
 _OTHERS = re.compile(
     r"<math[\s>]|\{%-?\s*(?:katex|math|latex)\b|\{\{[<%]\s*(?:katex|math|latex)\b|\[latex\]|\$latex\s|<(?:eq|"
@@ -78,7 +79,7 @@ def usual_forms(text: str, tex: bool = False) -> str:
 
 def unread_form(text: str) -> str:
     """What is wrong with a line that holds a formula in a form that is not read, '' of any other line."""
-    found = _OTHERS.search(re.sub(r"`+[^`]*`+", " ", text))
+    found = _OTHERS.search(re.sub(r"`+[^`]*`+", " ", text) if "`" in text else text)
     if not found:
         return ""
     return f"a formula in the form '{found.group().strip()}' is not read: write it as $$...$$, or inline as $...$"

@@ -24,13 +24,14 @@ from attention_core.derivation.document.blocks import (
 )
 from attention_core.derivation.document.forms import parts_of, unread_form, usual_forms
 from attention_core.derivation.document.macros import expand_macros, without_preamble
+from attention_core.derivation.quick_patterns import compile_quick
 
 MAX_CHARACTERS = 2_000_000
 MAX_BLOCKS = 4000  # displays, paragraphs and headings of one document
 _BEGIN = re.compile(r"\\begin\{([a-zA-Z]+)(\*?)\}")
 _LONE = re.compile(r"(?<![\\$])\$(?!\$)")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")  # marks that no reader sees, and that change no formula
-_OPENING = re.compile(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--")
+_OPENING = compile_quick(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--")
 _MORE = re.compile(r"[^ .,;:\t]")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _COMMENT = re.compile(r"(?<!\\)%")

@@ -140,7 +140,7 @@ def _flag_questions(parts: list[str]) -> list[bool]:
 
 def _lexemes(text: str) -> list[str]:
     text = " ".join(_ASIDE.sub(" ", text).lower().split())
-    for pattern, shorter in _PHRASES:
+    for pattern, shorter in _PHRASES if len(text) > 5 else ():  # "we put" is the shortest phrase
         text = pattern.sub(shorter, text)
     return _WORD.findall(text)
 

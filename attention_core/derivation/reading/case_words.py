@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attention_core.derivation.document.blocks import Block, Paragraph, sentences_of
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.premises import commit_assumption
 from attention_core.derivation.reading.withdrawals import OTHERWISE
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
@@ -30,7 +31,7 @@ _ENDS = re.compile(r"[.:;](?=\s|$)|,?\s*\b(?:then|we (?:have|get|find|obtain)|so
 _FURTHER = re.compile(
     r"\b(?:further|furthermore|also|moreover|in addition|additionally|still|both|besides|too|as well|again)\b", re.I
 )
-_ASSUMES = re.compile(r"\b(?:assum\w+|suppos\w+|cases?)\b", re.IGNORECASE)
+_ASSUMES = compile_quick(r"\b(?:assum\w+|suppos\w+|cases?)\b", re.IGNORECASE)
 _FORMULAS = re.compile(r"(?<!\\)\$")
 
 

@@ -29,6 +29,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     names_in,
 )
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import SCALAR
 
@@ -38,7 +39,7 @@ MOST_POWER = 8
 ZERO, ONE = Num(Fraction(0)), Num(Fraction(1))
 _REAL, _IMAGINARY = r"\text{Re}", r"\text{Im}"
 _BAR = re.compile(r"\\(?:bar|overline)\{(.+)\}")
-_SAYS = re.compile(r"\b(?:imaginary unit|complex numbers?|complex plane|euler's formula)\b", re.IGNORECASE)
+_SAYS = compile_quick(r"\b(?:imaginary unit|complex numbers?|complex plane|euler's formula)\b", re.IGNORECASE)
 
 
 class NotComplex(Exception):

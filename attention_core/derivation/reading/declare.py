@@ -561,16 +561,18 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         word = found.group().lower()
         advice = _ADVICE.get(word, "say it with a formula, or leave the sentence out of this paragraph")
         raise Unreadable(f"the word '{found.group()}' changes the meaning and is not understood here: {advice}", line)
-    if re.search(r"\bindependent(ly)?\b", text):
+    if not text.strip(" ,"):
+        return
+    if "independent" in text and re.search(r"\bindependent(ly)?\b", text):
         reader.independent = bool(_BEFORE_DRAWS.search(text))
         for name in reader.drawn:
             symbol = reader.context.symbols[name]
             assert symbol.law is not None
             reader.context.symbols[name] = replace(symbol, law=replace(symbol.law, independent=True))
-    if re.search(r"\bbroadcast\b", text):
+    if "broadcast" in text and re.search(r"\bbroadcast\b", text):
         reader.context.broadcast = reader.context.level
         reader.context.understood.append((line, "sums are broadcast"))
-    if re.search(r"\bdistinct\b", text):
+    if "distinct" in text and re.search(r"\bdistinct\b", text):
         reader.distinct(line)
     if re.search(r"[.;]\s|[.;]$", text):
         reader.drawn, reader.law_index, reader.sentence = [], "", reader.sentence + 1

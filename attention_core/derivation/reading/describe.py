@@ -75,6 +75,8 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
 
 def _plain(text: str) -> str:
     """The words with "i.i.d." and "independent and" as one word that stands before what follows."""
+    if len(text) < 3:  # ", " and the like: half of them
+        return text
     return _FREE_AND.sub("independent", _IID.sub("independent", spell_id_est(text)))
 
 
@@ -202,6 +204,8 @@ def _assume(reader: ReaderState, mention: PropertyMention, names: list[str], lin
 
 def _note_unread(reader: ReaderState, parts: list[str], place: int, rest: str, line: int) -> None:
     """Words that may restrict a symbol and were not read become a caveat."""
+    if not rest.strip(" ,.\n"):
+        return
     behind = "$$" if place + 1 < len(parts) else ""
     if reader.drawn or reader.ahead:
         rest = _KNOWN.sub(" ", rest)

@@ -286,6 +286,9 @@ def _refuse_own_size(symbol: Symbol) -> None:
         )
 
 
+_MARKS = re.compile(r"_|\^\{\(")
+
+
 def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     """Add a symbol; a letter in bold and the same letter plain are one name, so only one of them is declared.
 
@@ -300,7 +303,7 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     if symbol.name in reader.held and symbol.name in reader.context.symbols:
         reader.context.forget(symbol.name, symbol.line)
         raise Unreadable(f"what is assumed of {symbol.name} stands before where it lives: turn them round", symbol.line)
-    bold = reader.bold.get(re.split(r"_|\^\{\(", symbol.name)[0])
+    bold = reader.bold.get(_MARKS.split(symbol.name)[0])
     before = reader.context.symbols.get(symbol.name)
     if before is not None and None not in (bold, before.bold) and bold != before.bold:
         reader.context.forget(symbol.name, symbol.line)
@@ -314,6 +317,9 @@ def introduce(reader: ReaderState, symbol: Symbol, text: str) -> None:
     reader.context.understood.append((symbol.line, text))
 
 
+_NUMBERED = re.compile(r"_\{?\d+\}?")
+
+
 def _refuse_parts(reader: ReaderState, symbol: Symbol) -> None:
     """Refuse an array W where W_1 is a symbol of its own: what W_1 then stands for below is not clear.
 
@@ -323,8 +329,8 @@ def _refuse_parts(reader: ReaderState, symbol: Symbol) -> None:
     kind = symbol.type if symbol.term is None else symbol.term.type
     if symbol.kind == "family" or symbol.params or kind is None or kind.kind != "matrix":
         return
-    part = re.compile(re.escape(symbol.name) + r"_\{?\d+\}?")
-    known = next((name for name in reader.context.symbols if part.fullmatch(name)), "")
+    near = [name for name in reader.context.symbols if name.startswith(f"{symbol.name}_")]
+    known = next((name for name in near if _NUMBERED.fullmatch(name, len(symbol.name))), "")
     if known:
         line = reader.context.symbols[known].line
         reader.context.forget(known, symbol.line)

@@ -20,6 +20,7 @@ from attention_core.derivation.elaborate.matrix_functions import (
     SPECTRAL_NORM,
     VEC_BY_ROWS,
 )
+from attention_core.derivation.quick_patterns import compile_quick
 
 _SAYS = r"\s*(?:denotes?|is|are|means|stands\s+for|for|stacks?|:|,)\s+"
 _LEAD = r"(?:[,;(]?\s*(?:\b(?:where|here|and|with|let|throughout|as\s+usual|we\s+write|write)\b[,\s]*)*)"
@@ -44,7 +45,7 @@ _STATEMENTS: tuple[tuple[str, str, str], ...] = (
     ("", r"\\sigma_\{?(?:\\?(?:text\{)?max|1)\}*(?:\([A-Z]\))?", r"largest\s+singular\s+value"),
 )
 _COMPILED = tuple(
-    (name, re.compile(
+    (name, compile_quick(
         rf"{_LEAD}\$\s*{mark}\s*\${_SAYS}(?:(?:the|a|its)\s+)?(?:usual\s+|matrix\s+)?(?:{noun}){_OF}\)?",
         re.IGNORECASE))
     for name, mark, noun in _STATEMENTS
@@ -53,7 +54,9 @@ _MENTIONS = (
     (KRONECKER, re.compile(r"\bkronecker(?!'s)(?! delta)", re.IGNORECASE)),
     (PSEUDO_INVERSE, re.compile(r"\bpseudo-?inverse|\bmoore[-\u2013]penrose", re.IGNORECASE)),
 )
-_SIGNS = re.compile(r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns", re.I)
+_SIGNS = compile_quick(
+    r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns", re.I
+)
 _SUMMED = re.compile(
     r"^\s*[^.$]*(?:repeated indices|einstein)[^.$]*\.\s+(?=(?:Let|Given|Assume|Suppose)\b)", re.IGNORECASE
 )

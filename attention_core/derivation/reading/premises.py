@@ -14,6 +14,7 @@ from dataclasses import replace
 from attention_core.derivation.document.blocks import Paragraph, Sentence, sentences_of
 from attention_core.derivation.inference.described import Described
 from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.properties import PROPERTIES
 from attention_core.derivation.reading.statements import is_open, statement_of
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis, Symbol
@@ -72,7 +73,7 @@ _TRAILS = re.compile(
     r"as|with|given|in case|"
     r"unless|except|supposing|subject|once|because|since|while)\b"
 )
-_USES = re.compile(
+_USES = compile_quick(
     r"\b(?:used|uses|using|holds? (?:only )?(?:if|when|for|under|because)|valid|requires?|needs?|relies|"
     r"assum\w+|provided|"
     r"throughout)\b",

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Sentence
 from attention_core.derivation.latex.printer import all_names
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import shorten_quote
 
 _STATEMENT = r"lemma|theorem|proposition|corollary|definition|assumption|hypothesis|condition|claim|property"
 _NUMBER = r"\(?(?P<number>[A-Z]?\d+(?:\.\d+)*[a-z]?|[A-Z])\)?"
-_NAMED = re.compile(rf"\b(?P<kind>{_STATEMENT})s?[ ~]+{_NUMBER}(?![\w])", re.IGNORECASE)
+_NAMED = compile_quick(rf"\b(?P<kind>{_STATEMENT})s?[ ~]+{_NUMBER}(?![\w])", re.IGNORECASE)
 _EQUATION = re.compile(
     r"\\(?:eq|c|C)?ref\s*\{(?P<name>[^{}]*)\}|(?<![\w$^_}])\((?P<number>[A-Z]?\d{1,3}(?:\.\d+)*[a-z]?)\)|"
     r"\b(?:equations?|eqs?\.?|eqn\.?)[ ~]*(?P<bare>\d+(?:\.\d+)*[a-z]?)\b",

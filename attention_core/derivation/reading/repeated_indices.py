@@ -35,13 +35,14 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import ShapeMismatch
 
 _READ_AS_INDEX = "(an index)"
 MAX_PRODUCTS = 64  # of one side, where brackets are expanded
-_SAYS = re.compile(
+_SAYS = compile_quick(
     r"\beinstein(?:['\u2019]?s)?(?: summation)? (?:convention|notation)|"
     r"\b(?:sum(?:mation|med|s)?|summing) over (?:all )?repeated indices|\brepeated indices are (?:summed|contracted)",
     re.IGNORECASE,

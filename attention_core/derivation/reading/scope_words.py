@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph, Sentence, sentences_of
 from attention_core.derivation.document.segments import ARROWS, BINDS, JOINS, bare
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.sentence_caveats import (
     MAX_REASON,
     REASON,
@@ -66,7 +67,7 @@ _BACKWARD = re.compile(
     r"^\W*(?:[a-z]|(?:This|Here|That|It|These|Note|Recall|Both|We used|Only|In (?:this|the|each|every)|The (?:\w+ )?"
     r"(?:equality|step|inequality|identity|bound|equation|relation|formula|equalities|steps|claim|line|result))\b)"
 )
-_WORDS_IN_DISPLAY = re.compile(
+_WORDS_IN_DISPLAY = compile_quick(
     r"(?P<label>[_^]\s*\{?\s*)?\\(?:text|textrm|textit|textbf|textsf|texttt|mbox|hbox|intertext|shortintertext|"
     r"textnormal|"
     r"emph)\s*\{(?P<words>(?:[^{}]|\{[^{}]*\})*)\}"
@@ -105,7 +106,6 @@ def words_of_paragraph(
     sentences = sentences_of(paragraph)
     for place, one in enumerate(sentences):
         named = names_of(one)
-        universal = bool(_UNIVERSAL.search(one.prose) or (_GENERAL.search(one.prose) and NOUN.search(one.prose)))
         if _PROMISE.match(one.prose):
             context.formal = context.level
             continue
@@ -118,9 +118,17 @@ def words_of_paragraph(
         found = find_caveat(context, one, named, was_read(context, one, declares), _is_bold(one), last)
         if found is None or (behind and place == 0 and not named and _COMMENT.match(one.prose)):
             continue
-        alone = last and not (declares or named or universal or _CONDITIONAL.match(one.prose) or is_closed(one))
+        alone = last and not (
+            declares or named or _CONDITIONAL.match(one.prose) or is_closed(one) or _is_universal(one)
+        )
         (passing if alone or found.value else lasting).append(found)
     return lasting, passing
+
+
+def _is_universal(sentence: Sentence) -> bool:
+    """Whether a sentence speaks of all that follows, or of all things of a kind."""
+    prose = sentence.prose
+    return bool(_UNIVERSAL.search(prose) or (_GENERAL.search(prose) and NOUN.search(prose)))
 
 
 def _contrary(context: Context, sentence: Sentence) -> Caveat:
@@ -163,7 +171,7 @@ def _relations_cut_short(context: Context, sentence: Sentence) -> list[Caveat]:
 
 
 # Words after a display that say of it that it is a special case.
-_SPECIAL = re.compile(
+_SPECIAL = compile_quick(
     r"\b(?:the|our|its|their) (?:fully |most |more )?general (?:cases?|statements?|versions?|settings?|results?|"
     r"situations?|forms?)\b|\b(?:other|remaining|opposite|harder|second|third) cases?\b|\bmore generally\b|"
     r"\b(?:in|with) full generality\b|\bgenerali[sz]\w+",
@@ -396,4 +404,6 @@ OPENS_CONDITION = re.compile(
 
 def _is_bold(sentence: Sentence) -> bool:
     """Whether a line is set in bold and so is a title."""
+    if not sentence.parts[0].lstrip().startswith(("**", "__")):
+        return False
     return bool(re.match(r"^\s*(?:\*\*|__)[^*]+(?:\*\*|__)\W*$", "$$".join(sentence.parts[::2]) + sentence.end))

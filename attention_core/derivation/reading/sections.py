@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph, Sentence, sentences_of
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.premises import later
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import shorten_quote
@@ -32,7 +33,7 @@ _TEXT = (
     r"(?:this|these|the present|our|the whole|the entire|all of this) (?:\w+ )?(?:notes?|documents?|pages?|posts?|"
     r"chapters?|articles?|papers?|texts?|lectures?|tutorials?|reports?|manuscripts?|series|write-?ups?|handouts?)"
 )
-_OF_ALL = re.compile(
+_OF_ALL = compile_quick(
     r"\b(?:throughout(?! this (?:sub)?section)|everywhere|in what follows|in the (?:following|sequel|rest)|henceforth|"
     r"hereafter|from (?:now|here) on|always|(?:for|in) the (?:rest|remainder)|until further notice|"
     r"by convention|"
@@ -41,6 +42,7 @@ _OF_ALL = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def sets_scene(title: str) -> bool:
     """Whether a heading names a section whose declarations hold for what follows it.
 
@@ -53,7 +55,7 @@ def sets_scene(title: str) -> bool:
     return bool(_SCENE.match(" ".join((macro[1] if macro else bare).split()).rstrip(" .:")))
 
 
-_BACK = re.compile(
+_BACK = compile_quick(
     r"\b(?:throughout(?! this (?:sub)?section)|everywhere|"
     rf"(?:in|of|for|within|across|throughout|by|to) {_TEXT}|"
     r"above|so far|up to (?:here|now)|earlier|before|(?:in|of) (?:all|each|every|both|the other|the "

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from attention_core.derivation.document.blocks import Sentence
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.reading.statements import statement_of
 from attention_core.derivation.terms.context import Caveat, Context
@@ -28,7 +30,7 @@ from attention_core.derivation.words.roles import is_weights, says_independent, 
 from attention_core.derivation.words.topics import restricting_topics
 from attention_core.derivation.words.vocabulary import CONDITION, PROPERTY
 
-_QUANTIFIED = re.compile(
+_QUANTIFIED = compile_quick(
     r"(?:\bthere (?:is|are|exists?|must be)\b|\bexists?\b).*\b(?:such that|so that|for which|with)\W*$|"
     r"\bfor some\b|\b(?:large|small|close) enough\b|\bsufficiently\b|"
     r"\beventually\b|\b(?:false|wrong|untrue|not true|not the case)\b.*\bthat\W*$",
@@ -53,7 +55,7 @@ def is_closed(sentence: Sentence) -> bool:
     return text.rstrip(" *_)\"'")[-1:] in (".", "!", "?")
 
 
-_TAGS_AT_END = re.compile(r"(?:\s*</\w+>)+\s*$")
+_TAGS_AT_END = compile_quick(r"(?:\s*</\w+>)+\s*$")
 
 
 def topic_caveats(context: Context, text: str, line: int) -> list[Caveat]:
@@ -81,7 +83,7 @@ def names_of(sentence: Sentence) -> frozenset[str]:
 
 def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
     """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
-    lines = {sentence.line + k for k in range(sentence.text.count("\n") + 3)}
+    lines = range(sentence.line, sentence.line + sentence.text.count("\n") + 3)
     defines = bool(_DEFINES.match(sentence.prose))
     return declares or any(
         line in lines
@@ -134,6 +136,10 @@ def is_known(context: Context, word: str) -> bool:
     return any(about.match(word) and any(form.search(h.text) for h in context.hypotheses) for about, form in _REFERS)
 
 
+About = partial[Caveat]
+"""Makes a caveat about a sentence, of these symbols: half of the time of a caveat that is made and then changed."""
+
+
 def find_caveat(
     context: Context,
     sentence: Sentence,
@@ -152,9 +158,8 @@ def find_caveat(
         title: Whether it is a heading.
         leads: Whether a display follows it directly.
     """
-    about = Caveat(
-        sentence.line, shorten_quote(sentence.text), context.level, None, maybe=conditional_words(sentence.parts)
-    )
+    maybe = conditional_words(sentence.parts)
+    about = partial(Caveat, sentence.line, shorten_quote(sentence.text), context.level, maybe=maybe)
     if read and opens_declaration(sentence.prose):  # of what could not be read there is a caveat
         parts = [_SOME.sub("with", part) if k % 2 == 0 else part for k, part in enumerate(sentence.parts)]
         sentence = replace(sentence, parts=tuple(parts))
@@ -165,37 +170,37 @@ def find_caveat(
 
 
 def _match_patterns(
-    context: Context, sentence: Sentence, names: frozenset[str], about: Caveat, title: bool, leads: bool
+    context: Context, sentence: Sentence, names: frozenset[str], about: About, title: bool, leads: bool
 ) -> list[Caveat] | None:
     """What a sentence that fits a pattern leaves open; None where it fits none.
 
     Args:
-        about: A caveat about the sentence as it was written, with its conditional words.
+        about: Makes a caveat about the sentence as it was written, with its conditional words, of its symbols.
         context, sentence, names, title, leads: As `find_caveat` has them.
     """
     if _LABEL.fullmatch(sentence.prose):
         return []
     quantified = _QUANTIFIED.search(sentence.prose) if leads else None
     if quantified is not None:
-        return [replace(about, plain=True, words=(quantified[0].lower(),), maybe=(), whole=True)]
+        return [about(None, plain=True, words=(quantified[0].lower(),), maybe=(), whole=True)]
     signs = tuple(dict.fromkeys(SIGNS.findall("".join(sentence.parts[::2]))))
     if signs:  # no pattern knows what they say
-        return [replace(about, names=names & set(context.symbols) or None, words=signs, maybe=())]
+        return [about(names & set(context.symbols) or None, words=signs, maybe=())]
     claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
     if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
         topics = topic_caveats(context, sentence.prose, sentence.line) if _TALKS_OF.search(sentence.prose) else []
         open_topic = min(topics, key=lambda one: len(one.made_by), default=None)
         if open_topic is not None:
-            return [replace(open_topic, quote=about.quote, maybe=about.maybe)]
-        return [about] if about.maybe else []
-    return [replace(about, value=True)] if leads and leads_to_value(sentence.prose) else None
+            return [replace(open_topic, quote=about(None).quote, maybe=about.keywords["maybe"])]
+        return [about(None)] if about.keywords["maybe"] else []
+    return [about(None, value=True)] if leads and leads_to_value(sentence.prose) else None
 
 
 def _find_leftovers(
-    context: Context, sentence: Sentence, names: frozenset[str], about: Caveat, read: bool
+    context: Context, sentence: Sentence, names: frozenset[str], about: About, read: bool
 ) -> Caveat | None:
     """The words of a sentence that nothing read, None if nothing is left; arguments as of `_match_patterns`."""
-    parts = list(sentence.parts)
+    parts, maybe = list(sentence.parts), about.keywords["maybe"]
     if read:
         parts = without_properties(parts)
         parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
@@ -208,12 +213,12 @@ def _find_leftovers(
     if symbols and all(is_weights(context, name) for name in symbols):
         words = tuple(word for word in words if not _OF_WEIGHTS.match(word))
     known = bool(unread) and not words and len(sentence.prose.split()) <= MAX_REASON
-    if not about.maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
+    if not maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
         return None
     declares = read and opens_declaration(sentence.prose) and is_read_declaration(plain)
     plainly = not words and (_is_announced(sentence) or _only_names(context, sentence))
     whole = not (known or declares or plainly)
-    if not words and not about.maybe and not whole:
+    if not words and not maybe and not whole:
         return None
     written = (
         (whole or bool(words))
@@ -221,7 +226,7 @@ def _find_leftovers(
         and sentence.end.strip() != "?"
         and _ties_formulas(context, sentence)
     )
-    return replace(about, names=symbols or None, words=words, whole=whole, written=written)
+    return about(symbols or None, words=words, whole=whole, written=written)
 
 
 def _only_names(context: Context, sentence: Sentence) -> bool:

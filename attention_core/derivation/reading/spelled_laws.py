@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from attention_core.derivation.quick_patterns import compile_quick
+
 _F = r"\x00\d+\x00"  # a formula
 _BE = r"\s+(?:both\s+|each\s+|all\s+)?(?:be|is|are|being)\s+(?:all\s+|both\s+)?(?:an?\s+)?"
 _GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
@@ -70,7 +72,7 @@ _STANDARD_ENTRIES = re.compile(
     re.I,
 )
 _NAMED = re.compile(rf"(?:^|(?<=[.;:]\s))\s*The\s+random\s+variables?\s+(?P<law>{_F})(?=\s*[.,;])")
-_FROM = re.compile(
+_FROM = compile_quick(
     rf"{_GROUP}\s+(?:is|are|be|being)\s+(?:all\s+|both\s+)?(?P<free>(?:independent(?:ly)?|i\.?\s?i\.?\s?d\.?)\s+)?"
     rf"(?:drawn|sampled|distributed)(?P<behind>\s+(?:independently|i\.?\s?i\.?\s?d\.?))?\s+(?:from|according\s+to|"
     rf"as)\s+"

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
+
 Rewrite = Callable[[re.Match[str], list[str]], str]
 _F = r"\x00\d+\x00"  # a formula
 _GROUP = rf"{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*"
@@ -18,26 +20,26 @@ _SIGN = r"non-?negative|non-?positive|non-?zero|(?:strictly )?positive|(?:strict
 _ENTRIES = r"entries|components|elements|coordinates"
 _PARTS = rf"(?:diagonal |main diagonal )?(?:{_ENTRIES})|eigenvalues|columns|rows|column|row"
 _TOTAL = r"(?:all )?(?:each )?(?:sums?|adds?)(?: up)? to (?P<total>one|1|unity|zero|0)"
-_ONE_HOT = re.compile(
+_ONE_HOT = compile_quick(
     rf"\b(?:exactly|precisely|only) one (?:entry|component|element|coordinate) of (?P<of>{_F}) (?:is|equals) (?:1|one)"
     r",? (?:and|while|with) (?:all )?(?:(?:of )?the )?(?:others?|other ones|rest|remaining ones|(?:other|remaining) "
     rf"(?:{_ENTRIES}))(?: (?:are|is|being|equal))?(?: all)? (?:0|zero)",
     re.IGNORECASE,
 )
 _ONE_NORM = r"(?:euclidean )?(?:norm|length) (?:is|equals|are) (?:equal to )?(?:1|one|unity)"
-_DRAWN = re.compile(
+_DRAWN = compile_quick(
     rf"\b(?:all )?(?:the )?(?:{_ENTRIES}) of (?P<of>{_GROUP}) are (?:all )?(?:mutually )?"
     r"(?:independent|i\.?i\.?d\.?)(?:,| and)? standard (?:normal|gaussian)(?: random)?"
     r"(?: variables| numbers)?(?![\w-])",
     re.IGNORECASE,
 )
 _CHANCES = r"(?:a )?probability (?:vectors?|distributions?|mass functions?)|distributions?"
-_STOCHASTIC = re.compile(
+_STOCHASTIC = compile_quick(
     rf"\b(?:all |both |each |every |the )*(?P<part>rows?|columns?) of (?P<of>{_F}) (?:is|are|be) (?:all )?(?:a )?"
     rf"(?:{_CHANCES})(?![\w-])",
     re.IGNORECASE,
 )
-_FORMS = re.compile(
+_FORMS = compile_quick(
     rf"\b(?:the )?(?P<part>rows|columns) of (?P<of>{_F}) (?:form|constitute|build|make up) an orthonormal "
     r"(?:set|system|family)(?![\w-])",
     re.IGNORECASE,
@@ -52,18 +54,18 @@ _ORDERED = re.compile(
     rf"(?P<formula>{_F})",
     re.IGNORECASE,
 )
-_SATISFIES = re.compile(
+_SATISFIES = compile_quick(
     rf"\b(?P<verb>(?:let|assume(?: that)?|suppose(?: that)?|where|if|when|provided(?: that)?))(?P<noun> (?:the |two )*"
     rf"(?:vectors|numbers|matrices|matrix|vector))? (?P<group>{_GROUP}) "
     rf"(?:satisf(?:y|ies)|obeys?|fulfil(?:s|l|ls)?) (?P<what>{_F})(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
     re.IGNORECASE,
 )
-_CHOSEN = re.compile(
+_CHOSEN = compile_quick(
     rf"(?P<before>(?:^|[.;:!?]\s)\W*)(?:we|let us|one) (?:can |may |now |always )*(?:re-?)?(?:normali[sz]es?|scales?|"
     rf"chooses?|picks?|fix|take) {_GROUP},? (?:so|such) that (?P<what>{_F})(?=\s*(?:[.,;:]|$))",
     re.IGNORECASE,
 )
-_IN = re.compile(
+_IN = compile_quick(
     rf"(?P<left>{_F})(?: (?:is|be|lies?|lying|belongs?))?(?: always)? (?:in(?:side)?|to) (?:the interval )?"
     rf"(?P<set>{_F})"
     r"(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
@@ -72,13 +74,13 @@ _IN = re.compile(
 _INTERVAL = re.compile(r"^\s*\[[^\[\]()]+,[^\[\]()]+\]\s*$")
 _LETTER = re.compile(r"^\s*\\?[A-Za-z]+(?:_\{?\w+\}?)?\s*$")
 _RELATION = re.compile(r"[=<>]|\\(?:[lg]eq?|neq?)(?![a-zA-Z])")
-_RESTRICT = re.compile(
+_RESTRICT = compile_quick(
     r"(?P<before>(?:^|[.;:!?]\s)\W*)(?:(?:now|here|below|again|in what follows|for simplicity),? )?(?:we|let us|i) "
     r"(?:now |only |always |will )*(?:(?:restrict|confine|limit) (?:ourselves|(?:our |the )?attention) to|"
     r"(?:only )?(?:deal|work) (?:only )?with)(?= )",
     re.IGNORECASE,
 )
-_ONTO = re.compile(
+_ONTO = compile_quick(
     rf"(?P<projection>\b(?:projections?|projectors?)(?: matrix)? {_GROUP}) onto (?:an?|some) (?:linear )?subspace"
     r"(?= (?:we|it|one|this)\b|\s*(?:[.,;:)]|$))",
     re.IGNORECASE,
@@ -93,12 +95,12 @@ _WHOSE = tuple(
         (r"(?P<what>determinant|trace) (?:is|equals) (?:equal to )?(?P<part>zero|one|0|1)", " with {what} {part}"),
     )
 )  # fmt: skip
-_WHOSE_VALUE = re.compile(
+_WHOSE_VALUE = compile_quick(
     rf",? ?\bwhose (?:{_ENTRIES}) (?:are|is) (?:all )?(?:each )?(?:equal to )?(?P<value>{_F}|zero|one|\d+)"
     r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we)\b))",
     re.IGNORECASE,
 )
-_ALL_PARTS = re.compile(
+_ALL_PARTS = compile_quick(
     rf"\b(?:all |both )?(?:the )?(?P<part>(?:main )?diagonal (?:{_ENTRIES})|eigenvalues) of (?:the )?"
     rf"(?P<kind>(?:symmetric )?(?:matrix |matrices )?)(?P<of>{_F}) (?:are|be) (?:all )?(?P<what>{_SIGN})"
     r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we)\b))",
@@ -118,9 +120,12 @@ def spell_phrases(masked: str, formulas: list[str]) -> str:
         'Let \x000\x00 be a matrix with orthonormal columns.'
     """
     for pattern, rewrite in _RULES:
-        masked = pattern.sub(partial(_keep_lines, rewrite, formulas), masked)
-    for pattern, text in _WHOSE:
-        masked = pattern.sub(partial(_keep_lines, partial(_fill, text), formulas), masked)
+        if pattern.may_match(masked):
+            masked = pattern.sub(partial(_keep_lines, rewrite, formulas), masked)
+    for whose, text in _WHOSE if "whose" in masked.lower() else ():
+        masked = whose.sub(partial(_keep_lines, partial(_fill, text), formulas), masked)
+    if not any(r"\succ" in one or r"\prec" in one for one in formulas):
+        return masked
     return _ORDERED.sub(partial(_spell_order, formulas=formulas), masked)
 
 
@@ -184,7 +189,7 @@ def _spell_order(found: re.Match[str], formulas: list[str]) -> str:
     return f"{found['before']}\0{len(formulas) - 1}\0 {kind} {'semidefinite' if order['eq'] else 'definite'}"
 
 
-_RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
+_RULES: tuple[tuple[QuickPattern, Rewrite], ...] = (
     (_WHOSE_VALUE, _value),
     (_ONE_HOT, lambda found, _: f"{found['of']} is one-hot"),
     (_DRAWN, lambda found, _: f"{found['of']} are independent standard normal vectors"),

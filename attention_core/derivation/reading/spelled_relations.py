@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from attention_core.derivation.quick_patterns import compile_quick
+
 _F = r"\x00\d+\x00"  # a formula
 _RELATIONS = (
     (r"(?:is |are |be )?(?:equal to|the same as)|equals?|coincides? with", "="),
@@ -20,7 +22,7 @@ _RELATIONS = (
 _STOPS = r"(?=\s*(?:[,;:)]|\.(?!\d)|$|(?:and|so|then|for|we)\b))"
 _OF = rf"of (?:the (?:vector|matrix) )?(?P<of>{_F})\s+"
 _NAMED = "|".join(f"(?P<r{k}>{words})" for k, (words, _) in enumerate(_RELATIONS))
-_BETWEEN_TWO = re.compile(rf"(?P<left>{_F})\s+(?:{_NAMED})\s+(?P<right>{_F}){_STOPS}", re.IGNORECASE)
+_BETWEEN_TWO = compile_quick(rf"(?P<left>{_F})\s+(?:{_NAMED})\s+(?P<right>{_F}){_STOPS}", re.IGNORECASE)
 _WITHIN = re.compile(
     rf"(?P<left>{_F})\s+(?:is|be|lies?|are)\s+strictly\s+between\s+(?P<low>{_F})\s+and\s+(?P<high>{_F}){_STOPS}",
     re.IGNORECASE,
@@ -39,12 +41,12 @@ _EACH_PART = re.compile(
     rf"(?:(?:is|be) (?P<what>{_SIGN})|(?P<total>{_TOTAL})){_STOPS}",
     re.IGNORECASE,
 )
-_LINE_NORMS = re.compile(
+_LINE_NORMS = compile_quick(
     rf"\b(?:(?:each|every) (?P<one>row|column)|(?:all )?(?:the )?(?P<many>rows|columns)) {_OF}"
     rf"(?:has|have|are|is) (?:of )?(?:unit (?:euclidean )?(?:norm|length)|(?:euclidean )?norm (?:one|1)){_STOPS}",
     re.IGNORECASE,
 )
-_QUANTITY = re.compile(
+_QUANTITY = compile_quick(
     rf"\bthe (?P<what>determinant|trace|(?:euclidean |frobenius )?norm) {_OF}(?:is|equals|be) (?:equal to )?"
     rf"(?P<value>zero|one|0|1){_STOPS}",
     re.IGNORECASE,

@@ -22,16 +22,18 @@ from attention_core.derivation.document.blocks import (
     sentences_of,
 )
 from attention_core.derivation.latex.syntax import Chain, Expr
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.table_rows import relations_in_rows
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.words.caveats import is_goal, relation_in
 from attention_core.derivation.words.paragraphs import is_declaration
 
 _TAGGED = re.compile(r"\\(?:tag\*?|label)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-_LABEL = re.compile(r"\\label\s*\{([^{}]*)\}|\{#([^{}]*)\}")
+_LABEL = compile_quick(r"\\label\s*\{([^{}]*)\}|\{#([^{}]*)\}")
 _PERCENT = re.compile(r"(?m)(?<!\\)%+([^\n]*)$")
 _FORMULA = re.compile(r"(?<!\\)\$[^$]*\$")
 _MACRO = re.compile(r"\\[a-zA-Z]+\*?")
+_NO_SIGNS = str.maketrans(dict.fromkeys("_:{}.-", " "))
 MAX_WORDS = 2000  # characters that are looked at in one piece: patterns with references take their square
 
 
@@ -67,7 +69,7 @@ class FarRelation:
     denied: bool = False
 
 
-_DENIES = re.compile(
+_DENIES = compile_quick(
     r"\b(?:unless|except|excluding|not|never|no|fails?|false|without|otherwise|else|outside|but|only|beyond|trivial|"
     r"nothing)\b",
     re.IGNORECASE,
@@ -190,7 +192,7 @@ def _pieces(line: int, text: str) -> list[FarWords]:
     """Some words, in pieces if they are many; the names of labels are words as well."""
     labels = " ".join(" ".join(found) for found in _LABEL.findall(text))
     bare = _FORMULA.sub(" ", _LABEL.sub(" ", text)) + " " + labels
-    words = " ".join(re.sub(r"[_:{}.-]", " ", _MACRO.sub(" ", bare)).split())
+    words = " ".join((_MACRO.sub(" ", bare) if "\\" in bare else bare).translate(_NO_SIGNS).split())
     pieces = [words[start : start + MAX_WORDS] for start in range(0, len(words), MAX_WORDS)]
     return [FarWords(line, " ".join(text.split()), piece) for piece in pieces]
 

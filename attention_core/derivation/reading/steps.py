@@ -113,21 +113,23 @@ def steps_of(
     for place in range(len(blocks)):
         walk.block(place)
     far_words, far_relations = far_words_in(text, blocks), [*far_relations_in(blocks), *orders]
+    headings = [one for one in blocks if isinstance(one, Heading)]
+    displays = [one.line for one in blocks if isinstance(one, Display)]
     for step in walk.out:
         if isinstance(step, Step):
             step.far_words, step.far_relations = far_words, far_relations
             if step.context.formal is not None:
-                step.far_relations = _select_near(step, far_relations, blocks)
+                step.far_relations = _select_near(step, far_relations, headings, displays)
     return _name_steps(walk.out), context.understood
 
 
-def _select_near(step: Step, relations: list[FarRelation], blocks: list[Block]) -> list[FarRelation]:
+def _select_near(
+    step: Step, relations: list[FarRelation], headings: list[Heading], displays: list[int]
+) -> list[FarRelation]:
     """The relations of the prose around a step: of its section, down to the next display, and of those it is part of.
 
     What leads into another display is that one's own.
     """
-    headings = [one for one in blocks if isinstance(one, Heading)]
-    displays = [one.line for one in blocks if isinstance(one, Display)]
     starts, over = [one.line for one in headings], _sections_over(step.line, headings)
     end = min([line for line in (*displays, *starts) if line > step.line], default=None)
     out = []
@@ -374,7 +376,8 @@ class _Walk:
         self.out += found
         self.shown = [one for one in found if isinstance(one, Step)]
         restricting = self.find_restricting(place)
-        context.caveats = [c for c in context.caveats if not any(c is one for one in passing)]
+        passed = {id(one) for one in passing}
+        context.caveats = [c for c in context.caveats if id(c) not in passed]
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
         context.caveats += [*later(local, context), *(c for c in inside if c.words and OPENS_CONDITION.match(c.quote))]
         # what is not known to be claimed may be a constraint of all that follows

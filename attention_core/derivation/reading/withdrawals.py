@@ -10,12 +10,13 @@ import re
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Paragraph, Sentence, sentences_of
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import says_domain
 
 _ASSUMPTION = r"(?:assum\w+|conditions?|hypothes[ie]s|restrictions?|constraints?|requirements?)"
-_TAKES_BACK = re.compile(
+_TAKES_BACK = compile_quick(
     r"\b(?:drop(?:s|ped|ping)?|remov(?:e[sd]?|ing)|lift(?:s|ed|ing)?|relax(?:es|ed|ing)?|discard(?:s|ed|ing)?|"
     r"abandon(?:s|ed|ing)?|waiv(?:e[sd]?|ing)|withdraw\w*|give(?:s|n)? up|forget|do(?:es)? without|dispens\w+)\b"
     rf"[^.;]*?\b(?:{_ASSUMPTION}|it|this|that)\b|\b{_ASSUMPTION}\b[^.;]*?\b(?:is|are|can be|may be|will be) "
@@ -38,7 +39,7 @@ _QUALITY = (
     r"invertibility|definiteness|stochasticity)"
 )
 # "If $A$ is not symmetric," "Without symmetry we have", "Symmetry was not used here"
-_LACKS = re.compile(
+_LACKS = compile_quick(
     rf"\b(?:not|no longer|never)(?: (?:necessarily|always|assumed|required|to be|an?|\w+ly))* {_PROPERTY}\b|"
     rf"\bnon-?{_PROPERTY}\b(?! (?:entr|element|part|term))|\b(?:asymmetric|unsymmetric|indefinite|unnormali[sz]ed)\b|"
     r"\b(?:without|dropping|relaxing|lacking|beyond|not using|no|no longer using)(?: (?:the|any|this|\w+ing))* "
@@ -50,7 +51,7 @@ OTHERWISE = re.compile(
     r"^\W*(?:and |but |now )?(?:otherwise|else|if not|(?:in|for) the (?:other|opposite|remaining|second) case)\b",
     re.IGNORECASE,
 )
-_INSTEAD = re.compile(
+_INSTEAD = compile_quick(
     r"\b(?:assume|suppose|let)\b[^.;]*\binstead\b|\binstead\b[^.;]*\b(?:assume|suppose|let)\b", re.IGNORECASE
 )
 _GENERAL = re.compile(r"\b(?:arbitrary|general|any|every|each|all)\b", re.IGNORECASE)
@@ -73,9 +74,12 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
     """
     if not context.hypotheses and not any(_is_narrow(context, name) for name in context.symbols):
         return None
-    formulas = sentence.formulas
+    formulas, prose = sentence.formulas, sentence.prose
+    takes_back = bool(_TAKES_BACK.search(prose) or _LACKS.search(prose) or OTHERWISE.match(prose))
+    if not takes_back and not _INSTEAD.search(prose) and not _INTRODUCES.match(prose):
+        return None
     names = frozenset().union(*(declared_names(context, one, sentence.line) for one in formulas))
-    if _TAKES_BACK.search(sentence.prose) or _LACKS.search(sentence.prose) or OTHERWISE.match(sentence.prose):
+    if takes_back:
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, names or None, ends=sentence.line)
     if _INSTEAD.search(sentence.prose):  # what it says itself holds
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, None, ends=sentence.line - 1)
@@ -146,7 +150,7 @@ def without_older(context: Context, line: int, names: frozenset[str]) -> Context
     return out
 
 
-_TEMPORARY = re.compile(
+_TEMPORARY = compile_quick(
     r"\b(?:for (?:now|the moment|a moment|the time being)|momentarily|temporarily|for (?:this|the next) (?:step|"
     r"display|formula|equation|line|computation|calculation|paragraph)|"
     r"for (?:a |the sake of (?:a )?)?(?:contradiction|argument)|(?:to|on) the contrary|towards? a contradiction)\b",

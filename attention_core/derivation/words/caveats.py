@@ -14,6 +14,7 @@ from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.paragraphs import cut_at_commas
@@ -34,7 +35,7 @@ MAX_QUOTE = 120
 SIGNS = re.compile(r"[\u00b0\u2200-\u220d\u220f-\u22ff\u27c0-\u27ef\u2980-\u2aff]")  # all but the end of a proof
 _VERBS = ("assume", "assumed", "assumes", "assuming", "suppose", "supposed", "supposing", "require", "requires",
           "required", "restrict", "impose", "postulate", "demand")  # fmt: skip
-LAW_IN_WORDS = re.compile(
+LAW_IN_WORDS = compile_quick(
     r"\b(?:mean|variance|covariance|deviation|expectation|rank|trace|determinant|sum|average|norm|length)s?"
     r"(?: (?:of|is|are|equals?|equal to))? (?:0|zero|1|one|unity|\$\$)",
     re.IGNORECASE,
@@ -53,7 +54,7 @@ def shorten_quote(text: str) -> str:
     return text if len(text) <= MAX_QUOTE else text[:MAX_QUOTE].rsplit(" ", 1)[0] + " ..."
 
 
-_REAL = re.compile(r"\breal\b(?!\s+and\s+imaginary\b|\s+parts?\b)")
+_REAL = compile_quick(r"\breal\b(?!\s+and\s+imaginary\b|\s+parts?\b)")
 
 
 def real_complexes(context: Context, sentence: Sentence) -> list[Caveat]:
@@ -102,8 +103,14 @@ def names_of_formula(formula: str) -> frozenset[str] | None:
 
 def relation_in(formula: str, line: int) -> bool:
     """Whether an inline formula relates anything, and does not only define or name it."""
+    return _relates(formula)
+
+
+@lru_cache(maxsize=KEPT_NAMES)
+def _relates(formula: str) -> bool:
+    """What `relation_in` says on any line."""
     try:
-        tokens = tokenize(formula, line)
+        tokens = tokenize(formula)
     except Unreadable:
         return bool(re.search(r"[=<>]|\\(?:in|sim|leq?|geq?|neq?|perp|to)\b", formula))
     return any(t.kind == "REL" and t.value in _RELATES for t in tokens)
@@ -181,10 +188,12 @@ def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads
     prose = sentence.prose
     if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):
         return None
-    assumes, condition = is_assumption(prose), CONDITION.search(prose)
+    assumes = is_assumption(prose)
     match = _find_property(prose)
     if not names and not assumes:  # of words that name no symbol only those that can hardly be talk
-        match = (HARD.search(prose) or LAW_IN_WORDS.search(prose)) if NOUN.search(prose) else None
+        match = HARD.search(prose) or LAW_IN_WORDS.search(prose)
+        match = match if match and NOUN.search(prose) else None
+    condition = CONDITION.search(prose) if match else None
     behind = condition is not None and match is not None and match.start() >= condition.end()
     claimed = bool(match and (goal := GOAL.search(prose[: match.start()])) and not CONDITION.search(prose, goal.end()))
     if assumes:
@@ -193,7 +202,7 @@ def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads
         found = behind or not claimed
     else:
         vague = DEGREE.search(prose)
-        found = bool(vague and (names or leads) and (condition or _VAGUE.search(prose)))
+        found = bool(vague and (names or leads) and (CONDITION.search(prose) or _VAGUE.search(prose)))
     if not found:
         return None
     about = (sentence.line, shorten_quote(sentence.text), context.level, names or None)

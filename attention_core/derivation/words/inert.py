@@ -8,7 +8,9 @@ kind, stand phrases that restrict nothing though a word of theirs might, and phr
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
+
+from attention_core.derivation.quick_patterns import QuickAlternatives, compile_quick
 
 
 def _split(text: str) -> frozenset[str]:
@@ -271,6 +273,7 @@ def is_noun(word: str) -> bool:
     return word in NOUNS or word in PLAIN or word in IRREGULAR or any(form in NOUNS for form in _singular(word))
 
 
+@lru_cache(maxsize=4096)
 def is_operation(word: str) -> bool:
     """Whether a word names an operation."""
     word = word.lower()
@@ -320,80 +323,75 @@ BARE_RELATION = re.compile(
 )
 
 
-def _any(*alternatives: str) -> str:
-    return "(?:" + "|".join(alternatives) + ")"
-
-
 _NUMBER = r"(?:two|three|four|ten|\d+)"
 SOFTMAX_OF_ROWS = (
     r"(?:(?:with|where|and) )?(?:the )?softmax (?:(?:is|being|acts?|runs?|works?|taken|applied|computed|normali[sz]es)"
     r" )*(?:row-?wise|(?:on|over|along|across|to|for|in) (?:(?:each|every|the|its|all) )*(?:rows?|keys|last "
     r"(?:axis|dimension)))(?: of \x01\d+\x02)?"
 )
-PHRASES = re.compile(
-    r"`[^`]*`|\]\([^()\s]*\)|https?://\S+|<[^<>]*>|\\[a-zA-Z]+\*?(?:\{[^{}]*\})?|\b"
-    + _any(
-        r"without (?:any )?loss of (?:any )?generality",
-        SOFTMAX_OF_ROWS,  # as it is read here
-        r"w\.?l\.?o\.?g\.?",
-        r"if and only if",
-        r"even (?:if|though|when|more|so|for)",
-        r"as well as",
-        r"(?:as|so) long as",
-        r"as opposed to",
-        r"rather than",
-        r"at least (?:as|in)",
-        r"in (?:short|addition|common|particular|the same (?:way|manner|fashion|vein|spirit))",
-        r"the same (?:holds|goes|way|argument|applies|reasoning|is true|steps?|computation|calculation|formula|result)",
-        r"the same (?:symbol|notation|letters?|names?|factor|term|number|expression|quantity|on both sides)",
-        r"by the same \w+",
-        r"not (?:only|yet|necessarily|even|surprising(?:ly)?|hard|difficult|needed|of interest)",
-        r"need not",
-        r"whether or not",
-        r"do(?:es)? not (?:matter|depend|change|need|assume|use|require)",
-        r"no (?:longer|more|matter|doubt|wonder|surprise)",
-        r"of no (?:interest|importance)",
-        r"zero or more",
-        r"without (?:further|more) \w+",
-        r"triangle inequality",
-        r"(?:expand|complet)\w* (?:out )?the squares?",
-        r"(?:terms?|factors?|sums?) on the (?:right|left)",
-        r"squared (?:norms?|errors?|lengths?|distances?|differences?|loss(?:es)?|magnitudes?|sums?|terms?|weights?)",
-        r"short (?:calculation|computation|proof|argument|derivation|answer|sketch)s?",
-        r"closed form",
-        r"linear (?:algebra|layers?|maps?|models?|regression|projections?|transformations?)",
-        r"natural language(?: processing)?",
-        r"large language models?",
-        rf"(?:divid|multipl)\w+ by {_NUMBER}",
-        r"what is more",
-        r"up to now",
-        r"so far",
-        r"one (?:by|after) (?:one|another|the other)",
-        r"i\.\s?e\.",
-        r"e\.\s?g\.",
-        r"et al\.?",
-        r"common (?:practice|choices?|notations?|knowledge)",
-        r"(?:(?:in|for) )?(?:the )?(?:general|any|each|every|either|both|all|many|most|this|that|these|neither) cases?",
-        r"with(?:out)? (?:any )?(?:question|mistakes?)",
-        r"(?:open|next|main|key|following) questions?(?= (?:of|is whether|about))",
-        r"(?:if|not|the) only (?:if|thing|difference|terms? (?:that|which))",
-        r"means? that",
-        r"with the (?:help|above|notation|definitions?|abbreviations?)",
-        r"(?:naming|notation|notational) conventions?",
-        r"vice versa",
-        r"(?:of|on) (?:its|our|their) own",
-        r"a priori",
-        r"per se",
-        r"ad hoc",
-    )
-    + r"(?![\w-])",
-    re.IGNORECASE,
+_CODE_AND_LINKS = (r"`[^`]*`", r"\]\([^()\s]*\)", r"https?://\S+", r"<[^<>]*>", r"\\[a-zA-Z]+\*?(?:\{[^{}]*\})?")
+_HARMLESS = (
+    r"without (?:any )?loss of (?:any )?generality",
+    SOFTMAX_OF_ROWS,  # as it is read here
+    r"w\.?l\.?o\.?g\.?",
+    r"if and only if",
+    r"even (?:if|though|when|more|so|for)",
+    r"as well as",
+    r"(?:as|so) long as",
+    r"as opposed to",
+    r"rather than",
+    r"at least (?:as|in)",
+    r"in (?:short|addition|common|particular|the same (?:way|manner|fashion|vein|spirit))",
+    r"the same (?:holds|goes|way|argument|applies|reasoning|is true|steps?|computation|calculation|formula|result)",
+    r"the same (?:symbol|notation|letters?|names?|factor|term|number|expression|quantity|on both sides)",
+    r"by the same \w+",
+    r"not (?:only|yet|necessarily|even|surprising(?:ly)?|hard|difficult|needed|of interest)",
+    r"need not",
+    r"whether or not",
+    r"do(?:es)? not (?:matter|depend|change|need|assume|use|require)",
+    r"no (?:longer|more|matter|doubt|wonder|surprise)",
+    r"of no (?:interest|importance)",
+    r"zero or more",
+    r"without (?:further|more) \w+",
+    r"triangle inequality",
+    r"(?:expand|complet)\w* (?:out )?the squares?",
+    r"(?:terms?|factors?|sums?) on the (?:right|left)",
+    r"squared (?:norms?|errors?|lengths?|distances?|differences?|loss(?:es)?|magnitudes?|sums?|terms?|weights?)",
+    r"short (?:calculation|computation|proof|argument|derivation|answer|sketch)s?",
+    r"closed form",
+    r"linear (?:algebra|layers?|maps?|models?|regression|projections?|transformations?)",
+    r"natural language(?: processing)?",
+    r"large language models?",
+    rf"(?:divid|multipl)\w+ by {_NUMBER}",
+    r"what is more",
+    r"up to now",
+    r"so far",
+    r"one (?:by|after) (?:one|another|the other)",
+    r"i\.\s?e\.",
+    r"e\.\s?g\.",
+    r"et al\.?",
+    r"common (?:practice|choices?|notations?|knowledge)",
+    r"(?:(?:in|for) )?(?:the )?(?:general|any|each|every|either|both|all|many|most|this|that|these|neither) cases?",
+    r"with(?:out)? (?:any )?(?:question|mistakes?)",
+    r"(?:open|next|main|key|following) questions?(?= (?:of|is whether|about))",
+    r"(?:if|not|the) only (?:if|thing|difference|terms? (?:that|which))",
+    r"means? that",
+    r"with the (?:help|above|notation|definitions?|abbreviations?)",
+    r"(?:naming|notation|notational) conventions?",
+    r"vice versa",
+    r"(?:of|on) (?:its|our|their) own",
+    r"a priori",
+    r"per se",
+    r"ad hoc",
+)
+PHRASES = QuickAlternatives(
+    "", (*_CODE_AND_LINKS, *(rf"\b{phrase}(?![\w-])" for phrase in _HARMLESS)), "", re.IGNORECASE
 )
 _ROLE = r"(?:quer(?:y|ies)|keys?|values|inputs?|outputs?|targets?|predictions?|labels?)"
 _AIM = r"(?:show|prove|compute|see|find|know|derive|understand|verify|check|express|write|calculate|simplify|evaluate)"
-TOGETHER = re.compile(
-    r"\b"
-    + _any(
+TOGETHER = QuickAlternatives(
+    r"\b",
+    (
         r"(?:attention|softmax) (?:weights?|probabilities|distributions?|matri(?:x|ces)|rows?|maps?)",
         r"(?:a|by the|from the) softmax(?= (?:returns?|gives?|outputs?|makes?|produces?)|[.,;]|$)",
         r"as (?:many|much|long|large|small|big) \w+",
@@ -463,13 +461,13 @@ TOGETHER = re.compile(
         r"(?:entry|entries|components?|coordinates?|elements?|rows?|columns?) (?:holds?|carr(?:y|ies)|stores?|"
         r"contains?|is|are|has|have|takes?|shows?) (?:a|an|one|only|either|no)\b",
         r"(?:is|are) an? (?:projections?|identity|norm|average|mean|product|limit|ratio|maximum|minimum)(?=\W*$|[.,;])",
-    )
-    + r"(?!\w)",
+    ),
+    r"(?!\w)",
     re.IGNORECASE,
 )
 # Words that matter where a step is an assignment (`x = x - \eta g`), and those that matter where it has no symbols.
-OF_UPDATES = re.compile(r"\b(?:updat\w*|assign\w*|iterations?|loops?)\b", re.IGNORECASE)
-OF_DIGITS = re.compile(
+OF_UPDATES = compile_quick(r"\b(?:updat\w*|assign\w*|iterations?|loops?)\b", re.IGNORECASE)
+OF_DIGITS = compile_quick(
     r"\b(?:(?:kilo|mega|giga|tera|kibi|mebi|gibi)?bytes?|places|shortened|displayed|memory|types?|u?int\d*|programs?|"
     r"computers?|calculators?|characters?|strings?|concatenat\w+|left to (?:the )?right|right to (?:the )?left|"
     r"equality|signs?|class(?:es)?|units?|digits?|decimals?|numerals?|clocks?)(?!\w)",
@@ -490,6 +488,8 @@ _KEY = (
 # A citation holds keys and places alone: "[3, p. 12]", not "[3, for orthogonal vectors]".
 CITATION = rf"\[{_KEY}(?:\s*[,;\u2013-]\s*{_KEY})*\]"
 # Numbers that only say where something stands: "line 3", "(2.1)", "[12]", years, "GPT-2".
+MAY_REFER = re.compile(r"(?<![\x01\d])\d|\d{4}|\[|^\s*\(?[ivx]{1,4}[.)]", re.IGNORECASE)
+"""What stands in every match of the next, where a formula is its number between \x01 and \x02."""
 REFERENCE = re.compile(
     rf"\b{_PLACE}\.?[ ~]*{_COUNT}(?:(?:,| and| to| or|-)\s*{_COUNT})*|{CITATION}|\(\d{{1,3}}(?:\.\d+)?\)|"
     r"^\s*\(?[\divx]{1,4}[.)]|^\s*\d\d\d, \d[\d.]*(?:\(\w+\))?[ivx]*|\b\d+(?:\.\d+){2,}|\b(?:1[5-9]|20)\d\d\b|"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from attention_core.derivation.words.inert import (
     AFTER_ONE,
@@ -28,6 +28,7 @@ from attention_core.derivation.words.inert import (
     LINKING,
     LINKS,
     MADE_OF,
+    MAY_REFER,
     NAMING,
     NO_CONDITION,
     NO_RELATION,
@@ -49,6 +50,8 @@ from attention_core.derivation.words.inert import (
 )
 from attention_core.derivation.words.vocabulary import CONDITION, GOAL
 
+_WITH_SETS = ("on", "in", "over", "inside", "from")  # words in front of a set
+_SIDES = ("right", "left")
 MAX_QUOTED = 4  # words that are quoted
 _LEXEME = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*'?|\d+(?:[.,]\d+)*|\x01\d+\x02|[.,;:()\u2013\u2014?!]")
 _PLACE = re.compile(r"\x01(\d+)\x02")
@@ -60,18 +63,13 @@ _BARE = re.compile(r"^\s*(?:\\[a-zA-Z]+\s*)?\{?\s*(?:\\?[a-zA-Z]+)\s*\}?(?:\s*_\
 _LABEL = re.compile(r"[^\W\d_aiAI]|d[A-Z]")
 
 
-@dataclass(frozen=True)
-class _Token:
-    """A word, a number, a mark or a formula of a sentence, and where it stands."""
+class _Token(NamedTuple):
+    """A word, a number, a mark or a formula of a sentence, where it stands, and the same in small letters."""
 
     kind: str
     text: str
     at: int
-
-    @property
-    def low(self) -> str:
-        """The word in small letters."""
-        return self.text.lower()
+    low: str
 
 
 KEPT_SENTENCES = 1024
@@ -139,9 +137,12 @@ def _with_formulas(text: str, parts: tuple[str, ...] | list[str]) -> str:
 def _prose(parts: tuple[str, ...] | list[str]) -> str:
     pieces = [part if place % 2 == 0 else f" \x01{place}\x02 " for place, part in enumerate(parts)]
     text = " ".join("".join(pieces).replace("*", " ").replace("~", " ").split())
-    for pattern in (PHRASES, REFERENCE):
-        text = pattern.sub(lambda found: " " * len(found.group()), text)
-    return text
+    text = PHRASES.sub(_as_blanks, text)
+    return REFERENCE.sub(_as_blanks, text) if MAY_REFER.search(text) else text
+
+
+def _as_blanks(found: re.Match[str]) -> str:
+    return " " * len(found.group())
 
 
 def _tokens(prose: str, parts: tuple[str, ...] | list[str]) -> list[_Token]:
@@ -149,13 +150,14 @@ def _tokens(prose: str, parts: tuple[str, ...] | list[str]) -> list[_Token]:
     for found in _LEXEME.finditer(prose):
         text = found.group()
         if text[0] == "\x01":
-            out.append(_Token("formula", parts[int(text[1:-1])], found.start()))
+            kind, text = "formula", parts[int(text[1:-1])]
         elif text[0].isdigit():
-            out.append(_Token("number", text, found.start()))
+            kind = "number"
         elif text[0].isalpha():
-            out.append(_Token("word", text.rstrip("'"), found.start()))
+            kind, text = "word", text.rstrip("'")
         else:
-            out.append(_Token("mark", text, found.start()))
+            kind = "mark"
+        out.append(_Token(kind, text, found.start(), text.lower()))
     return out
 
 
@@ -169,8 +171,19 @@ def _is_announced(goals: list[int], conditions: list[tuple[int, int]], at: int) 
     return before > 0 and not any(goals[before - 1] <= start and end <= at for start, end in conditions)
 
 
+@lru_cache(maxsize=4096)
+def _is_plain(word: str) -> bool:
+    """Whether a word is accounted for wherever it stands, but between two symbols: two of three words are."""
+    tables = (NUMBERS, BORDERS, MADE_OF, PLACES, SUPERLATIVES, _WITH_SETS, _SIDES)
+    if len(word) == 1 or any(word in table for table in tables) or is_operation(word):
+        return False
+    return is_inert(word) and not (word in VERBS and not is_noun(word))
+
+
 def _is_accounted(tokens: list[_Token], place: int) -> bool:
     token = tokens[place]
+    if token.kind == "word" and token.text[1:].islower() and _is_plain(token.low):
+        return not _relates(tokens, place)
     after = tokens[place + 1] if place + 1 < len(tokens) else None
     if token.kind == "number":
         return False
@@ -181,7 +194,7 @@ def _is_accounted(tokens: list[_Token], place: int) -> bool:
     if after is not None and after.kind == "formula":
         if token.low in BORDERS and not _SPACE.match(after.text):
             return False
-        if token.low in ("on", "in", "over", "inside", "from") and _is_set(after.text):
+        if token.low in _WITH_SETS and _is_set(after.text):
             return False
         if token.low in MADE_OF and place and _before(tokens, place) in HAS:
             return False
@@ -189,7 +202,7 @@ def _is_accounted(tokens: list[_Token], place: int) -> bool:
         return False
     if _relates(tokens, place):
         return False
-    if token.low in ("right", "left") and place and tokens[place - 1].low == "the":
+    if token.low in _SIDES and place and tokens[place - 1].low == "the":
         return after is not None and after.kind == "word" and after.low not in ("of", "half", "and", "or")
     if token.low in SUPERLATIVES and any(t.kind == "formula" and _BARE.match(t.text) for t in tokens):
         return False
@@ -218,8 +231,10 @@ def _relates(tokens: list[_Token], place: int) -> bool:
     r"""Whether a verb stands between two symbols: "$H$ divides $n$", "$x$ is $y$"."""
     if not 0 < place < len(tokens) - 1:
         return False
-    sides = (tokens[place - 1], tokens[place + 1])
-    if not all(side.kind == "formula" and _BARE.match(side.text) for side in sides):
+    before, after = tokens[place - 1], tokens[place + 1]
+    if before.kind != "formula" or after.kind != "formula":
+        return False
+    if not (_BARE.match(before.text) and _BARE.match(after.text)):
         return False
     word = tokens[place].low
     return word in LINKS or (_is_verb(word) and word not in RESULTS)

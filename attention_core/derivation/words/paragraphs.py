@@ -90,6 +90,8 @@ def _declares(paragraph: Paragraph, name: str) -> bool:
 
 def cut_at_commas(tokens: list[Tok]) -> list[list[Tok]]:
     """Tokens cut at commas outside brackets."""
+    if not any(t.kind in ("COMMA", "STOP", "SEMI", "GAP") for t in tokens):
+        return [tokens] if tokens else []
     cuts = [
         i for i, t in depth_zero(tokens) if t.kind in ("COMMA", "STOP", "SEMI") or (t.kind == "GAP" and "q" in t.value)
     ]

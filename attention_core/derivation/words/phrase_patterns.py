@@ -479,9 +479,15 @@ def _roughly(expression: str) -> str:
     return expression
 
 
+@cache
+def _roughly_any(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """What fits wherever one of the patterns does, from the first word to the last."""
+    return _compile(_roughly(rf"^{_any(*patterns)}$"))
+
+
 def _fits(text: str, patterns: tuple[str, ...]) -> bool:
     """Whether a text matches one of the patterns from its first word to its last."""
-    if not _compile(_roughly(rf"^{_any(*patterns)}$")).match(text):
+    if not _roughly_any(patterns).match(text):
         return False
     return any(
         _compile(_roughly(pattern)).match(text) and _compile(pattern).match(text)
@@ -566,6 +572,7 @@ _BEFORE_FIRST = re.compile(
 _CLAIM_TAIL = rf"(?:^|[\s,:;]+){_any(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$"
 
 
+@lru_cache(maxsize=256)
 def _without_claim(text: str) -> str:
     """The words without those at their end that lead to a claim."""
     return _compile(_CLAIM_TAIL).sub("", text) if _compile(_roughly(_CLAIM_TAIL)).search(text) else text

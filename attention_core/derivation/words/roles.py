@@ -61,6 +61,7 @@ _ROLE = tuple(
     (kind, re.compile(rf"^\s*{_SAYS} ?(?:the |a |an |our )?{_MANY}{role}{_OF}{_JOINED}", re.IGNORECASE))
     for kind, role in _ROLES
 )
+_OPENS_ROLE = re.compile(rf"^\s*{_SAYS}", re.IGNORECASE)
 _AND = re.compile(r"^\s*(?:,|,? and)\s*$")
 _OPENS = re.compile(
     r"^\W*(?:(?:here|where|and|again|as before|as usual|let|we write|(?:the )?(?:vectors?|matrix|matrices|"
@@ -127,6 +128,8 @@ def says_independent(context: Context, sentence: Sentence) -> bool:
 
 def _role(context: Context, parts: tuple[str, ...] | list[str], place: int) -> re.Match[str] | None:
     """The role that the prose at a place gives to the symbols before it, None without or where it may restrict them."""
+    if not _OPENS_ROLE.match(parts[place]):
+        return None
     names = _names(parts, place)
     for kind, pattern in _ROLE:
         found = pattern.match(parts[place])

@@ -9,7 +9,9 @@ update, code, limit). All other words leave the phrase unread.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
+
+from attention_core.derivation.quick_patterns import compile_quick
 
 DETERMINERS = (
     "the", "a", "an", "this", "that", "these", "those", "our", "its", "their", "both", "all", "some", "such", "each",
@@ -184,10 +186,12 @@ _HEADED = (
     rf"{_TITLE_PHRASE})?"
     rf"(?:: {_TITLE_PHRASE})?)?$"
 )
-_MACRO = re.compile(r"\\(?:part|chapter|(?:sub)*section|paragraph|emph|textbf|textit)\*?\s*\{([^{}]*)\}")
+_MACRO = compile_quick(r"\\(?:part|chapter|(?:sub)*section|paragraph|emph|textbf|textit)\*?\s*\{([^{}]*)\}")
 _MARK = re.compile(r"\\label\{[^{}]*\}|\{#[^{}]*\}")
 _LABELLED = rf"^(?:{_TITLE_LABEL}(?!\w)[.:)]*(?: ?[-\u2013\u2014])? ?)"
 _WHOLE = rf"^{TOPIC}$"
+KEPT_TITLES = 256
+"""How many titles are kept with their answer: each is asked for three times in a reading."""
 
 
 @cache
@@ -237,6 +241,7 @@ def _bare(text: str) -> str:
     return " ".join(text.replace("*", "").replace("_", " ").split()).strip(" .:;!#")
 
 
+@lru_cache(maxsize=KEPT_TITLES)
 def is_title(text: str, is_name: bool = False) -> bool:
     """Whether a heading consists of a label and topics, and so says nothing about symbols.
 

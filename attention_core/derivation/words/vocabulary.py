@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.words.inert import BARE_RELATION, NO_RELATION
 
 
@@ -53,9 +54,9 @@ _DEGREE = (
     "small large tiny huge negligible approximately roughly nearly almost asymptotically first_order leading_order "
     "neglecting ignoring dropping neglect ignore drop discard limit infinity sufficiently much_larger much_smaller"
 )
-HARD = re.compile(rf"(?<![\w-])(?:{_alternatives(_HARD)})(?![\w-])", re.IGNORECASE)
-PROPERTY = re.compile(rf"(?<![\w-])(?:{_alternatives(_HARD + ' ' + _SOFT)})(?![\w-])", re.IGNORECASE)
-DEGREE = re.compile(rf"(?<![\w-])(?:{_alternatives(_DEGREE)})(?![\w-])", re.IGNORECASE)
+HARD = compile_quick(rf"(?<![\w-])(?:{_alternatives(_HARD)})(?![\w-])", re.IGNORECASE)
+PROPERTY = compile_quick(rf"(?<![\w-])(?:{_alternatives(_HARD + ' ' + _SOFT)})(?![\w-])", re.IGNORECASE)
+DEGREE = compile_quick(rf"(?<![\w-])(?:{_alternatives(_DEGREE)})(?![\w-])", re.IGNORECASE)
 RANDOM = re.compile(
     r"\b(?:random|gaussians?|normal(?:ly)?|uniform(?:ly)?|i\.i\.d|iid|independen(?:t|ce|tly)|uncorrelated|rademacher|"
     r"bernoulli|drawn|sampled?|distributed|distribution|noise|zero[ -]mean|mean|variance|expectation|law)\b",
@@ -107,7 +108,7 @@ CONDITION = re.compile(
     re.IGNORECASE,
 )
 # Words after which stands a goal, a question or what is denied, and no hypothesis.
-GOAL = re.compile(
+GOAL = compile_quick(
     r"\b(?:claims?|shows?|shown|prove[ns]?|theorem|lemma|proposition|corollary|conjecture|goal|question|is it true|"
     r"false|untrue|wrong|wrongly|mistake|fails?|check|verify|to show|refuse|nobody|contrary|hope|nice if|suffices|"
     r"pretend|want|rather than|instead of|unlike|as opposed to|whereas|hardly|scarcely|rarely|open whether|"
