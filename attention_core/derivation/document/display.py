@@ -33,6 +33,7 @@ _ROW_OPENS = re.compile(r"(?:^|\\\\|&|\\q?quad|\\(?:implies|Rightarrow|iff))\s*$
 _ROW_ENDS = re.compile(r"\s*[.,;]?\s*(?:\\\\|\\tag|$)")
 _COMMENT = re.compile(r"(?m)^[ \t]*%.*$")
 _END_OF_ROW = re.compile(r"(?:\\\\|&|\\(?:right|left)$|\s|[.,;]$)+$")
+_ENDS_OF_ROW = ("\\", "&", ".", ",", ";", r"\right", r"\left")  # of whatever this matches
 _RELATES = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|approx|sim|in|to|ll|gg|perp|implies|iff)(?![a-zA-Z])")
 MAX_RELATIONS = 500  # of one display
 _INNER_OPTION = re.compile(
@@ -230,7 +231,8 @@ def _source(run: list[Tok], text: str, starts: list[int]) -> str:
     end = starts[after] if after < len(starts) else len(text)
     found = text[run[0].start : end]
     found = _COMMENT.sub(" ", found) if "%" in found else found
-    return _END_OF_ROW.sub("", " ".join(found.split()).lstrip("& "))
+    found = " ".join(found.split()).lstrip("& ")
+    return _END_OF_ROW.sub("", found) if found.endswith(_ENDS_OF_ROW) else found
 
 
 def condition_chains(tokens: list[Tok]) -> list[Chain]:

@@ -66,12 +66,17 @@ Segment = tuple[str, str, list[Tok]]  # the mark before it, the word or the tag 
 WHOLE = ("NAME", "NUM", "PLUS", "MINUS", "TIMES", "GAP")  # what a whole number is written with
 
 
+_CUTS = frozenset(["TEXT", "FORALL", "COMMA", "AMP", "STOP", "TAG", "SEMI", "GAP", "ARROW"])
+
+
 def segments_of(row: list[Tok]) -> list[Segment]:
     """A row cut at text, `\\forall`, wide gaps, commas and alignment marks outside brackets: (mark, word, tokens)."""
     out: list[Segment] = [("", "", [])]
     outside = {i for i, _ in depth_zero(row)}
     for i, token in enumerate(row):
-        if i in outside and token.kind in ("TEXT", "FORALL", "COMMA", "AMP", "STOP", "TAG", "SEMI"):
+        if token.kind not in _CUTS:
+            out[-1][2].append(token)
+        elif i in outside and token.kind in ("TEXT", "FORALL", "COMMA", "AMP", "STOP", "TAG", "SEMI"):
             out.append((token.kind, token.value if token.kind in ("TEXT", "TAG") else "", []))
         elif i in outside and token.kind == "GAP" and token.value in (r"\quad", r"\qquad"):
             out.append(("WIDE" if out[-1][0] in ("COMMA", "WIDE") and not out[-1][2] else "GAP", "", []))

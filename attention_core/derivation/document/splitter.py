@@ -37,11 +37,13 @@ from attention_core.derivation.document.segments import (
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import CLOSING, OPENING, Tok, depth_zero
 
-STRUCTURE = ("TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL", "MOVES")
+STRUCTURE = frozenset(["TEXT", "AMP", "NEWROW", "COMMA", "STOP", "TAG", "GAP", "SEMI", "FORALL", "MOVES"])
 
 
 def rows_of(tokens: list[Tok]) -> list[list[Tok]]:
     """The rows of a display."""
+    if not any(t.kind == "NEWROW" for t in tokens):
+        return [tokens] if tokens else []
     rows: list[list[Tok]] = [[]]
     cut = {i for i, t in depth_zero(tokens) if t.kind == "NEWROW"}
     for i, token in enumerate(tokens):
@@ -54,12 +56,15 @@ def rows_of(tokens: list[Tok]) -> list[list[Tok]]:
 
 def without_empty_braces(tokens: list[Tok]) -> list[Tok]:
     """The tokens without `{}`, which only keeps the space around a sign, but where an index or exponent is missing."""
-    kinds = ["", *(t.kind for t in tokens), ""]
+    kinds = ["", *[t.kind for t in tokens], ""]
     scripts = ("UNDER", "CARET", "TRANS")
     empty = {
-        i for i in range(len(tokens))
-        if kinds[i + 1 : i + 3] == ["LBRACE", "RBRACE"] and kinds[i] not in scripts and kinds[i + 3] not in scripts
+        i for i, t in enumerate(tokens)
+        if t.kind == "LBRACE" and kinds[i + 2] == "RBRACE"
+        and kinds[i] not in scripts and kinds[i + 3] not in scripts
     }  # fmt: skip
+    if not empty:
+        return tokens
     return [t for i, t in enumerate(tokens) if i not in empty and i - 1 not in empty]
 
 

@@ -91,10 +91,15 @@ class Lexer(TokenStream):
             end = self.at + len(value)
             if kind == "number" and not self.tight:
                 value, end = read_digit_groups(self, value, end)
-            if kind not in ("space", "comment"):
+            if kind != "space" and kind != "comment":
                 if self.tight:
                     self.tight -= 1
-                end = self.handle(kind, value, end)
+                if kind == "word":
+                    end = self.word(value, end)
+                elif kind == "other":
+                    end = self.punctuation(value, end)
+                else:
+                    end = self.handle(kind, value, end)
             if rows:
                 self.line += text.count("\n", self.at, end)
             self.at = end
@@ -103,11 +108,7 @@ class Lexer(TokenStream):
         return self.out
 
     def handle(self, kind: str, value: str, end: int) -> int:
-        """Emit what one lexeme means, and say where the next one starts."""
-        if kind == "other":
-            return self.punctuation(value, end)
-        if kind == "word":
-            return self.word(value, end)
+        """Emit what a command, a number or `:=` means, and say where the next one starts."""
         if kind == "command":
             return self.command(value, end)
         if kind == "number":
@@ -288,6 +289,9 @@ class Lexer(TokenStream):
 
     def command(self, value: str, end: int) -> int:
         """A backslash command."""
+        if (plain := _SIGN_COMMANDS.get(value)) is not None:
+            self.emit(*plain)
+            return end
         name = value[1:].rstrip("*")
         if value in SPACES:
             if value in ("\\ ", r"\quad", r"\qquad", r"\;"):
@@ -302,8 +306,6 @@ class Lexer(TokenStream):
             self.emit("NAME", value)
         elif value in RELATIONS:
             self.emit("REL", RELATIONS[value])
-        elif value in ARROWS:
-            self.emit("ARROW", ARROWS[value])
         elif value in OPERATORS:
             self.emit(*OPERATORS[value])
         elif name in ("left", "right"):
@@ -559,6 +561,17 @@ def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
         )
     return value, end
 
+
+_SIGN_COMMANDS: Mapping[str, tuple[str, str]] = {
+    one: meaning
+    for one, meaning in (
+        *((key, ("REL", value)) for key, value in RELATIONS.items()),
+        *((key, ("ARROW", value)) for key, value in ARROWS.items()),
+        *OPERATORS.items(),
+    )
+    if one not in (r"\cdot", r"\perp", r"\parallel")
+}
+"""Commands that are one sign wherever they stand."""
 
 # -- brackets and signs ----------------------------------------------------------------------------------------------
 

@@ -50,6 +50,8 @@ COMPOUND = (Plus, Minus, Times, Frac, Big, Derivative)  # what an index or expon
 
 def to_latex(expr: object) -> str:
     """A short text of a written expression."""
+    if isinstance(expr, Chain) and len(expr.exprs) == 1:  # most indices: a chain is the sixth case below
+        return to_latex(expr.exprs[0])
     match expr:
         case Num(value):
             return str(value)
@@ -161,10 +163,11 @@ def all_names(node: object) -> set[str]:
     stack = [node]
     while stack:
         one = stack.pop()
-        stack.extend(children(one))
         if isinstance(one, Name):
             found.add(one.text)
-        elif isinstance(one, Sub | Sup):
+            continue
+        stack.extend(children(one))
+        if isinstance(one, Sub | Sup):
             compound = symbol_name(one)
             if compound:
                 found.add(compound)

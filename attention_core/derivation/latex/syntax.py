@@ -240,5 +240,6 @@ def names_in(node: object) -> set[str]:
         one = stack.pop()
         if isinstance(one, Name):
             found.add(one.text)
-        stack.extend(children(one))
+        else:
+            stack.extend(children(one))
     return found

@@ -92,10 +92,10 @@ class Table:
 def _reduction(rule: Any, method: Callable[[str], Callable[..., Any]]) -> Reduction:
     """A rule of Lark as a step of the table."""
     size, name = len(rule.expansion), str(rule.origin.name)
-    inline = frozenset(k for k, part in enumerate(rule.expansion) if not part.is_term and part.name.startswith("_"))
+    inline = [k for k, part in enumerate(rule.expansion) if not part.is_term and part.name.startswith("_")][::-1]
     missing = rule.options.empty_indices  # where `[a]` stands for nothing: True, with a False for each part
     if name.startswith("_"):  # of `a*`: a list, put among the parts of the rule that it belongs to
-        return size, _extend if inline == {0} else list, name
+        return size, _extend if inline == [0] else list, name
     alone = rule.options.expand1 and not rule.alias
     if size == 1 and alone and not inline and not any(missing):
         return 1, None, name
@@ -109,12 +109,12 @@ def _extend(parts: list[Any]) -> list[Any]:
     return found
 
 
-def _call(method: Callable[..., Any], alone: bool, inline: frozenset[int], missing: Sequence[bool]) -> Make:
+def _call(method: Callable[..., Any], alone: bool, inline: list[int], missing: Sequence[bool]) -> Make:
     """What a rule makes of the values of its parts: `alone` says that a single part stays what it is."""
 
     def make(parts: list[Any]) -> Any:
-        if inline:
-            parts = [one for k, part in enumerate(parts) for one in (part if k in inline else (part,))]
+        for k in inline:
+            parts[k : k + 1] = parts[k]
         if missing:
             given = iter(parts)
             parts = [None if empty else next(given) for empty in missing]

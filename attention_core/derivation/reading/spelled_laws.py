@@ -85,6 +85,11 @@ _INTERVAL = re.compile(r"\s*\[\s*([^\[\]()]+?)\s*,\s*([^\[\]()]+?)\s*\]\s*")
 _WORDS = {"zero": "0", "one": "1", "0": "0", "1": "1"}
 
 
+_NAMES_LAW = compile_quick(
+    r"uniform|normal|gaussian|bernoulli|geometric|exponential|poisson|binomial|rademacher|signs|values", re.IGNORECASE
+)
+
+
 def spell_laws(masked: str, formulas: list[str]) -> str:
     r"""Write the laws that a text states in words as formulas.
 
@@ -98,12 +103,7 @@ def spell_laws(masked: str, formulas: list[str]) -> str:
         ('Let \x002\x00.', 'x \\sim \\operatorname{Uniform}[0, 1]')
     """
     masked = _FROM.sub(lambda found: _write(found, formulas, _drawn(found, formulas)), masked)
-    if not re.search(
-        r"uniform|normal|gaussian|bernoulli|geometric|exponential|poisson|binomial|rademacher|signs|"
-        r"values",
-        masked,
-        re.I,
-    ):
+    if not _NAMES_LAW.search(masked):
         return masked
     masked = _UNIFORM.sub(lambda found: _write(found, formulas, _uniform(found, formulas)), masked)
     masked = _NORMAL.sub(lambda found: _write_normal(found, formulas), masked)

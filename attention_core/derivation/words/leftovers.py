@@ -125,6 +125,9 @@ def conditional_words(parts: tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """List the words that matter to some steps alone: to assignments, and to steps without symbols."""
     if sum(len(part) for part in parts[::2]) > LONGEST:
         return ()
+    prose = " ".join(parts[::2])
+    if not OF_UPDATES.may_match(prose) and not OF_DIGITS.may_match(prose):
+        return ()
     phrases = [found.group() for p in (OF_UPDATES, OF_DIGITS) for part in parts[::2] for found in p.finditer(part)]
     return tuple(dict.fromkeys(phrases))
 
