@@ -19,6 +19,7 @@ from attention_core.derivation.latex.tokens import (
     FUNCTIONS,
     OPERATORS,
     RELATIONS,
+    SIGN_COMMANDS,
     SPACES,
     Tok,
     TokenStream,
@@ -289,7 +290,7 @@ class Lexer(TokenStream):
 
     def command(self, value: str, end: int) -> int:
         """A backslash command."""
-        if (plain := _SIGN_COMMANDS.get(value)) is not None:
+        if (plain := SIGN_COMMANDS.get(value)) is not None:
             self.emit(*plain)
             return end
         name = value[1:].rstrip("*")
@@ -561,17 +562,6 @@ def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
         )
     return value, end
 
-
-_SIGN_COMMANDS: Mapping[str, tuple[str, str]] = {
-    one: meaning
-    for one, meaning in (
-        *((key, ("REL", value)) for key, value in RELATIONS.items()),
-        *((key, ("ARROW", value)) for key, value in ARROWS.items()),
-        *OPERATORS.items(),
-    )
-    if one not in (r"\cdot", r"\perp", r"\parallel")
-}
-"""Commands that are one sign wherever they stand."""
 
 # -- brackets and signs ----------------------------------------------------------------------------------------------
 

@@ -103,6 +103,18 @@ OPERATORS = {
 }  # fmt: skip
 
 
+SIGN_COMMANDS = {
+    one: meaning
+    for one, meaning in (
+        *((key, ("REL", value)) for key, value in RELATIONS.items()),
+        *((key, ("ARROW", value)) for key, value in ARROWS.items()),
+        *OPERATORS.items(),
+    )
+    if one not in (r"\cdot", r"\perp", r"\parallel")
+}
+"""Commands that are one sign wherever they stand."""
+
+
 GREEK = frozenset(
     re.split(
         r"\s+",

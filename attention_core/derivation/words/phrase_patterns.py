@@ -487,9 +487,7 @@ def _roughly_any(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 def _fits(text: str, patterns: tuple[str, ...]) -> bool:
     """Whether a text matches one of the patterns from its first word to its last."""
-    if not _roughly_any(patterns).match(text):
-        return False
-    return any(
+    return bool(_roughly_any(patterns).match(text)) and any(
         _compile(_roughly(pattern)).match(text) and _compile(pattern).match(text)
         for pattern in (rf"^(?:{one})$" for one in patterns)
     )
