@@ -30,7 +30,11 @@ LETTERS = ("i", "j", "k", "l", "r", "s", "t")  # for indices that SymPy made
 NAME = re.compile(r"(?P<base>[A-Za-z]+)(?:_(?P<below>[A-Za-z0-9_ ]+))?")
 FUNCTIONS: dict[Any, str] = {
     sympy.log: r"\log", sympy.sin: r"\sin", sympy.cos: r"\cos", sympy.tanh: r"\tanh", sympy.erf: r"\operatorname{erf}",
-    sympy.sign: r"\operatorname{sign}",
+    sympy.sign: r"\operatorname{sign}", sympy.tan: r"\tan", sympy.cot: r"\cot", sympy.sec: r"\sec", sympy.csc: r"\csc",
+    sympy.sinh: r"\sinh", sympy.cosh: r"\cosh", sympy.coth: r"\coth", sympy.sech: r"\operatorname{sech}",
+    sympy.csch: r"\operatorname{csch}", sympy.atan: r"\arctan", sympy.asin: r"\arcsin", sympy.acos: r"\arccos",
+    sympy.asinh: r"\operatorname{arsinh}", sympy.acosh: r"\operatorname{arcosh}",
+    sympy.atanh: r"\operatorname{artanh}", sympy.erfc: r"\operatorname{erfc}",
 }  # fmt: skip
 
 

@@ -18,8 +18,10 @@ from attention_core.derivation.elaborate.matrix_functions import (
     SPECTRAL_NORM,
     VEC_BY_ROWS,
 )
-from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
+from attention_core.derivation.elaborate.products import DENOMINATORS, LAPLACIAN, ROW_GRADIENTS, is_hessian
+from attention_core.derivation.elaborate.row_functions import SAMPLE_VARIANCE
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.repeated_indices import repeated_letters
 from attention_core.derivation.reading.step import Step
@@ -75,6 +77,7 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
             yield r"with logarithms to base 10; here \log is natural: write \log_{10}", _with(context, "base 10")
     if (norms := other_norms(step)) is not None:
         yield norms[0], norms[1].context
+    yield from _other_operators(step)
     if r"{vec}" in text:
         yield (
             "with the rows of the matrix in vec; here it stacks columns: transpose what stands in it",
@@ -124,6 +127,20 @@ def _has_shapes(step: Step) -> bool:
 
 
 _SLOPES = re.compile(r"\\partial|\\nabla|\\frac\{\s*d|\\mathrm\{d\}")
+
+
+def _other_operators(step: Step) -> Iterator[Reading]:
+    """The contexts in which a Hessian is a Laplacian, and a variance divides by one less."""
+    context, text = step.context, step.text
+    if any(is_hessian(node) for side in (step.left, step.right) for node in walk(side)):
+        yield r"with $\nabla^2$ as the Laplacian; here it is the Hessian: take the trace", _with(context, LAPLACIAN)
+    if re.search(r"\{(?:\\math\w+\{)?\s*(?:var|std)\s*\}", text, re.IGNORECASE):
+        yield (
+            "with the variance over n - 1; here it divides by the number of entries: write the factor",
+            _with(context, SAMPLE_VARIANCE),
+        )
+
+
 _INDEXED_NORM = re.compile(r"(?:\\\||\\(?:rVert|Vert))\s*_\s*\{?\s*(?:1|2|\\infty)(?![a-zA-Z\d])")
 
 

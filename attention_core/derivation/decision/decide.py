@@ -203,21 +203,22 @@ def decide(problem: Problem) -> Finding:
 
 
 def _note_divergence(problem: Problem, found: Finding) -> Finding:
-    """The finding, with a word on the cases that an integral leaves out; none where it has a value there."""
-    sides = (problem.claim.left, problem.claim.right)
-    if not problem.tally.undefined or not any(part.op == "integral" for side in sides for part in side.walk()):
+    """The finding, with a word on the cases that an integral or an endless sum leaves out; none if it has a value."""
+    kinds = {part.op for side in (problem.claim.left, problem.claim.right) for part in side.walk()}
+    if not problem.tally.undefined or not kinds & {"integral", "series"}:
         return found
+    article, name = ("an", "integral") if "integral" in kinds else ("a", "sum")
     if problem.tally.lost and found.verdict in GOOD:
-        text = "at values where an integral has no closed form it has a value, and nothing was compared there"
+        text = f"at values where {article} {name} has no closed form it has a value, and nothing was compared there"
         advice = "assume what leaves these values out, such as $b \\ne 0$ for $e^{b x}$"
         return Finding(Verdict.UNDECIDED, Evidence(text, {}, advice))
     if problem.tally.divergent and found.verdict in GOOD:
         where = describe(min(problem.tally.divergent, key=lambda one: sum(map(abs, one.values()))))
-        text = f"it holds where the integral converges ({found.evidence.text}), and at {where} it diverges"
+        text = f"it holds where the {name} converges ({found.evidence.text}), and at {where} it diverges"
         return Finding(Verdict.AMBIGUOUS, Evidence(text, found.evidence.figures, _name_convergence(problem)))
     if not problem.tally.divergent:
         return found  # what is not defined at these cases is not an integral: sin(a) / a at a = 0
-    text = f"{found.evidence.text}; where an integral diverges the step says nothing: say which values are meant"
+    text = f"{found.evidence.text}; where {article} {name} diverges the step says nothing: say which values are meant"
     return replace(found, evidence=replace(found.evidence, text=text))
 
 
@@ -231,7 +232,7 @@ def _name_convergence(problem: Problem) -> str:
             )
             if apart:
                 return f"assume ${name} {sign} 0$, under which it converges at all values that were tried"
-    return "assume what makes the integral converge"
+    return "assume what makes it converge"
 
 
 def _is_proved(problem: Problem, ordered: bool) -> bool:

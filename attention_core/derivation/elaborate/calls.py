@@ -21,9 +21,11 @@ from attention_core.derivation.elaborate.matrix_functions import (
     spectral_call,
     whole_call,
 )
+from attention_core.derivation.elaborate.row_functions import row_call
 from attention_core.derivation.elaborate.subscripts import index_array, index_items
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Call, Minus, Num
+from attention_core.derivation.latex.tokens import ELEMENTARY, ROW_WORDS
 from attention_core.derivation.terms.terms import (
     ONE,
     SCALAR,
@@ -94,7 +96,12 @@ def covariance(x: Term, y: Term) -> Term:
 
 SOFTMAX_OF_COLUMNS = "softmax of columns"  # other conventions, see `conventions`
 BASES = {"base 2": 2, "base 10": 10}
-ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor")
+ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", *ELEMENTARY)
+ROW_FUNCTIONS = frozenset(ROW_WORDS.values())
+INVERSES = {
+    "sin": r"\arcsin", "cos": r"\arccos", "tan": r"\arctan", "sinh": r"\operatorname{arsinh}",
+    "cosh": r"\operatorname{arcosh}", "tanh": r"\operatorname{artanh}", "exp": r"\log",
+}  # fmt: skip
 
 
 def call(elab: Elaborator, expr: Call) -> Term:
@@ -103,8 +110,10 @@ def call(elab: Elaborator, expr: Call) -> Term:
     if expr.power is None:
         return found
     if expr.power == Minus(Num(Fraction(1))):
+        inverse = f"{INVERSES[expr.function]} for the one, " if expr.function in INVERSES else ""
         raise elab.fail(
-            f"\\{expr.function}^{{-1}} may be the inverse function or the inverse number: write 1 / ... for that"
+            f"\\{expr.function}^{{-1}} may be the inverse function or the inverse number: write {inverse}1 / ... for "
+            "the other"
         )
     if not found.type.scalar:
         raise elab.fail(f"the power of {expr.function} is only understood where its value is a number")
@@ -143,6 +152,8 @@ def _elaborate_call(elab: Elaborator, expr: Call) -> Term:
         return _extreme(elab, name, args)
     if name == "inner":
         return _inner(elab, args)
+    if name in ROW_FUNCTIONS:
+        return row_call(elab, name, args)
     if name in MATRIX_CALLS:
         return matrix_call(elab, name, args)
     return _matrix_function(elab, name, args)

@@ -9,13 +9,22 @@ from __future__ import annotations
 from attention_core.derivation.elaborate.calls import call
 from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
-from attention_core.derivation.elaborate.functions import MARK, expand_definition, fence, root, with_calls
+from attention_core.derivation.elaborate.functions import (
+    MARK,
+    expand_definition,
+    fence,
+    root,
+    slope_at,
+    with_calls,
+)
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
 from attention_core.derivation.elaborate.matrix_functions import is_pseudo_inverse, matrix_call, with_spectra
 from attention_core.derivation.elaborate.products import derivative, ordinary, times
+from attention_core.derivation.elaborate.row_functions import with_row_functions
 from attention_core.derivation.elaborate.subscripts import elaborate_letter_power, elaborate_subscript, power, symbol
 from attention_core.derivation.elaborate.sums import big
 from attention_core.derivation.latex.syntax import (
+    SLOPE,
     Array,
     Big,
     Call,
@@ -48,6 +57,8 @@ def _sum(elab: Elaborator, expr: Plus) -> Term:
 def _product(elab: Elaborator, expr: Times) -> Term:
     """A product, once indicators and applied functions in it are calls."""
     called = with_indicators(elab, expr)
+    if isinstance(called, Times):
+        called = with_row_functions(lambda name: elab.lookup(name) is not None, called)
     called = with_spectra(elab, called) if isinstance(called, Times) else called
     called = with_calls(elab, called) if isinstance(called, Times) else called
     if not isinstance(called, Times):
@@ -75,6 +86,9 @@ def _power(elab: Elaborator, expr: Sup) -> Term:
 
 def _call(elab: Elaborator, expr: Call) -> Term:
     """A function of the document, or one with a name in mathematics."""
+    if expr.function.startswith(SLOPE):
+        head, argument = (one.exprs[0] for one in expr.args)
+        return slope_at(elab, int(expr.function.removeprefix(SLOPE)), head, argument)
     if not expr.function.startswith(MARK):
         return call(elab, expr)
     function = elab.context.symbols[expr.function.removeprefix(MARK)]

@@ -33,7 +33,7 @@ from attention_core.derivation.latex.syntax import (
     children,
 )
 from attention_core.derivation.terms.context import Context, Symbol
-from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, integer
+from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, Type, integer, matrix
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
@@ -180,6 +180,32 @@ def expand_definition(elab: Elaborator, symbol: Symbol, args: tuple[Chain, ...])
         return None
 
     return substitute(symbol.body, rule)  # type: ignore[return-value]
+
+
+def slope_at(elab: Elaborator, order: int, head: Expr, argument: Expr) -> Term:
+    """The derivative of a function of the document at an argument, which the body sees as one thing of its own."""
+    symbol = elab.lookup(symbol_name(head) or "")
+    assert symbol is not None and symbol.kind == "function"
+    given = elab.term(argument)
+    name = f"{symbol.params[0]}§{next(_numbers)}"
+    here = Term("marked", (given,), SCALAR if given.type.scalar else given.type, name)
+    inner = type(elab)(elab.context.copy(), elab.bound, elab.line)
+    inner.context.symbols[name] = Symbol(name, "definition", elab.line, elab.context.level, term=here)
+    slope = inner.term(expand_definition(inner, symbol, (Chain((Name(name),)),)))
+    for _ in range(order):
+        slope = Term("deriv", (slope, here), derivative_type(elab, slope.type, here.type))
+    return slope
+
+
+def derivative_type(elab: Elaborator, body: Type, by: Type) -> Type:
+    """The shape of a derivative: of a number that of the variable, of a vector the Jacobian's."""
+    if body.scalar:
+        return by
+    if by.scalar:
+        return body
+    if body.vector and by.vector:
+        return matrix(body.rows if body.column else body.cols, by.rows if by.column else by.cols)
+    raise elab.fail(f"the derivative of {body} by {by} has more than two indices: take an entry of one of them")
 
 
 def require_used_parameters(elab: Elaborator, body: Expr, params: tuple[str, ...]) -> None:

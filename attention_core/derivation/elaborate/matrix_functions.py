@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.latex.printer import symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Call, Expr, Group, Minus, Name, Num, Sub, Sup, Times
+from attention_core.derivation.latex.syntax import Call, Expr, Group, Minus, Name, Num, Sub, Sup, Times, Unreadable
 from attention_core.derivation.terms.terms import (
     ONE,
     SCALAR,
@@ -77,13 +77,21 @@ def matrix_call(elab: Elaborator, name: str, args: Sequence[Term]) -> Term:
     return Term(name, (inner,), SCALAR)
 
 
+RUNNING = "\u2211"  # in the key of a letter that runs over whole numbers without end
+
+
+def is_running(term: Term) -> bool:
+    """Whether a term is the letter of a sum without end."""
+    return term.op == "variable" and RUNNING in str(term.data)
+
+
 def whole_call(elab: Elaborator, expr: Call) -> Term:
     r"""`n!` and `\binom{n}{k}` of whole numbers."""
     args = [elab.chain_term(one) for one in expr.args]
     if not all(one.type.scalar for one in args):
         raise ShapeMismatch(f"{expr.function} of {args[0].type}: a number is needed")
     for one in args[-1:]:  # of any number x there is \binom{x}{2}
-        if any(part.op not in _WHOLE for part in one.walk()):
+        if any(part.op not in _WHOLE and not is_running(part) for part in one.walk()):
             raise elab.fail(
                 f"'{to_latex(expr)}' is read of whole numbers: declare them so, as in 'Let $n \\in \\mathbb{{N}}$'"
             )
@@ -117,9 +125,28 @@ def _spectral(elab: Elaborator, head: Expr, inside: Expr) -> Expr | None:
     letter = head.base if isinstance(head, Sub) else head
     if letter not in (Name(r"\lambda"), Name(r"\sigma")) or not isinstance(head, Sub) or len(head.items) != 1:
         return None
-    if any(elab.lookup(name) is not None for name in (symbol_name(letter), symbol_name(head)) if name):
+    if elab.lookup(symbol_name(head) or "") is not None or not _may_be_spectral(elab, letter, inside):
         return None
     return Call("eigen" if letter == Name(r"\lambda") else "singular", inside.items, head.items)
+
+
+def _may_be_spectral(elab: Elaborator, letter: Expr, inside: Group) -> bool:
+    r"""Whether \lambda or \sigma is free, or one declared number in front of a matrix: an eigenvalue is meant then."""
+    known = elab.lookup(symbol_name(letter) or "")
+    if known is None:
+        return True
+    number = known.kind in ("array", "definition") and not known.params
+    kind = known.type if known.term is None else known.term.type
+    return number and kind is not None and kind.scalar and is_matrix_formula(elab, inside.items[0].exprs[0])
+
+
+def is_matrix_formula(elab: Elaborator, expr: Expr) -> bool:
+    """Whether a formula is a matrix of more than one row and column, as far as its symbols are declared."""
+    try:
+        kind = elab.term(expr).type
+    except (Unreadable, ShapeMismatch):
+        return False
+    return kind.kind == "matrix" and not kind.vector
 
 
 def spectral_call(elab: Elaborator, expr: Call) -> Term:

@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.functions import derivative_type
 from attention_core.derivation.elaborate.matrix_functions import tensor_product
 from attention_core.derivation.latex.parse import order
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Num, Sup, Times
 from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 from attention_core.derivation.terms.terms import (
+    SCALAR,
     ShapeMismatch,
     Term,
-    Type,
     hadamard,
-    matrix,
     number_of,
     product,
     quotient,
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 
 ROW_GRADIENTS = "row gradients"  # other conventions, see `conventions`
 DENOMINATORS = "denominator layout"
+LAPLACIAN = "Laplacian"
 
 
 def derivative(elab: Elaborator, expr: Derivative) -> Term:
     """Partial derivatives: of a number with the shape of the variable, of a vector the Jacobian J_ij = dy_i / dx_j."""
     body = elab.term(expr.body)
+    traced = LAPLACIAN in elab.context.readings and body.type.scalar and is_hessian(expr)
     for variable in reversed(expr.by):
         by = elab.term(variable)
         if not _is_variable(by) and not goes_through(body, by):
@@ -52,14 +54,19 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
                     f"'{to_latex(variable)}' with its domain"
                 )
             raise elab.fail(f"'{to_latex(variable)}' is not a declared variable, so nothing is differentiated by it")
-        slope = Term("deriv", (body, by), _derivative_type(elab, body.type, by.type))
+        slope = Term("deriv", (body, by), derivative_type(elab, body.type, by.type))
         gradient = body.type.scalar and not by.type.scalar
         jacobian = body.type.vector and by.type.vector
         turned = (gradient and ROW_GRADIENTS in elab.context.readings) or (
             jacobian and DENOMINATORS in elab.context.readings
         )
         body = transpose(slope) if turned else slope
-    return body
+    return Term("tr", (body,), SCALAR) if traced and body.type.kind == "matrix" else body
+
+
+def is_hessian(expr: object) -> bool:
+    r"""Whether a derivative is `\nabla_x^2` of something: its matrix of second derivatives here, for some its trace."""
+    return isinstance(expr, Derivative) and expr.nabla and len(expr.by) == 2 and expr.by[0] == expr.by[1]
 
 
 def ordinary(elab: Elaborator, expr: Frac) -> Derivative | None:
@@ -117,16 +124,6 @@ def goes_through(body: Term, by: Term) -> bool:
     return base is not None and any(
         one.op == "bind" and one.args[:1] and one.args[0] is base.args[0] for one in body.walk()
     )
-
-
-def _derivative_type(elab: Elaborator, body: Type, by: Type) -> Type:
-    if body.scalar:
-        return by
-    if by.scalar:
-        return body
-    if body.vector and by.vector:
-        return matrix(body.rows if body.column else body.cols, by.rows if by.column else by.cols)
-    raise elab.fail(f"the derivative of {body} by {by} has more than two indices: take an entry of one of them")
 
 
 def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> Term:

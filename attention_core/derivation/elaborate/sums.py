@@ -6,17 +6,23 @@ Bounds that are not written are those of the arrays and families that the index 
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.index_ranges import index_set, inferred_range, spread
 from attention_core.derivation.elaborate.indicators import inner_condition
 from attention_core.derivation.elaborate.integral_terms import integral
+from attention_core.derivation.elaborate.matrix_functions import RUNNING
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
+from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, Term, integer, size_term
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
+
+
+_numbers = count(1)
 
 
 def big(elab: Elaborator, expr: Big) -> Term:
@@ -25,6 +31,8 @@ def big(elab: Elaborator, expr: Big) -> Term:
         return _limit(elab, expr)
     if expr.op == "int":
         return integral(elab, expr)
+    if expr.op == "sum" and (found := _series(elab, expr)) is not None:
+        return found
     if expr.op in ("inf", "sup", "argmin", "argmax"):
         raise elab.fail(f"\\{expr.op} over a set is not understood: write \\min or \\max over an index")
     if expr.above is not None and (len(expr.below) != 1 or expr.below[0].ops not in ((), ("=",))):
@@ -42,6 +50,26 @@ def big(elab: Elaborator, expr: Big) -> Term:
         whole = _whole_spectrum(expr.op, name, low, high, result) if not tests else None
         result = whole or Term("reduce", (low, high, result, *(tests if k == 0 else ())), kind, (expr.op, name))
     return result
+
+
+def _series(elab: Elaborator, expr: Big) -> Term | None:
+    r"""A sum over all whole numbers from one on: `\sum_{k=1}^\infty`, `\sum_{k \ge 1}`; None of a finite one."""
+    chain = expr.below[0] if len(expr.below) == 1 else None
+    endless = chain is not None and chain.ops == ("=",) and infinity(expr.above) == 1 if expr.above is not None else (
+        chain is not None and chain.ops == (">=",)
+    )  # fmt: skip
+    name = symbol_name(chain.exprs[0]) if chain is not None and endless else None
+    if chain is None or name is None or (expr.above is None and elab.lookup(name) is not None):
+        return None
+    first = elab.term(chain.exprs[1])
+    key = f"{name}{RUNNING}{next(_numbers)}"
+    inner = type(elab)(elab.context.copy(), {k: v for k, v in elab.bound.items() if k != name}, elab.line)
+    running = Term("variable", (), SCALAR, key)
+    inner.context.symbols[name] = Symbol(name, "definition", elab.line, elab.context.level, term=running)
+    body = inner.term(expr.body)
+    if not body.type.scalar:
+        raise ShapeMismatch(f"a sum without end of {body.type}: a number is needed")
+    return Term("series", (first, body), SCALAR, key)
 
 
 def _whole_spectrum(op: str, name: str, low: Term, high: Term, body: Term) -> Term | None:

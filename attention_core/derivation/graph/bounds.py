@@ -176,6 +176,8 @@ RULES: dict[str, Any] = {
     "indicator": lambda a, _: (0.0, 1.0),
     "sin": lambda a, _: (-1.0, 1.0),
     "cos": lambda a, _: (-1.0, 1.0),
+    "arctan": lambda a, _: (-1.5708, 1.5708),
+    "arcsin": lambda a, _: (-1.5708, 1.5708),
     "erf": lambda a, _: (-1.0, 1.0),
     "erfc": lambda a, _: (0.0, 2.0),
     "pi": lambda a, _: (3.14159265, 3.14159266),

@@ -42,7 +42,7 @@ class Graph:
 
     Operations: const (data: fmpq), leaf (data: Key), add, mul (any number of arguments), inv, powi (data: exponent),
     pow (base, exponent), exp, log, sqrt, abs, max, min, sign, argmax (data: which argument; the share of the maximum),
-    pi, sin, cos, erf, erfc, floor, ceil, indicator (data: relation).
+    pi, sin, cos, arctan, arcsin, erf, erfc, floor, ceil, indicator (data: relation).
     """
 
     def __init__(self, most: int = MAX_NODES) -> None:
@@ -226,7 +226,7 @@ def _fold(op: str, value: fmpq) -> fmpq | None:
         return fmpq(value.p // value.q if op == "floor" else -((-value.p) // value.q))
     if op == "sqrt" and value >= 0:
         return square_root(value)
-    if op in ("sin", "erf") and value == 0:
+    if op in ("sin", "erf", "arctan", "arcsin") and value == 0:
         return fmpq(0)
     return fmpq(1) if op in ("cos", "erfc") and value == 0 else None
 
@@ -302,15 +302,10 @@ def substitute(graph: Graph, roots: Sequence[int], new: Mapping[int, int]) -> li
 def _slopes(graph: Graph, node: int, depends: set[int]) -> list[tuple[int, int]]:
     """Each argument that matters with the partial derivative by it."""
     op, args = graph.ops[node], graph.args[node]
-    two = graph.const(Fraction(2))
     if op == "add":
         return [(a, graph.one) for a in args if a in depends]
     if op == "mul":
-        out = []
-        for i, a in enumerate(args):
-            if a in depends:
-                out.append((a, graph.mul(args[:i] + args[i + 1 :])))
-        return out
+        return [(a, graph.mul(args[:i] + args[i + 1 :])) for i, a in enumerate(args) if a in depends]
     x = args[0]
     if op == "inv":
         return [(x, graph.neg(graph.mul((node, node))))]
@@ -330,16 +325,23 @@ def _slopes(graph: Graph, node: int, depends: set[int]) -> list[tuple[int, int]]
     table = {
         "exp": lambda: node,
         "log": lambda: graph.inv(x),
-        "sqrt": lambda: graph.inv(graph.mul((two, node))),
+        "sqrt": lambda: graph.inv(graph.mul((graph.const(Fraction(2)), node))),
         "abs": lambda: graph.mul((x, graph.inv(node))),
         "sin": lambda: graph.call("cos", x),
         "cos": lambda: graph.neg(graph.call("sin", x)),
+        "arctan": lambda: graph.inv(_one_and_square(graph, x, graph.one)),
+        "arcsin": lambda: graph.inv(graph.call("sqrt", _one_and_square(graph, x, graph.minus))),
         "erf": lambda: _bell(graph, x),
         "erfc": lambda: graph.neg(_bell(graph, x)),
     }
     if op not in table:
         raise TooLarge(f"the derivative of {op} is not supported")
     return [(x, table[op]())]
+
+
+def _one_and_square(graph: Graph, x: int, sign: int) -> int:
+    """1 + x^2 or 1 - x^2."""
+    return graph.add((graph.one, graph.mul((sign, graph.power(x, graph.const(Fraction(2)))))))
 
 
 def _bell(graph: Graph, x: int) -> int:

@@ -222,6 +222,19 @@ def square_root_of(x: Value) -> Value:
     return _sqrt([x], False)
 
 
+def _arcsine(args: list[Value], _: Any) -> Value:
+    x = args[0]
+    if exact(x):
+        if abs(x) > 1:
+            raise Undefined("the arcsine of a number beyond -1 and 1")
+        return fmpq(0) if x == 0 else arb(x).asin()
+    if x < -1 or x > 1:
+        raise Undefined("the arcsine of a number beyond -1 and 1")
+    if not (x >= -1 and x <= 1):
+        raise Imprecise
+    return x.asin()
+
+
 def _extreme(args: list[Value], which: int) -> Value:
     if all(exact(a) for a in args):
         return max(args) if which > 0 else min(args)
@@ -283,6 +296,8 @@ APPLY: dict[str, Callable[[list[Value], Any], Value]] = {
     "pi": lambda a, _: arb.pi(),
     "sin": lambda a, _: fmpq(0) if exact(a[0]) and a[0] == 0 else ball(a[0]).sin(),
     "cos": lambda a, _: fmpq(1) if exact(a[0]) and a[0] == 0 else ball(a[0]).cos(),
+    "arctan": lambda a, _: fmpq(0) if exact(a[0]) and a[0] == 0 else ball(a[0]).atan(),
+    "arcsin": _arcsine,
     "erf": lambda a, _: fmpq(0) if exact(a[0]) and a[0] == 0 else ball(a[0]).erf(),
     "erfc": lambda a, _: fmpq(1) if exact(a[0]) and a[0] == 0 else ball(a[0]).erfc(),
     "floor": lambda a, _: _round(a, 0),
@@ -293,7 +308,7 @@ APPLY: dict[str, Callable[[list[Value], Any], Value]] = {
 
 KNOWN = frozenset({
     "const", "leaf", "add", "mul", "inv", "powi", "pow", "exp", "log", "abs", "sign", "sqrt", "max", "min", "sin",
-    "cos", "floor", "ceil", "pi", "indicator",
+    "cos", "arctan", "arcsin", "floor", "ceil", "pi", "indicator",
 })  # fmt: skip
 
 

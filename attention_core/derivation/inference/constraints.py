@@ -41,15 +41,18 @@ from attention_core.derivation.latex.syntax import (
     Num,
     Plus,
     Root,
+    Slice,
     Sub,
     Sup,
     Times,
     Transpose,
 )
+from attention_core.derivation.latex.tokens import ELEMENTARY, ROW_WORDS
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import ONE, Type
 
-ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E")
+ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E", *ELEMENTARY)
+ROW_FUNCTIONS = frozenset(ROW_WORDS.values())
 MEMBER = "[]"  # after a base: what one index leaves of it
 _ENTRY = re.compile(r"^[A-Z]_\{[a-z][ ,][a-z]\}$")
 _SIZES = re.compile(r"^[dnmhNDHMTLB](_\{.*\})?$")
@@ -133,6 +136,12 @@ def typographic_hint(name: str, bold: Bold) -> Hint:
     return Hint(2 if letter.startswith("\\") else 1, "number", "a small letter")
 
 
+def _is_entry(kind: Type, parts: Sequence[Expr]) -> bool:
+    """Whether subscripts name one entry of an array of a type."""
+    count = 1 if kind.vector else 2
+    return kind.kind == "matrix" and len(parts) == count and not any(isinstance(part, Slice) for part in parts)
+
+
 @dataclass
 class Builder:
     """Gathers the constraints of formulas."""
@@ -148,6 +157,7 @@ class Builder:
     bound: dict[str, int] = field(default_factory=dict)
     places: dict[tuple[str, int], int] = field(default_factory=dict)  # extents of indexed bases
     members: dict[str, Shape] = field(default_factory=dict)
+    defines_units: bool = False  # whether a formula says what `e_i` is
 
     def hint(self, expr: Expr, weight: float, kind: str, reason: str) -> None:
         """Note what suggests the kind of a symbol."""
@@ -307,15 +317,23 @@ class Builder:
                 return self.shape_of_list(
                     [cell for row in rows for cell in row], len(rows) == 1, {len(row) for row in rows}
                 )
-            case Derivative(body, by):
+            case Derivative(body, by, nabla):
                 if self.key(body) in ("C", "E"):  # a cost, an error
                     self.hint(body, 2, "number", "it is differentiated")
-                differentiated, out = self.expr(body), Shape()
-                variables = [self.expr(one) for one in by]
-                if len(variables) == 1:
-                    self.solver.waiting.append(self.solver.slope(differentiated, variables[0], out))
-                return out
+                return self.slope(body, by, nabla)
         return Shape()
+
+    def slope(self, body: Expr, by: Sequence[Expr], twice: bool) -> Shape:
+        r"""A derivative by one thing, or a Hessian by two."""
+        differentiated, out = self.expr(body), Shape()
+        variables = [self.expr(one) for one in by]
+        if len(variables) == 1:
+            self.solver.waiting.append(self.solver.slope(differentiated, variables[0], out))
+        elif twice and len(variables) == 2:
+            gradient = Shape()
+            self.solver.waiting.append(self.solver.slope(differentiated, variables[1], gradient))
+            self.solver.waiting.append(self.solver.slope(gradient, variables[0], out))
+        return out
 
     def stack(self, parts: Sequence[Expr], shapes: Sequence[Shape]) -> None:
         """Blocks one below the other are of one width; what has a small letter below a matrix is a row."""
@@ -377,6 +395,8 @@ class Builder:
             self.index(base, place, part)
         if len(parts) == self.usage.arrays.get(base, 1) and known is None:
             return self.members.setdefault(base, Shape())
+        if known is not None and known.kind == "array" and known.type is not None and _is_entry(known.type, parts):
+            return self.solver.number()
         return self.known_shape(known) if known is not None and known.kind == "family" else Shape()
 
     def sized_constant(self, base: str, part: Expr) -> Shape:
@@ -481,6 +501,15 @@ class Builder:
         self.expect_number(self.expr(node.bottom))
         return self.expr(node.top)
 
+    def row_function(self, name: str, shape: Shape, inside: Expr) -> Shape:
+        """What is taken of the rows or columns of a matrix is a column, what is taken of all entries a number."""
+        if name[:3] not in ("row", "col"):
+            self.hint_array(inside, f"{name} takes arrays")
+            return self.solver.number()
+        edges = self.solver.extents.fresh(), self.solver.extents.fresh()
+        self.solver.set_array(shape, *edges)
+        return self.solver.array(edges[name.startswith("col")], self.solver.extents.of(ONE))
+
     def call(self, node: Call) -> Shape:
         """A known function."""
         args = [self.chain(arg) for arg in node.args]
@@ -492,6 +521,8 @@ class Builder:
             return args[0]
         if node.function in ("softmax", "argmax") and len(args) == 1:
             return args[0]
+        if node.function in ROW_FUNCTIONS and len(args) == 1:
+            return self.row_function(node.function, args[0], inside[0])
         if node.function == "attention" and len(args) == 3:
             queries, keys, values = args
             rows, edge, entries, cols = (self.solver.extents.fresh() for _ in range(4))

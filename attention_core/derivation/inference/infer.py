@@ -17,6 +17,7 @@ from attention_core.derivation.document.display import DisplayStatement, stateme
 from attention_core.derivation.elaborate.functions import function_form
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in
+from attention_core.derivation.elaborate.row_functions import has_row_function, write_row_functions
 from attention_core.derivation.inference.constraints import (
     MEMBER,
     Bold,
@@ -27,10 +28,12 @@ from attention_core.derivation.inference.constraints import (
     typographic_hint,
 )
 from attention_core.derivation.inference.described import Described, nearest
+from attention_core.derivation.inference.eigenvalues import is_eigenvalue
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import TERMS, Opaque, is_average
 from attention_core.derivation.inference.slopes import is_slope_of_known
 from attention_core.derivation.inference.solve import Shape
+from attention_core.derivation.inference.unit_vectors import bound_units, defines_units, unit_vector
 from attention_core.derivation.inference.usage import (
     ONES_NAME,
     Need,
@@ -179,7 +182,7 @@ class Inference:
         ):
             return statement
         around, bold = self.section(place)
-        around = list(statement.statement.chains) if alone else around
+        around = _write_words(context, list(statement.statement.chains) if alone else around)
         name_ones = partial(self.name_ones, sum(isinstance(block, Heading) for block in self.blocks[:place]))
         opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones)
         formulas = opaque.chains(around)
@@ -206,6 +209,7 @@ class Inference:
         needed = [Chain(c.exprs[1:], c.ops[1:], c.lines[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
         _forget_misread(context, usage, statement.line)
         builder = Builder(context, usage, bold)
+        builder.defines_units = defines_units(around)
         self.declare(builder, [*needed, *conditions], own, formulas, statement.line, alone)
         return statement
 
@@ -252,6 +256,7 @@ class Inference:
         _link_members(builder)
         _settle(builder)
         reading = _Reading(builder, self.names_in_use(context))
+        bound_units(builder, wanted)
         differential = "d" not in builder.sizes and leads_everywhere("d", formulas)
         kept = [need for need in wanted if need.name != "d" or need.kind == "size" or not differential]
         found = [_declaration(reading, need, line) for need in kept]
@@ -299,6 +304,15 @@ class Inference:
             for size in (one.type.rows, one.type.cols):
                 for letter in size.symbols():
                     builder.size(letter, reason)
+
+
+def _write_words(context: Context, chains: list[Chain]) -> list[Chain]:
+    """Formulas with the words for sums and means of rows as calls, where the document does not declare them."""
+    known = context.symbols.__contains__
+    if not has_row_function((name for chain in chains for name in names_in(chain)), known):
+        return chains
+    written = (write_row_functions(known, chain) for chain in chains)
+    return [one for one in written if isinstance(one, Chain)]
 
 
 def _forget_misread(context: Context, usage: Usage, line: int) -> None:
@@ -383,6 +397,8 @@ def definable(context: Context, chain: Chain) -> str:
         return ""
     left, right = chain.exprs[0], chain.exprs[1]
     form = function_form(left)
+    if form is not None and len(form[1]) == 1 and is_eigenvalue(context, form[0], Chain((Name(form[1][0]),))):
+        return ""
     if form is not None:
         new = form[0] not in context.symbols and form[0] not in whole_names(right)
         return form[0] if new and not is_slope_of_known(context, form[0]) else ""
@@ -527,6 +543,8 @@ def _declaration(reading: _Reading, need: Need, line: int) -> tuple[Symbol, str]
     member = builder.members.get(name) if name in builder.usage.arrays and name not in builder.shapes else None
     if member is not None:
         kind = reading.type_of(member)
+        if (unit := unit_vector(builder, name, kind, line, domain_text)) is not None:
+            return unit
         size = reading.size(builder.extent(name, 0))
         about = frozenset(size.symbols() | kind.rows.symbols() | kind.cols.symbols())
         family = Symbol(name, "family", line, level, kind, ONE, size, mentions=about)
@@ -536,6 +554,8 @@ def _declaration(reading: _Reading, need: Need, line: int) -> tuple[Symbol, str]
         )
     kind = reading.type_of(builder.symbol(name))
     about = frozenset(kind.rows.symbols() | kind.cols.symbols())
+    if (unit := unit_vector(builder, name, kind, line, domain_text)) is not None:
+        return unit
     if name.startswith(ONES_NAME) and kind.kind == "matrix" and kind.vector:
         long = kind if kind.column else kind.transpose
         ones = Term("ones", (), long, long.rows)

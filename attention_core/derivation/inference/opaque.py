@@ -10,7 +10,6 @@ that would be right for such a reason are not decided.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +22,7 @@ from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
 from attention_core.derivation.elaborate.matrix_functions import ENTRYWISE, KRONECKER, OUTER, PSEUDO_INVERSE
 from attention_core.derivation.elaborate.products import goes_through
+from attention_core.derivation.inference.eigenvalues import is_eigenvalue
 from attention_core.derivation.inference.letters import (
     add_missing_index,
     find_increment,
@@ -35,6 +35,7 @@ from attention_core.derivation.inference.slopes import name_slopes
 from attention_core.derivation.inference.usage import (
     DELTA,
     ONES_NAME,
+    UNIT,
     Usage,
     bound_letters,
     index_parts,
@@ -73,7 +74,6 @@ from attention_core.derivation.terms.terms import Relation, Term
 
 TERMS = "terms"
 """What a statement is read by where nothing else fits: each of its terms is a number, and a symbol of its own."""
-_SPECTRAL = re.compile(r"\\(?:lambda|sigma)_\{(?:\\?(?:text\{)?(?:max|min)\}?|\d+|[a-z])\}")
 
 
 def is_opaque(name: str) -> bool:
@@ -285,7 +285,7 @@ class Opaque:
         if node.base == Name(ONES):
             return node
         if node.base == Name("e") and not {"e", symbol_name(node)} & set(self.context.symbols):
-            return Sub(Name(r"\mathrm{e}"), node.items)  # with a subscript it is not a constant
+            return Sub(Name(UNIT), node.items)  # with a subscript it is not a constant
         if node.base in (Num(Fraction(0)), Num(Fraction(1))):
             return Sub(Name(ONES if node.base == Num(Fraction(1)) else r"\mathbf{0}"), node.items)
         return None
@@ -431,14 +431,9 @@ class Opaque:
             return True  # P(X = x), beside a matrix P
         inside = behind.base if isinstance(behind, Sup) else behind
         of = inside.items if isinstance(inside, Group) and inside.bracket == "(" else ()
-        if _SPECTRAL.fullmatch(name) and len(of) == 1 and all(self.is_matrix(one) for one in names_in(of)):
-            return False  # an eigenvalue
+        if len(of) == 1 and is_eigenvalue(self.context, name, of[0]):
+            return False
         return name in self.functions and not is_factor(name, behind)
-
-    def is_matrix(self, name: str) -> bool:
-        """Whether a name is declared as a matrix."""
-        kind = symbol.type if (symbol := self.context.symbols.get(name)) is not None else None
-        return kind is not None and kind.kind == "matrix" and not kind.vector
 
     def inside(self, node: Expr, bound: frozenset[str]) -> Expr:
         """A bracket with what stands in it replaced, but not the bracket."""

@@ -42,6 +42,7 @@ FUNCTIONS = frozenset(["f", "g", "h", "F", "G", r"\phi", r"\varphi", r"\psi", r"
 _SIZED = frozenset(["I", r"\mathbf{1}", r"\mathbf{0}", ONES])
 
 ONES_NAME = r"\text{ones}"  # and a number: a vector of ones
+UNIT = r"\mathrm{e}"  # with a subscript: a unit vector, where it is a vector and nothing says what it is
 DELTA = r"\Delta "  # `\Delta W` is one symbol
 _BARE = re.compile(r"\\(?:bar|hat|tilde|overline|widehat|widetilde|dot|ddot|mathcal|mathscr|mathfrak)\{(.*)\}$")
 

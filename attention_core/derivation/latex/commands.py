@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from attention_core.derivation.latex.braces import read_braces as read_braces
 from attention_core.derivation.latex.case_values import WORDY, end_of_cases, with_indicators, without_rules
+from attention_core.derivation.latex.hessians import read_hessian
 from attention_core.derivation.latex.labels import around_operator, holds_relation, without_remark
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import (
@@ -173,6 +174,8 @@ def _tag(lexer: TokenStream, name: str, end: int) -> int:
 
 def _nabla(lexer: TokenStream, name: str, end: int) -> int:
     """A gradient by what stands below; without it a letter, which says nothing of the variable."""
+    if after := read_hessian(lexer, end):
+        return after
     below = lexer.text[end:].lstrip().startswith("_")
     lexer.emit("NABLA" if below else "NAME", "" if below else r"\nabla")
     return end

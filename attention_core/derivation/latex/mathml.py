@@ -12,6 +12,7 @@ from fractions import Fraction
 from html import escape
 
 from attention_core.derivation.latex.syntax import (
+    SLOPE,
     Array,
     Big,
     Call,
@@ -181,6 +182,9 @@ def rarer(node: Expr | None) -> str:
         case Derivative(body, by, nabla):
             if nabla:
                 under = row(*(mathml(b) for b in by))
+                if len(by) == 2 and by[0] == by[1]:
+                    sign = f"<msubsup>{operator('∇')}{mathml(by[0])}{number(Fraction(2))}</msubsup>"
+                    return row(sign, mathml(body))
                 return row(f"<msub>{operator('∇')}{under}</msub>", mathml(body))
             bottom = row(*(operator("∂") + mathml(b) for b in by))
             top = operator("∂") if len(by) == 1 else f"<msup>{operator('∂')}{number(Fraction(len(by)))}</msup>"
@@ -276,6 +280,10 @@ def call(node: Call) -> str:
         above, beneath = (join_chains((one,)) for one in node.args)
         stacked = fence("(", f"<mfrac linethickness='0'>{above}{beneath}</mfrac>", ")")
         return stacked if node.power is None else f"<msup>{stacked}{mathml(node.power)}</msup>"
+    if node.function.startswith(SLOPE):
+        primes = operator("\u2032" * int(node.function.removeprefix(SLOPE)))
+        function, argument = node.args
+        return row(f"<msup>{join_chains((function,))}{primes}</msup>", fence("(", join_chains((argument,)), ")"))
     words = FUNCTIONS.get(node.function, node.function)
     head = f"<mi mathvariant='normal'>{escape(words)}</mi>"
     if node.sub:

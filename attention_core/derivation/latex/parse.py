@@ -147,7 +147,10 @@ class Build:
         return Array(tuple(rows))
 
     def bys(self, *parts: Any) -> tuple[Expr, ...]:
-        return tuple(p for p in parts if not isinstance(p, Tok))
+        by = tuple(p for p in parts if not isinstance(p, Tok))
+        if len(by) == 2 and isinstance(by[1], Transpose):  # \partial x \partial y^\top: the gradient by x comes first
+            return by[1].base, by[0]
+        return by
 
     def variable(self, mark: Tok, variable: Expr, rest: Expr | None = None) -> Expr:
         if rest is None:

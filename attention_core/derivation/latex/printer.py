@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from attention_core.derivation.latex.syntax import (
     EVALUATED,
+    SLOPE,
     Array,
     Big,
     Call,
@@ -45,6 +46,10 @@ OPERATORS = {".": " \\cdot ", "*": " \\times ", "o": " \\odot ", "x": " \\otimes
 
 
 TOP = r"\top"
+_COMMANDS = frozenset([
+    "exp", "log", "max", "min", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "coth", "arctan", "arcsin",
+    "arccos",
+])  # fmt: skip
 COMPOUND = (Plus, Minus, Times, Frac, Big, Derivative)  # what an index or exponent does not belong to as a whole
 
 
@@ -128,12 +133,10 @@ def _form(expr: object) -> str:
             return f"{_in_brackets(inner, (*COMPOUND, Sup, Call))}!"
         case Call("binom", (above, beneath), (), None):
             return f"\\binom{{{to_latex(above)}}}{{{to_latex(beneath)}}}"
+        case Call(function, (head, argument), _, None) if function.startswith(SLOPE):
+            return f"{to_latex(head)}{chr(39) * int(function.removeprefix(SLOPE))}({to_latex(argument)})"
         case Call(function, args, below, power):
-            name = (
-                f"\\{function}"
-                if function in ("exp", "log", "max", "min", "sin", "cos")
-                else f"\\operatorname{{{function}}}"
-            )
+            name = f"\\{function}" if function in _COMMANDS else f"\\operatorname{{{function}}}"
             name += f"_{{{', '.join(to_latex(b) for b in below)}}}" if below else ""
             name += f"^{{{to_latex(power)}}}" if power is not None else ""
             return f"{name}({', '.join(to_latex(a) for a in args)})"
@@ -148,6 +151,8 @@ def _form(expr: object) -> str:
         case Array(rows):
             cells = " \\\\ ".join(" & ".join(to_latex(c) if c is not None else "" for c in row) for row in rows)
             return f"\\begin{{bmatrix}} {cells} \\end{{bmatrix}}"
+        case Derivative(body, (first, second), True) if first == second:
+            return f"\\nabla_{{{to_latex(first)}}}^{{2}} {_in_brackets(body, (Plus,))}"
         case Derivative(body, by):
             return f"\\nabla_{{{', '.join(to_latex(b) for b in by)}}} {_in_brackets(body, (Plus,))}"
         case Dots():

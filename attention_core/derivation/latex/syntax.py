@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+SLOPE = "§d"
+"""Starts the name of a call for the derivative of a function at an argument; its order follows."""
 EVALUATED = "|"
 """The name that stands above what is evaluated at a point: `f'(x)|_{x = 0}`."""
 

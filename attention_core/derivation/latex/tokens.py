@@ -23,11 +23,31 @@ FUNCTIONS = {
     "ReLU": "relu", "relu": "relu", "Attention": "attention", "attention": "attention", "Attn": "attention",
     "E": "E", "Var": "Var", "Cov": "Cov", "Pr": "Pr", "sign": "sign", "sgn": "sign", "det": "det",
     "sigmoid": "sigmoid", "max": "max", "min": "min", "erf": "erf", "logsumexp": "lse", "LSE": "lse", "lse": "lse",
+    "erfc": "erfc", "tan": "tan", "cot": "cot", "sec": "sec", "csc": "csc", "sinh": "sinh", "cosh": "cosh",
+    "coth": "coth", "sech": "sech", "csch": "csch", "arctan": "arctan", "arcsin": "arcsin", "arccos": "arccos",
+    "atan": "arctan", "asin": "arcsin", "acos": "arccos", "arsinh": "arsinh", "arcosh": "arcosh", "artanh": "artanh",
+    "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh", "asinh": "arsinh", "acosh": "arcosh",
+    "atanh": "artanh",
 }  # fmt: skip
+
+
+ELEMENTARY = (
+    "tan", "cot", "sec", "csc", "sinh", "cosh", "coth", "sech", "csch", "arctan", "arcsin", "arccos", "arsinh",
+    "arcosh", "artanh", "erfc",
+)  # fmt: skip
+"""Functions of numbers, taken entry by entry, beside those that arithmetic, limits and proofs know by name."""
 
 
 WRITTEN = {"vec": "vec", "Vec": "vec", "rank": "rank", "Rank": "rank", "rk": "rank", "pinv": "pinv"}
 """Functions whose names are words within a formula, and no commands of LaTeX, as `\\vec` is an arrow."""
+
+
+ROW_WORDS = {
+    **{f"{edge}{what}": f"{edge}{what}" for edge in ("row", "col") for what in ("sum", "max", "min", "mean")},
+    **{f"column{what}": f"col{what}" for what in ("sum", "max", "min", "mean")},
+    "sum": "sum", "mean": "mean", "avg": "mean", "var": "var", "std": "std",
+}  # fmt: skip
+"""Words for what is taken of the rows, the columns or all entries of an array, where a document declares none."""
 
 
 BARE = (
@@ -35,6 +55,12 @@ BARE = (
     "argmax",
     "sigmoid",
     "tanh",
+    "tan",
+    "sinh",
+    "cosh",
+    "arctan",
+    "arcsin",
+    "arccos",
     "relu",
     "sin",
     "cos",

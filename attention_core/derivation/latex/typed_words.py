@@ -10,7 +10,24 @@ import re
 
 from attention_core.derivation.latex.tokens import FUNCTIONS, WRITTEN, TokenStream
 
-_PLAIN = frozenset(["log", "ln", "exp", "sin", "cos", "tanh", "softmax", "sigmoid", "ReLU", "relu", "diag"])
+_PLAIN = frozenset(
+    [
+        "log",
+        "ln",
+        "exp",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "arctan",
+        "arcsin",
+        "arccos",
+        "softmax",
+        "sigmoid",
+    ]
+) | {"ReLU", "relu", "diag"}
 _OPERATORS = frozenset(["max", "min", "sup", "inf", "argmax", "argmin"])
 _OPERAND = re.compile(r"\s*(?:\\(?!\\|left|big|Big|end|text|q?quad|[,;:! ])|[A-Za-z0-9])")
 _CALLED = re.compile(r"\s*(?:\\(?:left|[bB]igg?l?)\s*)?[(\[]")

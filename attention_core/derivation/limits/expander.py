@@ -146,6 +146,8 @@ SMOOTH: dict[str, Callable[[Expansions, list[Series], Any], Series]] = {
     "log": lambda tools, args, data: tools.log(args[0]),
     "sin": lambda tools, args, data: tools.taylor("sin", args[0]),
     "cos": lambda tools, args, data: tools.taylor("cos", args[0]),
+    "arctan": lambda tools, args, data: tools.taylor("arctan", args[0]),
+    "arcsin": lambda tools, args, data: tools.taylor("arcsin", args[0]),
     "erf": lambda tools, args, data: tools.taylor("erf", args[0]),
     "erfc": _error_beyond,
 }

@@ -15,7 +15,7 @@ from flint import arb, fmpq
 
 from attention_core.derivation.algebra.roots import Roots, exponential, logarithm, square_root
 from attention_core.derivation.graph.nodes import Undefined, Unsettled
-from attention_core.derivation.graph.numbers import APPLY, ball, exact
+from attention_core.derivation.graph.numbers import APPLY, ball, exact, square_root_of
 from attention_core.derivation.limits.scales import (
     FASTEST_FIRST,
     ONE,
@@ -231,14 +231,19 @@ class Expansions:
         return self.add((self.build_series(terms, None), constant(_apply("log", c)), self.compose(coefficients, d)))
 
     def taylor(self, op: str, a: Series) -> Series:
-        """sin, cos or erf of something that stays bounded; erf also where it grows."""
+        """A smooth function of something that stays bounded; erf and arctan also where it grows."""
         big, middle, rest = self.split(a)
         if big:
+            if op == "arctan" and not isinstance(a.lead()[0], Piece):  # s pi / 2 - arctan(1 / a)
+                quarter = constant(arb.pi() * a.eventual_sign() / 2)
+                return self.sub(quarter, self.taylor(op, self.inv(a)))
             if op == "erf" and not isinstance(a.lead()[0], Piece):
                 return self.erf_far(a)
             raise Unsettled(f"{op} of something that grows has no expansion here")
         middle = plain(middle)
         k = self.count
+        if op in ("arctan", "arcsin"):
+            return self.compose(_inverse_coefficients(op, middle, k), rest)
         if op == "erf":
             bell = (-(ball(middle) ** 2)).exp() * 2 / arb.pi().sqrt()
             hermite: list[Coefficient] = [fmpq(1), 2 * middle]
@@ -267,6 +272,25 @@ class Expansions:
         factor = self.add((constant(fmpq(1)), Series((), over.top)))
         tail = self.mul(self.mul(tail, factor), constant(-1 / arb.pi().sqrt()))
         return self.add((constant(fmpq(s)), tail))
+
+
+def _inverse_coefficients(op: str, c: Any, count: int) -> list[Coefficient]:
+    r"""The power series of arctan or arcsin around c: integrated from that of the derivative D^-1 or D^-1/2.
+
+    With D = d_0 + d_1 h + d_2 h^2 the derivative g has 2 D g' = -D' g, or D g = 1, of which its coefficients follow.
+    """
+    sign = 1 if op == "arctan" else -1
+    d = (1 + sign * c * c, 2 * sign * c, sign)
+    if op == "arcsin" and not ball(d[0]) > 0:
+        raise Unsettled("arcsin has no expansion at the ends of its domain")
+    slopes: list[Coefficient] = [1 / d[0] if op == "arctan" else 1 / square_root_of(d[0])]
+    for n in range(count - 1):
+        before = slopes[n - 1] if n else fmpq(0)
+        if op == "arctan":
+            slopes.append(-(d[1] * slopes[n] + d[2] * before) / d[0])
+        else:
+            slopes.append(-(fmpq(2 * n + 1, 2) * d[1] * slopes[n] + n * d[2] * before) / (d[0] * (n + 1)))
+    return [_apply(op, c), *(slopes[j - 1] / j for j in range(1, count))]
 
 
 def plain(value: Coefficient) -> Any:

@@ -183,6 +183,14 @@ def _slice(low: Lowering, term: Term, env: Env) -> Cells:
     return Cells(bottom - top + 1, right - left + 1, cells)
 
 
+@handles("marked")
+def _mark(low: Lowering, term: Term, env: Env) -> Cells:
+    """What a function is taken of, as nodes of its own: a derivative by it is not one by equal nodes elsewhere."""
+    inner, graph = low.lower(term.args[0], env), low.graph
+    cells = (graph.node("add", (cell, graph.zero), (term.data, place)) for place, cell in enumerate(inner.cells))
+    return Cells(inner.rows, inner.cols, tuple(cells))
+
+
 @handles("deriv")
 def _deriv(low: Lowering, term: Term, env: Env) -> Cells:
     defined = intermediate(term.args[1])

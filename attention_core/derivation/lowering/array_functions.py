@@ -98,6 +98,8 @@ def _norm_0(low: Lowering, term: Term, env: Env) -> Cells:
 
 @handles("factorial")
 def _factorial(low: Lowering, term: Term, env: Env) -> Cells:
+    if any(part.op == "variable" for part in term.args[0].walk()):  # of what runs in a sum without end
+        return one(low.graph.node("factorial", (low.number(term.args[0], env),)))
     value = low.rational(term.args[0], env)
     if value.denominator != 1 or value < 0:
         raise Undefined("a factorial is of a whole number from 0 on")

@@ -18,7 +18,7 @@ from attention_core.derivation.terms.terms import Relation, Term, Type
 
 MAX_CELLS = 4096
 TESTS: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-ENTRYWISE = frozenset({"exp", "log", "sin", "cos", "sign", "erf", "floor", "ceil"})
+ENTRYWISE = frozenset({"exp", "log", "sin", "cos", "sign", "erf", "erfc", "floor", "ceil", "arctan", "arcsin"})
 
 
 class Infeasible(Exception):

@@ -120,6 +120,18 @@ def _whole_power(args: list[acb], whole: int, _: bool) -> acb:
     return found if whole >= 0 else 1 / found
 
 
+def _arctangent(args: list[acb], _: Any, analytic: bool) -> acb:
+    """arctan z = (log(1 + i z) - log(1 - i z)) / 2i: the logarithms say where it has its cuts."""
+    turned = args[0] * acb(0, 1)
+    return ((1 + turned).log(analytic=analytic) - (1 - turned).log(analytic=analytic)) / acb(0, 2)
+
+
+def _arcsine(args: list[acb], _: Any, analytic: bool) -> acb:
+    """arcsin z = -i log(i z + sqrt(1 - z^2)): root and logarithm say where it has its cuts."""
+    z = args[0]
+    return -acb(0, 1) * (z * acb(0, 1) + (1 - z * z).sqrt(analytic=analytic)).log(analytic=analytic)
+
+
 _FORMS: dict[str, Callable[[list[acb], Any, bool], acb]] = {
     "add": _total,
     "mul": _product,
@@ -132,6 +144,8 @@ _FORMS: dict[str, Callable[[list[acb], Any, bool], acb]] = {
     "abs": lambda args, _, analytic: args[0].real_abs(analytic=analytic),
     "sin": lambda args, _, __: args[0].sin(),
     "cos": lambda args, _, __: args[0].cos(),
+    "arctan": _arctangent,
+    "arcsin": _arcsine,
     "erf": lambda args, _, __: args[0].erf(),
     "erfc": lambda args, _, __: args[0].erfc(),
 }

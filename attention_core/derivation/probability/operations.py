@@ -11,7 +11,14 @@ from types import ModuleType
 
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.limits import expander
-from attention_core.derivation.lowering import arithmetic, array_functions, integral_forms, limits
+from attention_core.derivation.lowering import (
+    arithmetic,
+    array_functions,
+    elementary,
+    integral_forms,
+    limits,
+    series_forms,
+)
 from attention_core.derivation.lowering.lower import Cells, Env, Lowering, handles
 from attention_core.derivation.probability.closed_forms import moments_of
 from attention_core.derivation.probability.distributions import RandomArray, drawn_of
@@ -93,4 +100,4 @@ def register() -> tuple[ModuleType, ...]:
     Returns:
         The modules that fill them when they are imported.
     """
-    return arithmetic, array_functions, integral_forms, limits, expander
+    return arithmetic, array_functions, elementary, integral_forms, limits, series_forms, expander

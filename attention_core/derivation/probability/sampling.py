@@ -221,6 +221,7 @@ RULES: dict[str, Callable[[list[Any], Any], Any]] = {
     "argmax": _argmax,
     "sin": _wave("sin"),
     "cos": _wave("cos"),
+    "arctan": _wave("arctan"),
     "erf": _error_function("erf"),
     "erfc": _error_function("erfc"),
     "pi": lambda a, _: (3.141592653589793, 2e-16),

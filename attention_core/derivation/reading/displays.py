@@ -33,10 +33,12 @@ from attention_core.derivation.latex.syntax import (
     Sup,
     Unreadable,
 )
+from attention_core.derivation.reading.claimed_sides import is_claim, is_stated_above
 from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
 from attention_core.derivation.reading.domains import domain_of
+from attention_core.derivation.reading.function_slopes import write_calls, write_slopes
 from attention_core.derivation.reading.recursions import write_members
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
@@ -123,8 +125,8 @@ _TAG = re.compile(r"\\tag\*?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 def _as_real_equations(context: Context, one: DisplayStatement) -> DisplayStatement:
-    """A statement with sequences and complex numbers written as numbers and columns of numbers."""
-    statement = one.statement
+    """A statement with sequences and complex numbers written as numbers and columns of numbers, and with slopes."""
+    statement = write_slopes(context, write_calls(context, one.statement))
     if context.recursions:
         statement = write_members(context, statement)
     if context.imaginary is not None:
@@ -187,7 +189,7 @@ def _read_statement(
         _free_indices(context, written)
         written = _declare_bound(context, written)
     one: DisplayStatement | None = written if supply is None else supply(context, written, False, alone)
-    if around is not None and one is not None and not one.unread_words:
+    if around is not None and one is not None and not one.unread_words and not is_claim(context, written):
         one = _without_definition(context, one, around, supply is not None)
     if one is None:
         return []
@@ -441,7 +443,7 @@ def _without_definition(
         )
     except RecursionError:
         return one  # reading it as a step reports that
-    if not name:
+    if not name or is_stated_above(context, name):
         return one
     trial = context.copy()
     trial.understood = []

@@ -1,7 +1,8 @@
 r"""What a document says of signs that authors use differently: "where $\otimes$ denotes the Kronecker product".
 
 Such a sentence, or the part of one, is taken from the prose, since it says nothing of symbols. It holds for the whole
-document. A document that speaks of Kronecker products, of pseudo-inverses or of the spectral norm anywhere means them
+document. That eigenvalues or singular values of a matrix are ordered, the largest first, is how they are counted
+anyway. A document that speaks of Kronecker products, of pseudo-inverses or of the spectral norm anywhere means them
 by $\otimes$, $A^\dagger$ and $\|A\|_2$, unless it says otherwise of the sign itself.
 """
 
@@ -57,6 +58,14 @@ _MENTIONS = (
 _SIGNS = compile_quick(
     r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns", re.I
 )
+_OF_A = r"(?:\\lambda|\\sigma)_\{?\w+\}?\s*\([^$()]+\)"
+_DESCENDING = rf"{_OF_A}(?:\s*\\geq?\s*(?:\\[cl]?dots|{_OF_A}))+"
+_ORDER = re.compile(
+    r"(?:,?\s*\b(?:and|with|have|has|having|let|write|denote|order(?:ing)?|sort(?:ing)?|label(?:ling)?)\b)?\s*(?:(?:the|its|their)\s+)?"
+    rf"(?:eigenvalues|singular\s+values)(?:\s+of\s+\$[^$]{{1,12}}\$)?\s*(?:(?:as|by|are|ordered|sorted|so\s+that)\s+)*\${_DESCENDING}\$,?",
+    re.IGNORECASE,
+)
+r"""The largest first, which is how they are counted here: `\lambda_1(A) \ge \dots \ge \lambda_n(A)`."""
 _SUMMED = re.compile(
     r"^\s*[^.$]*(?:repeated indices|einstein)[^.$]*\.\s+(?=(?:Let|Given|Assume|Suppose)\b)", re.IGNORECASE
 )
@@ -84,6 +93,8 @@ def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]
         for name, pattern in _COMPILED if "$" in text else ():
             text, count = pattern.subn(lambda match: "\n" * match[0].count("\n"), text)
             found |= {name} if count and name else set()
+        if "value" in text:
+            text = _ORDER.sub(lambda match: "\n" * match[0].count("\n"), text)
         if text != block.text:
             text = _EMPTY.sub(lambda match: "\n" * match[0].count("\n"), text)
         if text.strip(" \n.,;") or text == block.text:

@@ -337,7 +337,7 @@ def _plain_function(at: Huge, term: Term, env: Env) -> Any:
     return _apply(term.op, *(at.number(a, env) for a in term.args))
 
 
-@handles("exp", "log", "sin", "cos", "sign", "floor")
+@handles("exp", "log", "sin", "cos", "sign", "floor", "arctan", "arcsin")
 def _entrywise(at: Huge, term: Term, env: Env) -> Any:
     inner = at.value(term.args[0], env)
     if isinstance(inner, Blocks):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CONTINUOUS = frozenset(
     {"const", "leaf", "add", "mul", "inv", "powi", "pow", "exp", "log", "sqrt", "abs", "max", "min", "pi", "sin", "cos",
-     "erf", "erfc"}
+     "arctan", "arcsin", "erf", "erfc"}
 )  # fmt: skip
 GRID = [fmpq(k, 4) for k in range(-80, 81)] + [fmpq(sign * k) for k in (50, 100, 1000) for sign in (-1, 1)]
 HALVINGS = 60

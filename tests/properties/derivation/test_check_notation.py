@@ -134,7 +134,7 @@ TWO_READINGS = (
         (r"\mathbb{E}_{z}[z w] = s w", "UNREADABLE", "a subscript of E"),
         (r"\frac{\partial}{\partial s} \operatorname{erf}(s) = \frac{2}{\sqrt{\pi}} e^{-s^2}", "PROVED", ""),
         (r"\operatorname{nullity}(P) \le n", "UNREADABLE", "no function of that name is known"),
-        (r"\sum_{i=0}^{\infty} 2^{-i} = 2", "UNREADABLE", "a series is"),
+        (r"\prod_{i=0}^{\infty} (1 + 2^{-i}) = 2", "UNREADABLE", "a series is"),
     ],
 )
 def test_what_may_be_read_in_two_ways_needs_brackets(formula: str, expected: str, words: str) -> None:
