@@ -27,8 +27,12 @@ _COMPARES = re.compile(r"\\delta|\\mathbf\s*\{?1\}?\s*[\[(_{\\]|\\mathbb\s*\{?[1
 Decide = Callable[[Step, Sequence[Relation]], Finding]
 
 
+_CERTAIN = ("(an index)", "(a number of rows or columns)", "says so)")
+"""Readings that leave nothing open: an index, a size in a domain that is written, and a domain in a sentence."""
+
+
 def rests_on_indices(step: Step, inferred: Sequence[str]) -> bool:
-    r"""Whether the undeclared symbols of a step have one reading: indices of declared axes, and ones, `\mathbf{1}`.
+    r"""Whether the undeclared symbols of a step have one reading: domains that a sentence states, indices, and ones.
 
     Args:
         step: The step.
@@ -44,7 +48,8 @@ def _is_certain(step: Step, symbol: Symbol) -> bool:
     term = symbol.term
     if term is not None and term.op == "transpose":
         term = term.args[0]
-    return _is_index(step, symbol) or (term is not None and term.op == "ones")
+    read = step.context.inferred.get(symbol.name, "")
+    return read.endswith(_CERTAIN) or symbol.kind == "index" or (term is not None and term.op == "ones")
 
 
 def _is_index(step: Step, symbol: Symbol) -> bool:

@@ -68,6 +68,7 @@ from attention_core.derivation.reading.scope_words import (
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.spelled_phrases import is_order
+from attention_core.derivation.reading.spelled_quantifiers import spell_quantifiers
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.typed_letters import mark_letters
 from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
@@ -101,7 +102,7 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
     blocks, context.stated = take_notations(blocks)
-    blocks = mark_letters(complete_displays(spell_losses(blocks))) if infer else blocks
+    blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words
     blocks = spell_out(blocks, words=infer)

@@ -31,6 +31,7 @@ _RESTRICTS = re.compile(
     r"code|assignments?|solutions?|solving)\b",
     re.IGNORECASE,
 )
+_JOINS = frozenset(("for", "with", "as", "at", "using", "since", "let", "where"))  # of nouns: what they join says more
 _KINDS = re.compile(
     r"\b(?:rotation|reflection|permutation|projector|isometr|involution|simpli(?:x|ces)|equilibri|fixed[ -]point|"
     r"stationar|steady|critical|probabilities|distributions|proportions|frequencies|angles|integers|naturals|primes|"
@@ -47,17 +48,18 @@ _ADJECTIVE = re.compile(
 # ... but these say what sort of text or model something is, or are nouns.
 _NAMES_A_SORT = _split(
     "academic adaptive additional additive alternative analytical applied automatic auxiliary bilinear canonical "
-    "chinese classical comprehensive computational conceptual convolutional differential discriminative dynamic "
-    "effective elementary empirical experimental exponential feed-forward formal functional fundamental gated "
-    "generative geometric graphical heuristic historical informal interactive introductory iterative latent "
-    "logarithmic logistic manual marginal mathematical multi-head multinomial multiplicative multivariate mutual "
-    "numerical online operational parameterized physical pointwise positional practical preliminary probabilistic "
-    "quantitative receptive recursive relative rotary scaled sequential sigmoid sinusoidal spatial spectral squared "
-    "statistical structural supplementary symbolic temporal theoretical variational vanilla "
-    "alignment article calculus coefficient component content derivative determinant document element environment "
-    "event experiment exponent gradient hessian integral interval jacobian lagrangian logic material metric moment "
-    "objective potential principle proposal quotient reference reinforcement residual signal statement statistic "
-    "student summary surprisal table tangent theory topic trial tutorial update variable"
+    "based chinese classical combined compared comprehensive computational conceptual convolutional differential "
+    "discriminative dynamic effective elementary empirical experimental exponential feed-forward formal functional "
+    "fundamental gated extended fused generative geometric graphical heuristic historical informal interactive "
+    "introductory iterative latent logarithmic logistic manual marginal mathematical multi-head multinomial "
+    "multiplicative multivariate mutual implemented improved numerical online operational parameterized physical "
+    "pointwise positional practical preliminary probabilistic quantitative related revisited receptive recursive "
+    "relative rotary scaled sequential sigmoid sinusoidal spatial spectral squared statistical structural "
+    "supplementary symbolic temporal theoretical variational vanilla alignment article calculus coefficient "
+    "component content derivative determinant document element environment event experiment exponent gradient "
+    "hessian integral interval jacobian lagrangian logic material metric moment objective potential principle "
+    "proposal quotient reference reinforcement residual signal statement statistic student summary surprisal table "
+    "tangent theory topic trial tutorial update variable"
 )
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -71,8 +73,9 @@ def has_restricting_words(text: str) -> bool:
         >>> [has_restricting_words(text) for text in ("Orthogonal keys", "A single token", "Circumcentred keys")]
         [True, True, False]
     """
-    known = (PROPERTY, DEGREE, CONDITION, LAW_IN_WORDS, SIGNS, _RESTRICTS)
-    return "$" in text or "\\" in text or any(one.search(text) for one in known)
+    known = (PROPERTY, DEGREE, LAW_IN_WORDS, SIGNS, _RESTRICTS)
+    joined = all(found["word"].lower() in _JOINS for found in CONDITION.finditer(text))
+    return "$" in text or "\\" in text or not joined or any(one.search(text) for one in known)
 
 
 def may_restrict(heading: str) -> bool:

@@ -36,3 +36,10 @@ def test_what_is_meant_is_named() -> None:
 def test_other_undeclared_symbols_refute_nothing() -> None:
     found = check_document(SOFTMAX % r"p_i \le \frac{w}{n}", infer=True).steps[-1]
     assert found.verdict is Verdict.UNDECIDED
+
+
+def test_a_domain_that_a_sentence_states_is_certain() -> None:
+    text = "For $a, b \\in \\mathbb{R}$ we have:\n\n$$ \\max(a, b) \\ge \\log(e^a + e^b) $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED
+    positive = "For $a, b \\in \\mathbb{R}$ that are positive we have:\n\n$$ a b \\ge 0 $$\n"
+    assert check_document(positive, infer=True).steps[-1].verdict is not Verdict.REFUTED
