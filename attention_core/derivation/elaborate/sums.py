@@ -14,7 +14,7 @@ from attention_core.derivation.elaborate.indicators import inner_condition
 from attention_core.derivation.elaborate.integral_terms import integral
 from attention_core.derivation.elaborate.matrix_functions import RUNNING
 from attention_core.derivation.latex.printer import symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup
+from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup, Unreadable
 from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, Term, integer, size_term
 
@@ -66,7 +66,10 @@ def _series(elab: Elaborator, expr: Big) -> Term | None:
     inner = type(elab)(elab.context.copy(), {k: v for k, v in elab.bound.items() if k != name}, elab.line)
     running = Term("variable", (), SCALAR, key)
     inner.context.symbols[name] = Symbol(name, "definition", elab.line, elab.context.level, term=running)
-    body = inner.term(expr.body)
+    try:
+        body = inner.term(expr.body)
+    except (Unreadable, ShapeMismatch):  # members of a family without end
+        return elab.term(Name(r"\infty"))
     if not body.type.scalar:
         raise ShapeMismatch(f"a sum without end of {body.type}: a number is needed")
     return Term("series", (first, body), SCALAR, key)
