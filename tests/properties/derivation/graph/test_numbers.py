@@ -39,6 +39,7 @@ def built(op: str) -> tuple[Graph, int, int]:
         "max": lambda: graph.call("max", x, third),
         "min": lambda: graph.call("min", x, third),
         "pi": lambda: graph.add((graph.node("pi"), x)),
+        "arcsin": lambda: graph.call("arcsin", graph.mul((graph.const(fmpq(1, 2)), x))),
         "indicator": lambda: graph.node("indicator", (x, third), "<="),
         "const": lambda: third,
         "leaf": lambda: x,
