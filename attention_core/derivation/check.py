@@ -30,7 +30,7 @@ from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
-from attention_core.derivation.reading.losses import describe_losses
+from attention_core.derivation.reading.losses import TRIED_ORDER, describe_losses, order_of_derivatives
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
@@ -93,6 +93,9 @@ def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Find
     words = ", ".join(one for one in parts if one)
     if found.verdict not in GOOD or not words:
         return found
+    if parts[1] and (order := order_of_derivatives(claim_of(step)[1])) > TRIED_ORDER:
+        text = f"{parts[1].split(' as ')[0]} is not written out, and its derivatives of order {order} are not tried"
+        return replace(found, verdict=Verdict.UNDECIDED, evidence=Evidence(text, found.evidence.figures))
     loose = (
         None
         if "\\frac{d" in step.text or "partial" in step.text

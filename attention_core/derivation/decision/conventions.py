@@ -18,7 +18,13 @@ from attention_core.derivation.elaborate.matrix_functions import (
     SPECTRAL_NORM,
     VEC_BY_ROWS,
 )
-from attention_core.derivation.elaborate.products import DENOMINATORS, LAPLACIAN, ROW_GRADIENTS, is_hessian
+from attention_core.derivation.elaborate.products import (
+    DENOMINATORS,
+    LAPLACIAN,
+    ROW_GRADIENTS,
+    intermediate,
+    is_hessian,
+)
 from attention_core.derivation.elaborate.row_functions import SAMPLE_VARIANCE
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.usage import walk
@@ -168,6 +174,8 @@ def doubtful(step: Step, claim: Relation | None, example: Counterexample | None)
                 f"where {free} depends on what it is differentiated by; here {free} is a symbol of its own, so the "
                 f"derivative is 0: write 'Put ${free} := ...$'"
             )
+    if held := _find_held_variable(claim):
+        return f"where the derivative by {held} holds what is defined by it fixed; here it reaches through all of it"
     if any(p.op in ("exp", "log") and _square(p) for p in parts):
         return "with a function of a matrix, such as its power series; here exp and log are taken entry by entry"
     norms = [p.args[0] for p in parts if p.op == "norm" and p.args and _is_matrix(p.args[0])]
@@ -176,6 +184,36 @@ def doubtful(step: Step, claim: Relation | None, example: Counterexample | None)
         if not all(_one_line(term, sizes) for term in norms):
             return r"with the norm of a matrix as its largest singular value; here it is Frobenius's: write \|A\|_F"
     return ""
+
+
+def _find_held_variable(claim: Relation) -> str:
+    r"""The variable of $\partial z/\partial x$ beside $\partial z/\partial y$, where y is defined by x; '' if none is.
+
+    In $dz/dx = \partial z/\partial x + \partial z/\partial y \, dy/dx$ the first holds y fixed.
+    """
+    for side in (claim.left, claim.right):
+        slopes = [part for part in side.walk() if part.op == "deriv"]
+        for slope in slopes:
+            through = intermediate(slope.args[1])
+            if through is None:
+                continue
+            inside = list(through.args[0].walk())
+            for other in slopes:
+                by = intermediate(other.args[1]) or _variable_of(other.args[1])
+                same = other.args[0] == slope.args[0]
+                if same and other.args[1] != slope.args[1] and any(_is_same(part, by) for part in inside):
+                    return str(by.data) if by.op == "leaf" else "a quantity"
+    return ""
+
+
+def _variable_of(by: Term) -> Term:
+    while by.op == "entry":
+        by = by.args[0]
+    return by
+
+
+def _is_same(part: Term, by: Term) -> bool:
+    return part.op == by.op and part.data == by.data and (part.op == "leaf" or part.args[:1] == by.args[:1])
 
 
 def _independent(context: Context, slope: Term) -> str:

@@ -18,6 +18,7 @@ from attention_core.derivation.latex.parse import parse_expression
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Expr, Name, Unreadable
 from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.terms import Relation, Term
 
 _NAME = r"(?:\\(?:mathcal|mathbf|boldsymbol|bm|hat|tilde)\s*\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+)"
 _KIND = (
@@ -165,3 +166,21 @@ def describe_losses(context: Context, names: Iterable[str]) -> str:
     found = sorted({name.split("_{[")[0] for name in names if "_{[" in name})
     losses = [one for one in found if one in known and known[one].kind == "definition"]
     return ", ".join(f"{one} as a quadratic function of what it depends on" for one in losses)
+
+
+TRIED_ORDER = 2  # of derivatives: those of higher order of what is tried are 0
+
+
+def order_of_derivatives(claim: Relation) -> int:
+    """How often something is differentiated at most.
+
+    Args: claim, a relation.
+    """
+    return max(_order(claim.left, {}), _order(claim.right, {}))
+
+
+def _order(term: Term, known: dict[int, int]) -> int:
+    if id(term) not in known:
+        own = max((_order(one, known) for one in term.args), default=0)
+        known[id(term)] = own + (term.op == "deriv")
+    return known[id(term)]

@@ -37,8 +37,18 @@ def spell_quantifiers(blocks: Sequence[Block]) -> list[Block]:
     for place, (block, following) in enumerate(pairwise(blocks)):
         if isinstance(block, Paragraph) and isinstance(following, Display) and r"\in" in block.text:
             found = _LEADS.search(block.text)
-            if found is not None:
+            if found is not None and not _is_declared(found["domains"], block.text[: found.start()], blocks[:place]):
                 lines = "\n" * (found[0].count("\n") - found["before"].count("\n") - found["domains"].count("\n"))
                 text = f"{found['before']}Let {found['domains']}. Then {' '.join(found['then'].split())}".rstrip()
                 out[place] = replace(block, text=f"{block.text[: found.start()]}{text}:{lines}")
     return out
+
+
+def _is_declared(domains: str, before: str, above: Sequence[Block]) -> bool:
+    """Whether a letter of some domains has one above: it may say more, and stays."""
+    text = "\n".join([*(block.text for block in above if isinstance(block, Paragraph)), before])
+    letters = re.findall(_LETTER, " ".join(part.split(r"\in")[0] for part in domains.split("$")[1::2]))
+    return any(re.search(_LIVES % re.escape(letter), text) for letter in letters)
+
+
+_LIVES = r"(?<![A-Za-z\\])%s(?![A-Za-z])\s*(?:,[^$=]*)?(?:\\in|\\sim|[<>]|\\[gl]eq?)(?![a-z])"

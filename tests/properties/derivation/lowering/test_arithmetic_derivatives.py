@@ -54,3 +54,22 @@ def test_what_does_not_go_through_a_quantity_is_not_differentiated_by_it() -> No
     text = "Let $x \\in \\mathbb{R}^n$. Put $y := 2 x$ and $L := x^\\top x$.\n\n$$ \\frac{\\partial L}{\\partial y} = 0 $$\n"
     (found,) = check_document(text.replace("$x \\in", "$n \\in \\mathbb{N}$ and $x \\in")).steps
     assert found.verdict is Verdict.UNREADABLE and "not made of it" in found.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict"),
+    [
+        (r"\frac{\partial z}{\partial y} = 3 y^2", "good"),
+        (r"\frac{d z}{d x} = \frac{\partial z}{\partial y} \frac{d y}{d x} + 1", "good"),
+        (r"\frac{d z}{d x} = \frac{\partial z}{\partial x} + \frac{\partial z}{\partial y} \frac{d y}{d x}", "open"),
+        (r"\frac{d z}{d x} = \frac{\partial z}{\partial y} \frac{d y}{d x}", Verdict.REFUTED),
+    ],
+)
+def test_partial_and_total_derivatives(step: str, verdict: object) -> None:
+    r"""$\partial z/\partial x$ beside $\partial z/\partial y$ may hold y fixed: such a step is not refuted."""
+    text = f"Let $x \\in \\mathbb{{R}}$, $y = x^2$ and $z = y^3 + x$.\n\n$$ {step} $$\n"
+    found = check_document(text, infer=True).steps[-1]
+    if verdict == "open":
+        assert found.verdict in (Verdict.UNDECIDED, Verdict.AMBIGUOUS), found.evidence.text
+    else:
+        assert found.verdict in GOOD if verdict == "good" else found.verdict is verdict, found.evidence.text

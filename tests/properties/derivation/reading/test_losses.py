@@ -75,3 +75,12 @@ def test_no_more_than_agreement_and_its_functions_are_named() -> None:
 def test_what_is_not_declared_is_named() -> None:
     text = "Let $x \\in \\mathbb{R}^n$ and let $L$ be a scalar function of $O$.\n\n$$ x = x $$\n"
     assert "is not declared" in " ".join(step.evidence.text for step in check_document(text, infer=True).steps)
+
+
+def test_derivatives_that_are_zero_of_what_is_tried_are_not_accepted() -> None:
+    text = "Let $O \\in \\mathbb{R}^{n}$ and let $L$ be a scalar function of $O$.\n\n$$ %s = 0 $$\n"
+    third = check_document(text % r"\frac{\partial^3 L}{\partial O_1^3}", infer=True).steps[-1]
+    assert third.verdict is Verdict.UNDECIDED and "order 3" in third.evidence.text
+    assert (
+        check_document(text % r"\frac{\partial^2 L}{\partial O_1^2}", infer=True).steps[-1].verdict is Verdict.REFUTED
+    )

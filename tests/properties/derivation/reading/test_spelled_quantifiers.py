@@ -42,3 +42,8 @@ def test_steps_are_decided(words: str) -> None:
 def test_conditions_stay(words: str) -> None:
     blocks = [Paragraph(1, words), Display(3, "a = a")]
     assert spell_quantifiers(blocks) == blocks
+
+
+def test_what_is_declared_above_keeps_what_it_says() -> None:
+    text = "Let $x > 0$.\n\nFor $x \\in \\mathbb{R}$ we have\n\n$$ \\sqrt{x^2} = x $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is not Verdict.REFUTED
