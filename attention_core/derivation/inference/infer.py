@@ -31,7 +31,6 @@ from attention_core.derivation.inference.described import Described, nearest
 from attention_core.derivation.inference.eigenvalues import is_eigenvalue
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import TERMS, Opaque, is_average
-from attention_core.derivation.inference.slopes import is_slope_of_known
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.unit_vectors import bound_units, defines_units, unit_vector
 from attention_core.derivation.inference.usage import (
@@ -63,6 +62,7 @@ from attention_core.derivation.latex.syntax import (
     names_in,
 )
 from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
+from attention_core.derivation.reading.function_slopes import is_slope_of_known
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, transpose
 

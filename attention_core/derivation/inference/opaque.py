@@ -31,7 +31,6 @@ from attention_core.derivation.inference.letters import (
     layers_in,
     leads_everywhere,
 )
-from attention_core.derivation.inference.slopes import name_slopes
 from attention_core.derivation.inference.usage import (
     DELTA,
     ONES_NAME,
@@ -144,7 +143,7 @@ class Opaque:
                 continue
             self.place = (to_latex(chain), 0)
             bound = frozenset(name for one in walk(chain) if isinstance(one, Big) for name in bound_letters(one))
-            written = substitute(name_slopes(self.context, chain), partial(self.read_as_field_does, bound))
+            written = substitute(chain, partial(self.read_as_field_does, bound))
             out.append(self.replace(add_missing_index(written), frozenset()))  # type: ignore[arg-type]
         return out
 

@@ -6,7 +6,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.inference.slopes import is_slope_of_known
+from attention_core.derivation.reading.function_slopes import is_slope_of_known
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
 
