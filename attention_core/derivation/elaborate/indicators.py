@@ -43,8 +43,9 @@ def _spread(items: tuple[Chain, ...]) -> list[Expr] | None:
     exprs = [item.exprs[0] for item in items]
     if len(exprs) == 1 and isinstance(exprs[0], Times) and not any(exprs[0].ops):
         return list(exprs[0].factors)
-    if len(exprs) == 1 and isinstance(exprs[0], Num) and 10 < exprs[0].value < 100:
-        return [Num(Fraction(int(digit))) for digit in str(exprs[0].value)]
+    whole = exprs[0].value if len(exprs) == 1 and isinstance(exprs[0], Num) else Fraction(0)
+    if 10 < whole < 100 and whole.denominator == 1:
+        return [Num(Fraction(int(digit))) for digit in str(whole)]
     return exprs
 
 

@@ -62,8 +62,8 @@ from attention_core.derivation.latex.syntax import (
     names_in,
 )
 from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
-from attention_core.derivation.reading.function_slopes import is_slope_of_known
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
+from attention_core.derivation.terms.relevance import is_slope_of_known
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, transpose
 
 WINDOW = 20  # blocks before and after that are looked at

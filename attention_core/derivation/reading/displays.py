@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Display, Paragraph
@@ -126,11 +127,11 @@ _TAG = re.compile(r"\\tag\*?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 def _as_real_equations(context: Context, one: DisplayStatement) -> DisplayStatement:
     """A statement with sequences and complex numbers written as numbers and columns of numbers, and with slopes."""
-    statement = write_slopes(context, write_calls(context, one.statement))
-    if context.recursions:
-        statement = write_members(context, statement)
-    if context.imaginary is not None:
-        statement = write_parts(context, statement)
+    statement = one.statement
+    with suppress(RecursionError):  # reading it as a step reports that
+        statement = write_slopes(context, write_calls(context, statement))
+        statement = write_members(context, statement) if context.recursions else statement
+        statement = write_parts(context, statement) if context.imaginary is not None else statement
     return one if statement is one.statement else replace(one, statement=statement)
 
 

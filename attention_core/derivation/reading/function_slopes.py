@@ -61,16 +61,6 @@ def write_slopes(context: Context, statement: Statement) -> Statement:
     return statement if chains == statement.chains else replace(statement, chains=chains)  # type: ignore[arg-type]
 
 
-def is_slope_of_known(context: Context, name: str) -> bool:
-    """Whether a name is that of a derivative, f' or f'', of a function that the document defines.
-
-    Args:
-        context: What is declared.
-        name: The name.
-    """
-    return name.endswith("'") and _function(context, Name(name.rstrip("'"))) is not None
-
-
 def _write(context: Context, node: object) -> object:
     if isinstance(node, tuple):
         return tuple(_write(context, one) for one in node)

@@ -48,9 +48,9 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
         that define.
 
     Example:
-        >>> blocks, found = take_definitions([Paragraph(1, r"take $q = \beta k$")])
+        >>> blocks, found = take_definitions([Paragraph(1, r"take $q = \beta k$, then")])
         >>> blocks[0].text, found[0][0].text
-        ('take $q$', 'q := \\beta k')
+        ('take $q$, then', 'q := \\beta k')
     """
     out: list[Block] = []
     found: dict[int, list[Display]] = {}

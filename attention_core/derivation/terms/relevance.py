@@ -260,3 +260,15 @@ def is_made_of(context: Context, names: Collection[str], part: Symbol) -> bool:
         fresh = frozenset(m for n in fresh if n in known and known[n].kind == "definition" for m in known[n].mentions)
         fresh, found = fresh - found, found | fresh
     return part.name in found and known.get(part.name) is part and not part.params and not part.whole
+
+
+def is_slope_of_known(context: Context, name: str) -> bool:
+    """Whether a name is that of a derivative, f' or f'', of a function of one argument that the document defines.
+
+    Args:
+        context: What is declared.
+        name: The name.
+    """
+    symbol = context.symbols.get(name.rstrip("'"))
+    known = symbol is not None and symbol.body is not None and len(symbol.params) == 1
+    return name.endswith("'") and known

@@ -125,3 +125,9 @@ def test_a_letter_before_a_bracket_is_a_function_or_a_number() -> None:
 def test_indices_may_be_declared_with_brackets() -> None:
     ((verdict, words),) = outcomes("x_i x_j = x_j x_i", "Let $i, j \\in [n]$.")
     assert verdict in GOOD, words
+
+
+def test_a_fractional_subscript_is_refused() -> None:
+    text = "Let $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$.\n\n$$ x_{10.5} = x_1 $$\n"
+    (found,) = check_document(text).steps
+    assert "internal error" not in found.evidence.text and not found.passed

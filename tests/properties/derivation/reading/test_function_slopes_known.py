@@ -6,9 +6,9 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.reading.function_slopes import is_slope_of_known
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.relevance import is_slope_of_known
 
 HEAD = r"Let $A \in \mathbb{R}^{n \times n}$ be symmetric and $x \in \mathbb{R}^n$. Put $f(x) := x^\top A x$."
 NUMBER = r"Let $x \in \mathbb{R}$. Put $g(t) := t^3 - t$."
