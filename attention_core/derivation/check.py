@@ -41,6 +41,7 @@ from attention_core.derivation.words.paragraphs import MISSING, cause_above, dec
 
 Tell = Callable[[StepReport, int, int], object]
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
+SLIP_SECONDS = 2.0  # for advice on one that is false as it was read
 REASONS = 4  # a relation in a reason has this part of a step's time
 OTHERS = 8  # another reading of undeclared symbols has this part
 
@@ -56,7 +57,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         found = _weaken_for_any_function(step, found, effort)
         readings = _readings_of(step)
         if readings and not (found.verdict is Verdict.REFUTED and rests_on_indices(step, _inferred_names(step))):
-            return _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
+            shown = _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
+            return _with_slip(step, shown, effort) if advise and found.counterexample is not None else shown
         found = _apply_doubts(step, found, effort)
         if readings:
             found = replace(found, evidence=_with_readings(found.evidence, readings))
@@ -84,6 +86,24 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNDECIDED, Evidence(LATE))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _with_slip(step: Step, shown: Finding, effort: Effort) -> Finding:
+    """The finding on an equation that is false as it was read, with the one change that makes it hold so.
+
+    Such a step is not refuted, as the document may say more of its symbols. Where a small change makes it an identity
+    of free symbols, though, a slip of the pen is likelier than that.
+    """
+    if step.op != "=" or shown.verdict is not Verdict.UNDECIDED or step.context.loose:
+        return shown
+    from attention_core.derivation.decision.mends import find_mend
+
+    seconds = min(effort.seconds, SLIP_SECONDS)
+    advice = ""
+    with suppress(OutOfTime), ceiling(CEILING * seconds):
+        advice = find_mend(step, seconds, effort.seed)
+    trivial = not advice or "with $0$ in place" in advice  # both sides vanish then
+    return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
 
 
 def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Finding:

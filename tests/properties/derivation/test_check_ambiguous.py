@@ -123,3 +123,17 @@ def test_primes_and_defined_letters() -> None:
     display = "$$ x^\\prime + x^{\\prime\\prime} = x' + x'' $$\n\n$$ \\frac{\\partial w^2}{\\partial w} = 2 w $$\n"
     (first, second) = outcomes(head + display)
     assert first[1] == second[1] == "PROVED"
+
+
+@pytest.mark.parametrize(
+    ("step", "mend"),
+    [
+        ("(a - b)^2 = a^2 + 2 a b + b^2", "$- 2 a b$"),
+        (r"(A B)^\top = A^\top B^\top", r"$B^\top A^\top$"),
+        (r"x^2 - y^2 = w", ""),  # an equation of free symbols: no small change makes it an identity
+    ],
+)
+def test_a_slip_in_an_identity_of_undeclared_symbols_is_named(step: str, mend: str) -> None:
+    found = check_document(f"We have\n\n$$ {step} $$\n\n$$ {step} $$\n", infer=True).steps[-1]
+    assert found.verdict == "UNDECIDED"
+    assert mend in found.evidence.advice if mend else not found.evidence.advice
