@@ -63,14 +63,16 @@ def prove(problem: Problem, found: Finding) -> Finding:
     deadline = min(time.process_time() + SHARE * problem.effort.seconds, problem.deadline)
     sizes = problem.tuples.sizes
     needed = _count_sizes_for_exact(problem)
+    if needed is None:  # what holds at some sizes says nothing about others
+        return with_large_sizes(problem, found)
     proved = 0
-    for k in range(1, max(3, needed or 0) + 1) if sizes else (1,):
+    for k in range(1, max(3, needed) + 1) if sizes else (1,):
         envs = problem.tuples.first_few(k, MOST_TUPLES)
         outcomes = [_exact_at(problem, env, deadline) for env in envs or []]
         if envs is None or False in outcomes:
             break
         proved = k if True in outcomes else proved
-    if not proved or (sizes and (proved < 2 or needed is None or proved < needed)):
+    if not proved or (sizes and proved < max(2, needed)):
         return with_large_sizes(problem, found)
     figures = dict(found.evidence.figures)
     if not sizes and not problem.tuples.indices:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.cases.problem import Problem
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decision import decide
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import Verdict
 
 TIED = [
@@ -100,3 +105,29 @@ def test_numbers_whose_intervals_overlap_are_not_exact() -> None:
     """They agree to the digits that were computed, which shows no order between them."""
     (step,) = check_document("$$ \\sqrt{2 + \\sqrt{3}} \\le \\frac{\\sqrt{6} + \\sqrt{2}}{2} $$\n").steps
     assert "in this order" not in step.evidence.text
+
+
+UNIT = r"Let $n \in \mathbb{N}$ and $p \in \mathbb{R}^n$"
+
+
+@pytest.mark.parametrize(
+    ("text", "looked"),
+    [
+        (f"{UNIT}.\n\n$$ \\|2 p\\|^2 + \\|p\\|^2 = 5 \\|p\\|^2 $$\n", True),
+        (f"{UNIT} with $\\|p\\|^2 = 1$.\n\n$$ \\frac{{1}}{{1 + \\|p\\|^4}} = \\frac12 $$\n", False),  # tied entries
+        (f"{UNIT}.\n\n$$ \\|p\\|^4 + 1 \\ge 2 \\|p\\|^2 $$\n", False),  # what holds at n may fail at n + 1
+    ],
+)
+def test_small_sizes_are_only_looked_at_where_they_can_prove(
+    text: str, looked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[object] = []
+    exact_at = decide._exact_at
+    monkeypatch.setattr(decide, "_exact_at", lambda *args: places.append(args[1]) or exact_at(*args))
+    monkeypatch.setattr(decide, "is_proved_everywhere", lambda problem: False)
+    monkeypatch.setattr(decide, "is_ordered_everywhere", lambda problem: False)
+    (step,) = steps_of(text)[0]
+    assert isinstance(step, Step)
+    found = decide.decide(Problem(*claim_of(step)))
+    assert bool(places) == looked
+    assert found.verdict == ("EXACT" if looked else "AGREES"), found.evidence.text
