@@ -60,18 +60,10 @@ def prove(problem: Problem, found: Finding) -> Finding:
         return replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, {**figures, "values": count}))
     if problem.claim.op not in ("=", "<=", ">="):
         return found
-    deadline = min(time.process_time() + SHARE * problem.effort.seconds, problem.deadline)
-    sizes = problem.tuples.sizes
-    needed = _count_sizes_for_exact(problem)
+    sizes, needed = problem.tuples.sizes, _count_sizes_for_exact(problem)
     if needed is None:  # what holds at some sizes says nothing about others
         return with_large_sizes(problem, found)
-    proved = 0
-    for k in range(1, max(3, needed) + 1) if sizes else (1,):
-        envs = problem.tuples.first_few(k, MOST_TUPLES)
-        outcomes = [_exact_at(problem, env, deadline) for env in envs or []]
-        if envs is None or False in outcomes:
-            break
-        proved = k if True in outcomes else proved
+    proved = _count_exact_sizes(problem, max(3, needed))
     if not proved or (sizes and proved < max(2, needed)):
         return with_large_sizes(problem, found)
     figures = dict(found.evidence.figures)
@@ -85,6 +77,19 @@ def prove(problem: Problem, found: Finding) -> Finding:
     what = "reduces to 0" if problem.claim.op == "=" else "is seen not to change sign"
     text = f"with symbolic entries the difference {what}{_where(problem, proved)}; {found.evidence.text}"
     return with_large_sizes(problem, replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, figures)))
+
+
+def _count_exact_sizes(problem: Problem, most: int) -> int:
+    """Up to how many values of each size, `most` at most, the claim is exact."""
+    deadline = min(time.process_time() + SHARE * problem.effort.seconds, problem.deadline)
+    proved = 0
+    for k in range(1, most + 1) if problem.tuples.sizes else (1,):
+        envs = problem.tuples.first_few(k, MOST_TUPLES)
+        outcomes = [_exact_at(problem, env, deadline) for env in envs or []]
+        if envs is None or False in outcomes:
+            break
+        proved = k if True in outcomes else proved
+    return proved
 
 
 def _count_sizes_for_exact(problem: Problem) -> int | None:
