@@ -25,7 +25,7 @@ from attention_core.derivation.graph.numbers import (
     precision,
 )
 
-POINTS = [fmpq(p, 4) for p in (-9, -2, 1, 2, 5, 12)]
+POINTS = [fmpq(p, 4) for p in (-9, -2, -1, 1, 2, 5, 12)]
 
 
 def built(op: str) -> tuple[Graph, int, int]:
