@@ -20,7 +20,7 @@ from attention_core.derivation.claims import claim_of, cut_claims
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
-from attention_core.derivation.decision.open_indices import rests_on_indices
+from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
 from attention_core.derivation.document.notebook import notebook_to_markdown
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
@@ -51,6 +51,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
     from attention_core.derivation.decision.statistics import SECONDS as SAMPLING
 
     seconds = max(effort.seconds, SAMPLING) if step.option("check") else effort.seconds
+    step = with_stated_indices(step)
     try:
         with ceiling(CEILING * seconds):
             found, problem, extra = _decide_step(step, effort)

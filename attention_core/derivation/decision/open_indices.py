@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Finding, Verdict
@@ -39,9 +41,15 @@ def rests_on_indices(step: Step, inferred: Sequence[str]) -> bool:
         inferred: Its undeclared symbols.
     """
     known = step.context.symbols
-    if not inferred or step.context.loose or step.strange:
+    if not inferred or step.context.loose or step.strange or _steps_on(step, inferred):
         return False
     return all(_is_certain(step, known[name]) and not set(inferred) & known[name].mentions for name in inferred)
+
+
+def _steps_on(step: Step, inferred: Sequence[str]) -> bool:
+    """Whether an undeclared index may count iterates, as in `x_{t+1} = x_t - g_t`: t, or one that is shifted."""
+    shifted = "|".join(re.escape(name) for name in inferred)
+    return "t" in inferred or bool(re.search(rf"_\s*\{{[^{{}}]*(?<![A-Za-z\\])(?:{shifted})\s*[+-]\s*\d", step.text))
 
 
 def _is_certain(step: Step, symbol: Symbol) -> bool:
@@ -54,6 +62,35 @@ def _is_certain(step: Step, symbol: Symbol) -> bool:
 
 def _is_index(step: Step, symbol: Symbol) -> bool:
     return symbol.kind == "index" or step.context.inferred.get(symbol.name, "").endswith("(an index)")
+
+
+_FOR = (
+    r"\b(?:for|if|when|whenever|where)\s+(?:all\s+)?\$%s\$\s*,?\s*(?:then|we\s+(?:have|get|obtain|find)|it\s+holds(?:\s+that)?)?"
+    r"\s*[:,]?\s*$"
+)
+NEAR = 3  # lines between such words and their display
+
+
+def with_stated_indices(step: Step) -> Step:
+    r"""A step under what the words in front of its display say of its undeclared indices: "For $i \ne j$,".
+
+    Args:
+        step: The step; one without such words comes back as it is.
+    """
+    known, found = step.context.symbols, []
+    indices = {name for name in step.context.inferred if name in known and _is_index(step, known[name])}
+    for one in step.far_relations if indices else ():
+        leads = 0 <= step.line - one.line <= NEAR and re.search(_FOR % re.escape(one.formula), one.quote, re.IGNORECASE)
+        if not leads:
+            continue
+        try:
+            chains = chains_of(one.formula, one.line)
+        except (Unreadable, RecursionError):
+            continue
+        names = set().union(*(all_names(expr) for chain in chains for expr in chain.exprs))
+        if names and names <= indices:
+            found += chains
+    return replace(step, conditions=(*step.conditions, *found)) if found else step
 
 
 def find_meant_indices(step: Step, decide: Decide) -> str:
@@ -69,7 +106,8 @@ def find_meant_indices(step: Step, decide: Decide) -> str:
     known = step.context.symbols
     if _COMPARES.search(step.text):
         return ""
-    here = collect_symbols(step)
+    stated = {name for chain in step.conditions for expr in chain.exprs for name in all_names(expr)}
+    here = collect_symbols(step) - stated
     indices = [known[n] for n in step.context.inferred if n in here and _is_index(step, known[n])]
     for formula in _restrictions(indices):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.records import Verdict
+from attention_core.derivation.records import GOOD, Verdict
 
 SOFTMAX = "Let $z \\in \\mathbb{R}^n$ and $p = \\operatorname{softmax}(z)$.\n\n$$ %s $$\n"
 
@@ -43,3 +43,23 @@ def test_a_domain_that_a_sentence_states_is_certain() -> None:
     assert check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED
     positive = "For $a, b \\in \\mathbb{R}$ that are positive we have:\n\n$$ a b \\ge 0 $$\n"
     assert check_document(positive, infer=True).steps[-1].verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("step", [r"x_{t+1} = x_t - \eta g_t", r"x_{k+1} = x_k - \eta g_k", r"x_t = \eta g_t"])
+def test_iterates_of_a_vector_are_not_its_entries(step: str) -> None:
+    text = f"Let $x, g \\in \\mathbb{{R}}^n$ and $\\eta > 0$.\n\n$$ {step} $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("words", ["For $i \\ne j$,", "If $i \\neq j$, then", "Second, for $i \\ne j$ we have:"])
+def test_words_in_front_of_a_display_say_for_which_indices_it_is_meant(words: str) -> None:
+    text = SOFTMAX.replace("$$ %s", f"{words}\n\n$$ %s")
+    right = check_document(text % r"\frac{\partial p_i}{\partial z_j} = - p_i p_j", infer=True).steps[-1]
+    wrong = check_document(text % r"\frac{\partial p_i}{\partial z_j} = p_i p_j", infer=True).steps[-1]
+    assert right.verdict in GOOD and wrong.verdict in (Verdict.REFUTED, Verdict.UNDECIDED), right.evidence.text
+
+
+def test_other_words_do_not() -> None:
+    text = SOFTMAX.replace("$$ %s", "The case $i = j$ was above.\n\n$$ %s")
+    found = check_document(text % r"\frac{\partial p_i}{\partial z_j} = p_i (1 - p_j)", infer=True).steps[-1]
+    assert found.verdict not in GOOD
