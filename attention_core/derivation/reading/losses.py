@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
 from attention_core.derivation.elaborate.functions import substitute
@@ -60,31 +61,46 @@ def spell_losses(blocks: Sequence[Block]) -> list[Block]:
         >>> spell_losses([Paragraph(1, "Let $L$ be a loss of $O$, and $G = \\partial L/\\partial O$.")])[0].text
         'Let $L \\colon O \\to \\mathbb{R}$, and $G = \\frac{\\partial L}{\\partial O}$.'
     """
-    spelled = [_spell(block) if isinstance(block, Paragraph | Display) else block for block in blocks]
+    text = "\n".join(block.text for block in blocks if isinstance(block, Paragraph | Display))
+    spelled = [_spell(block, text) if isinstance(block, Paragraph | Display) else block for block in blocks]
     if any(_GRADIENT.search(block.text) for block in spelled if isinstance(block, Paragraph | Display)):
         spelled = [block if isinstance(block, Heading) else _with_names(block) for block in spelled]
     return spelled
 
 
-def _spell(block: Block) -> Block:
+def _spell(block: Block, document: str) -> Block:
     text = block.text
     if r"\partial" in text:
         text = _SLASHED.sub(r"\\frac{\\partial \1}{\\partial \2}", text)
     if isinstance(block, Paragraph) and "$" in text:
         plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text)
         if any(one.search(plain) for one in (_BEHIND, _CALLED, _BEFORE)):
-            text = _with_functions(text)
+            text = _with_functions(text, document)
     return block if text == block.text else replace(block, text=text)
 
 
-def _with_functions(text: str) -> str:
+def _with_functions(text: str, document: str) -> str:
     """A paragraph with `L \\colon O \\to \\mathbb{R}` in the place of words, in as many lines."""
-    gaps = text.count("\n")
-    spaced = text.replace("\n", " ")
+    spaced = before = text.replace("\n", " ")
+
+    def write(opening: str, found: re.Match[str]) -> str:
+        return found[0] if _is_written_out(found["loss"], document) else opening + _function(found)
+
     for pattern in (_BEHIND, _CALLED):
-        spaced = pattern.sub(lambda found: _function(found), spaced)
-    spaced = _BEFORE.sub(lambda found: f"Let {_function(found)}", spaced)
-    return spaced + "\n" * gaps if spaced != text.replace("\n", " ") else text
+        spaced = pattern.sub(partial(write, ""), spaced)
+    spaced = _BEFORE.sub(partial(write, "Let "), spaced)
+    return text if spaced == before else spaced + "\n" * text.count("\n")
+
+
+def _is_written_out(loss: str, document: str) -> bool:
+    """Whether a formula of the document says what a loss is: then it is not any function."""
+    name = re.escape(loss)
+    return bool(
+        re.search(rf"(?<![A-Za-z\\{{]){name}\s*(?:\([^()]*\)\s*)?(?:&\s*)?(?::=|=|\\(?:{_SAYS})(?![a-z]))", document)
+    )
+
+
+_SAYS = "equiv|triangleq|coloneqq|propto|approx"
 
 
 def _function(found: re.Match[str]) -> str:

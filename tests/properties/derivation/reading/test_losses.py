@@ -84,3 +84,17 @@ def test_derivatives_that_are_zero_of_what_is_tried_are_not_accepted() -> None:
     assert (
         check_document(text % r"\frac{\partial^2 L}{\partial O_1^2}", infer=True).steps[-1].verdict is Verdict.REFUTED
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "let $L$ be the loss of $x$:\n\n$$ L = x^\\top x $$",
+        "let $L$ be a scalar function of $x$ given by\n\n$$ L := x^\\top x $$",
+        "let $L$ be the cost of $x$, $L = x^\\top x$.",
+        "then\n\n$$ L(x) = x^\\top x $$\n\nwhere $L$ is the loss of $x$.",
+    ],
+)
+def test_a_loss_that_a_formula_writes_out_is_not_any_function(text: str) -> None:
+    document = f"Let $x \\in \\mathbb{{R}}^n$ and {text}\n\n$$ \\frac{{\\partial L}}{{\\partial x}} = 2 x $$\n"
+    assert all(step.verdict is not Verdict.REFUTED for step in check_document(document, infer=True).steps)
