@@ -117,12 +117,16 @@ def _is_refused_by_shapes(step: Step, layout: tuple[str, ...]) -> bool:
     for peer in step.peers[:MAX_PEERS]:
         if not isinstance(peer, Step) or peer is step or not _SLOPES.search(peer.text):
             continue
-        if _has_shapes(peer) and not _has_shapes(replace(peer, context=_with(peer.context, *layout))):
+        if has_shapes(peer) and not has_shapes(replace(peer, context=_with(peer.context, *layout))):
             return True
     return False
 
 
-def _has_shapes(step: Step) -> bool:
+def has_shapes(step: Step) -> bool:
+    """Whether the shapes of a step fit.
+
+    Args: step.
+    """
     try:
         claim_of(step)
     except (Unreadable, ShapeMismatch, RecursionError):

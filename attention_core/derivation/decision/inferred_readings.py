@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import islice
 
 from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, readings
+from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, has_shapes, readings
 from attention_core.derivation.decision.matrix_exponents import (
     describe_matrices,
     exponents_of_numbers,
@@ -95,7 +95,7 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
 def _find_false_with_matrices(step: Step, found: Finding, decide: Decide) -> Finding | None:
     """AMBIGUOUS where capitals in exponents may be matrices, and the step is then false."""
     letters = letters_in_exponents(step, _open_symbols(step, _NUMBERS))
-    if not letters or not all(_fits(with_matrices(peer, letters)) for peer in _peers_with(step, letters)):
+    if not letters or not all(has_shapes(with_matrices(peer, letters)) for peer in _peers_with(step, letters)):
         return None
     try:
         other = decide(with_matrices(step, letters))
@@ -116,19 +116,8 @@ def _peers_with(step: Step, letters: Sequence[str]) -> Iterator[Step]:
         if not isinstance(peer, Step) or peer is step or not set(letters) & collect_symbols(peer):
             continue
         symbols = peer.context.symbols
-        if all(symbols.get(name) == step.context.symbols[name] for name in letters) and _fits(peer):
+        if all(symbols.get(name) == step.context.symbols[name] for name in letters) and has_shapes(peer):
             yield peer
-
-
-def _fits(step: Step) -> bool:
-    """Whether the shapes of a step fit."""
-    try:
-        claim_of(step)
-    except (Unreadable, ShapeMismatch, RecursionError):
-        return False
-    except Unsettled:
-        pass
-    return True
 
 
 def _is_allowed(step: Step, changes: dict[str, Symbol]) -> bool:
