@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ENTRYWISE_NORMS = "norms of entries"  # other conventions, see `conventions`
 SPECTRAL_NORM = "the spectral norm"
 VEC_BY_ROWS = "vec by rows"
+UNITS = "unit vectors"  # by e_i, as the document says
 ASCENDING = "ascending eigenvalues"
 KRONECKER, OUTER, ENTRYWISE = "Kronecker product", "outer product", "entrywise product"
 PSEUDO_INVERSE = "pseudo-inverse"

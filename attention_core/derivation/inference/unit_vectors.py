@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from attention_core.derivation.elaborate.matrix_functions import UNITS
 from attention_core.derivation.inference.constraints import Builder
 from attention_core.derivation.inference.usage import UNIT, Need
 from attention_core.derivation.latex.syntax import Chain, Name, Sub
@@ -59,7 +60,8 @@ def unit_vector(
     params = (place,) if family else ()
     level = builder.context.level
     symbol = Symbol(name, "definition", line, level, term=column, params=params, mentions=frozenset(about))
-    return symbol, rf"e_{{{place}}} \in {domain(kind)} (unit vector {place} of {domain(kind)})"
+    stated = "; the document says so" if UNITS in builder.context.stated else ""
+    return symbol, rf"e_{{{place}}} \in {domain(kind)} (unit vector {place} of {domain(kind)}{stated})"
 
 
 def _place_of(builder: Builder, name: str) -> str:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import re
 
+from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.document.display import DisplayStatement
 from attention_core.derivation.inference.usage import bound_letters, integrated_letters, is_constant, walk, whole_names
-from attention_core.derivation.latex.syntax import Big, Expr, Name, Sub, Sup
+from attention_core.derivation.latex.parse import parse_expression
+from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.latex.syntax import Big, Expr, Name, Sub, Sup, Unreadable
+from attention_core.derivation.reading.defining_formulas import definition_in
 from attention_core.derivation.terms.context import Context
 
 _DETERMINED = ("sum", "prod", "int", "lim")
@@ -45,17 +49,76 @@ def _free_names(side: Expr) -> set[str]:
     return {name for name in whole_names(side) if name not in bound and not is_constant(name)}
 
 
-def is_stated_above(context: Context, name: str) -> bool:
-    """Whether a paragraph above that could not be read says by an equation what a symbol is.
+def is_stated_above(context: Context, name: str, value: Expr | None = None) -> bool:
+    r"""Whether prose above says by an equation what a symbol is, or a function whose derivative it is.
+
+    A display with the same value says it once more, and defines. A declaration that could not be read is one of these
+    sentences, and so is an equation that nothing read; the slope of a function that is known, or said, is a claim.
 
     Args:
-        context: What is declared, and what could not be read.
+        context: What is declared, what could not be read, and which equations the prose has.
         name: The symbol.
+        value: What the display says that it is.
     """
-    letters = re.sub(r"[{}\s]", "", name)
+    letters, base = _plain(name), _without_slope(_plain(name))
+    if base != letters and (known := context.symbols.get(base)) is not None and known.kind == "function":
+        return True
+    written = None if value is None else to_latex(value)
+    for _, head, said in context.equations:
+        if head == letters and (written is None or _plain(_as_read(said)) != _plain(written)):
+            return True
+        if head == base != letters:
+            return True
     for failed in context.failed:
         for formula in re.split(r"(?<!\\)\$", failed.paragraph.text)[1::2]:
-            head, sign, _ = re.sub(r"[{}\s]", "", formula).partition("=")
-            if sign and re.sub(r":$|\(.*\)$", "", head) == letters:
+            head, sign, _ = _plain(formula).partition("=")
+            if sign and re.sub(r":$|\(.*\)$", "", head) in (letters, base):
                 return True
     return False
+
+
+def equations_in(paragraph: Paragraph) -> list[tuple[str, str]]:
+    r"""The symbols of which the sentences of a paragraph say by an equation what they are, each with its value.
+
+    Args:
+        paragraph: The paragraph.
+
+    Example:
+        >>> equations_in(Paragraph(1, r"The exact one is $g(x) = 2 x$, and for $k = 1$ it is larger."))
+        [('g', '2 x')]
+    """
+    parts = re.split(r"(?<!\\)\$", paragraph.text)
+    out = []
+    for before, formula in zip(parts[::2], parts[1::2], strict=False):
+        made = None if _CASE.search(before) else definition_in(formula)
+        if made is not None and re.search(r"[A-Za-z]", made.value) and r"\dots" not in made.value:
+            out.append((_plain(made.name), made.value))
+    return out
+
+
+_CASE = re.compile(
+    r"\b(?:if|when|whenever|for|at|suppose|provided|case|unless|than|show|prove|claim)\b[^.;!?$]*$", re.IGNORECASE
+)
+_STYLE = re.compile(r"\\(?:mathbf|boldsymbol|bm)(?![A-Za-z])")
+_UPRIGHT = re.compile(r"\\(?:operatorname|mathrm|mathsf|text)\*?(?![A-Za-z])")
+_SLOPE = re.compile(r"^\\nabla(?:_\\?\w+?)?(?:\^2)?(?=\\|[A-Za-z])|\(.*\)$|'+(?=$|\()")
+
+
+def _plain(text: str) -> str:
+    """The letters of a name, without style, braces and room."""
+    return re.sub(r"[{}\s]", "", _UPRIGHT.sub(r"\\text", _STYLE.sub("", text)))
+
+
+def _without_slope(name: str) -> str:
+    r"""The function of `\nabla f(x)`, `f'` and `f''(t)`; any other name as it is."""
+    if not name.startswith(r"\nabla") and "'" not in name:
+        return name
+    return _SLOPE.sub("", name)
+
+
+def _as_read(text: str) -> str:
+    """A value as it is written once it is read; as it stands where it cannot be read."""
+    try:
+        return to_latex(parse_expression(text, 1))
+    except (Unreadable, RecursionError):
+        return text

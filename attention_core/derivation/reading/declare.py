@@ -38,10 +38,11 @@ from attention_core.derivation.reading.assuming import (
     words_before,
 )
 from attention_core.derivation.reading.describe import describe, name_subjects, without_properties
-from attention_core.derivation.reading.domains import domain_of
+from attention_core.derivation.reading.domains import domain_of, require_space
 from attention_core.derivation.reading.losses import loss_in, loss_of
 from attention_core.derivation.reading.memberships import (
     bare_scalar,
+    bounded_modulus,
     bounded_run,
     bounded_scalars,
     introduce,
@@ -335,6 +336,7 @@ class Reader(ReaderState):
                 chain = Chain((expr, *item.chain.exprs[1:]), item.chain.ops, item.chain.lines)
                 bare_scalar(self, chain, line)
                 bounded_scalars(self, chain, line)
+                bounded_modulus(self, chain, line)
                 self.pending.append(Pending(chain, line, to_latex(chain), []))
 
     def is_only_stated(self, item: Item, op: str, line: int) -> bool:
@@ -435,11 +437,12 @@ def defines(reader: ReaderState, item: Item) -> bool:
     """Whether `=` defines: after Let or Put with an undeclared symbol on the left."""
     form = function_form(item.left[-1])
     squared = _find_squared_name(item.left[-1])
+    one = len(item.left) == 1 and item.chain.ops in (("=",), ("=", "in"))
     if form or squared:
         fresh = (form[0] if form else squared) not in reader.context.symbols
-        return fresh and reader.verb in DEFINING and len(item.left) == 1 and len(item.chain.ops) == 1
+        return fresh and reader.verb in DEFINING and one
     name = symbol_name(item.left[-1])
-    if reader.verb not in DEFINING or name is None or len(item.left) > 1 or len(item.chain.ops) > 1:
+    if reader.verb not in DEFINING or name is None or not one:
         return False
     known, target = reader.context.symbols, item.left[-1]
     root = known.get(symbol_name(target.base) or "") if isinstance(target, Sub) else None
@@ -480,7 +483,11 @@ def _is_entry(reader: ReaderState, item: Item, root: Symbol, target: Sub) -> boo
 
 def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
     """`M := 2 A A^\\top`, also with indices: `\\alpha_i := ...`."""
-    left, right = item.left[-1], item.chain.exprs[-1]
+    left, right = item.left[-1], item.chain.exprs[1]
+    if item.chain.ops[1:] == ("in",):
+        define(reader, replace(item, chain=Chain((left, right), item.chain.ops[:1], item.chain.lines[:1])), text, line)
+        require_space(reader.context, left, item.chain.exprs[2], line)
+        return
     reader.context.applied = 0
     elab = Elaborator(with_same_sizes(reader.context), line=line)
     form, squared = function_form(left), _find_squared_name(left)

@@ -444,7 +444,7 @@ def _without_definition(
         )
     except RecursionError:
         return one  # reading it as a step reports that
-    if not name or is_stated_above(context, name):
+    if not name or is_stated_above(context, name, chain.exprs[1]):
         return one
     trial = context.copy()
     trial.understood = []

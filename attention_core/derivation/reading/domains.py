@@ -165,6 +165,27 @@ def _set(elab: Elaborator, expr: Expr, cells: list[Expr], mentions: frozenset[st
     raise elab.fail(f"'{to_latex(expr)}' is not understood as a set: write \\{{1, \\dots, n\\}}")
 
 
+def require_space(context: Context, name: Expr, space: Expr, line: int) -> None:
+    r"""Compare what is defined with the space written behind it, as in `S = Q K^\top \in \mathbb{R}^{n \times n}`.
+
+    Args:
+        context: What is declared, with the definition.
+        name: What is defined.
+        space: The space.
+        line: The line.
+
+    Raises:
+        Unreadable: It is not of this shape.
+    """
+    symbol = context.symbols.get(symbol_name(name) or "")
+    if symbol is None or symbol.term is None or symbol.params:
+        return  # a function, or entries: their values are compared where they are used
+    domain, kind = domain_of(Elaborator(context, line=line), space), symbol.term.type
+    plain = domain.lower is None and domain.upper is None and not domain.values
+    if domain.kind != "array" or domain.type != kind or not plain:
+        raise Unreadable(f"{symbol.name} is {kind} by its definition, and '{to_latex(space)}' says {domain}", line)
+
+
 def law_of(elab: Elaborator, expr: Expr) -> tuple[Type, str, tuple[Term, ...], set[str]]:
     """Shape, name and parameters of a law: `\\mathcal{N}(mean, covariance)`, `U[a, b]`, `\\text{Bernoulli}(p)`."""
     mentions = set(names_in(expr))
@@ -175,7 +196,7 @@ def law_of(elab: Elaborator, expr: Expr) -> tuple[Type, str, tuple[Term, ...], s
     word = name.removeprefix(r"\text{").removesuffix("}").lower()
     if word in ("u", "uniform", r"\mathcal{u") and bracket == "{" and len(args) == 3 and isinstance(args[1], Dots):
         return SCALAR, "range", (elab.term(args[0]), elab.term(args[2])), mentions
-    if word in ("u", "uniform", r"\mathcal{u") and len(args) == 2:
+    if word in ("u", "unif", "uniform", r"\mathcal{u") and len(args) == 2:
         return SCALAR, "uniform", tuple(elab.term(a) for a in args), mentions
     if word in ("bernoulli", "ber", "bern") and len(args) == 1:
         return SCALAR, "bernoulli", (_number(elab, args[0]),), mentions

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
+from attention_core.derivation.reading.defining_formulas import definition_in
 
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 _INTRODUCES = re.compile(
@@ -24,7 +25,8 @@ _INTRODUCES = re.compile(
 _GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)\s*$")
 _NAME = r"(?:\\(?:hat|tilde|bar|vec|mathbf|boldsymbol|bm)\s*(?:\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+)|\\?[A-Za-z]+)"
 _DEFINES = re.compile(
-    rf"^\s*(?P<name>{_NAME}(?:_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}})?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*$"
+    rf"^\s*(?P<name>{_NAME}(?:_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}})?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*"
+    r"(?P<space>\\in\s*\\math(?:bb|bf)\s*\{?\s*R\s*\}?\s*(?:\^\s*(?:\{[^{}]*\}|\w))?\s*)?$"
 )
 _RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?|to|approx|dots|ldots|forall|top\s*=)(?![a-zA-Z])|,")
 _LETTER = re.compile(
@@ -73,6 +75,7 @@ _INDEXED = rf"(?:{_NAME}(?:_\{{?\w+\}}?)?|\\[lc]?dots)"
 _LIVES = re.compile(
     rf"^\s*(?P<names>{_INDEXED}(?:\s*,\s*{_INDEXED})*)\s*(?:(?:\\in|\\sim|\\colon|\\[lg]eq?)(?![A-Za-z])|[<>])"
 )
+_EXTENTS = re.compile(r"\s*\\math(?:bb|bf)\s*\{?\s*R\s*\}?\s*\^\s*\{?\s*([A-Za-z](?:\s*\\times\s*[A-Za-z])*)\s*\}?\s*$")
 _JOINT = re.compile(
     r"[,;]?\s*(?:\b(?:and|where|with|then|so)\b,?\s*)*(?:\b(?:let|put|set|write|define|take|denote|consider|"
     r"choose|pick|fix)\b\s*)?$",
@@ -137,8 +140,8 @@ def _cut_between_sentences(block: Paragraph, parts: list[str]) -> tuple[Paragrap
             gap = len(tail) - len(tail.lstrip())
             line = block.line + block.text.count("\n", 0, at + gap)
             return replace(block, text=head), replace(block, line=line, text=tail.lstrip())
-        lives = _LIVES.match(parts[place])
-        own += _names_of(lives)
+        lives, made = _LIVES.match(parts[place]), definition_in(parts[place])
+        own += _names_of(lives) + ([made.name] if made is not None and r"\partial" in made.value else [])
     return None
 
 
@@ -163,8 +166,10 @@ def _cut_before_lives(line: int, parts: list[str]) -> list[Paragraph]:
 
 
 def _names_of(lives: re.Match[str] | None) -> list[str]:
-    """The symbols that a domain declares, those of a family without their index."""
+    """The symbols that a domain declares, those of a family without their index, and the letters of its extents."""
     names = [one.strip().split("_")[0] for one in lives["names"].split(",")] if lives else []
+    space = _EXTENTS.match(lives.string, lives.end()) if lives else None
+    names += re.findall(r"[A-Za-z]", space[1]) if space else []
     return [one for one in dict.fromkeys(names) if one not in (r"\dots", r"\ldots", r"\cdots")]
 
 
@@ -240,7 +245,7 @@ def _multiplies(value: str, blocks: Sequence[Block]) -> bool:
 def _definition(formula: str, until: int, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
     """The new symbol that a formula defines, and as what; None where it may say something else."""
     found = _DEFINES.match(formula)
-    if found is None or _RELATES.search(formula):
+    if found is None or _RELATES.search(formula[: found.start("space")] if found["space"] else formula):
         return None
     bare = _BARE.match(found["value"]) and not _multiplies(found["value"].strip(), blocks)
     if bare or not (_LETTER.search(found["value"]) or found["value"].strip().isalpha()):
@@ -256,4 +261,4 @@ def _definition(formula: str, until: int, blocks: Sequence[Block], known: set[st
             return None
         if isinstance(block, Display) and block.line < until and first.search(block.text):
             return None  # a display says what it is
-    return name, found["value"]
+    return name, f"{found['value']} {(found['space'] or '').strip()}".rstrip()

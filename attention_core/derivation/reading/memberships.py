@@ -7,6 +7,7 @@ Laws and domains themselves are read in `domains`; how every symbol is entered i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from attention_core.derivation.latex.syntax import (
     Chain,
     Dots,
     Expr,
+    Fence,
     Group,
     Minus,
     Name,
@@ -187,6 +189,27 @@ def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     introduce(reader, found, f"{name} is a number")
 
 
+def bounded_modulus(reader: ReaderState, chain: Chain, line: int) -> None:
+    r"""`|x| < 1`, `0 < |t| \\le a` declare numbers: bars around a small letter that the document writes as no array.
+
+    Args:
+        reader: The reader; the number is declared.
+        chain: The relations.
+        line: Their line.
+    """
+    context, known = reader.context, reader.context.symbols
+    for side in chain.exprs if set(chain.ops) <= {"<", "<="} or set(chain.ops) <= {">", ">="} else ():
+        name = symbol_name(side.body) if isinstance(side, Fence) and side.kind == "abs" else None
+        if name is None or name in known or not _REAL_LETTER.fullmatch(name) or name in context.arrays:
+            continue
+        _refuse_arrays(reader, name, line)
+        introduce(reader, Symbol(name, "array", line, context.level, SCALAR), f"{name} is a number")
+
+
+_REAL_LETTER = re.compile(r"[a-hq-vxy]|\\(?:alpha|beta|gamma|delta|epsilon|theta|lambda|mu|rho|sigma|tau|varepsilon)")
+"""Letters of real numbers: z and w are complex numbers in a disc, i to p count, and capitals are sets and matrices."""
+
+
 def _refuse_arrays(reader: ReaderState, name: str, line: int) -> None:
     r"""Refuse a number where the words behind say otherwise: "$x \ne 0$ be a vector".
 
@@ -200,6 +223,23 @@ def _refuse_arrays(reader: ReaderState, name: str, line: int) -> None:
 
 
 _COUNTS = frozenset("ijklmnrst")  # letters that count: 1 \\le k \\le 5 says that k is one of five
+
+
+def _spans_reals(chain: Chain, ends: Sequence[Expr]) -> bool:
+    r"""Whether bounds are those of a real number, whatever its letter: `0 < t < \pi/2`, `0 < r < 1`, `0 \le t \le 1`.
+
+    No index ends at what is not a whole number, and none stands between 0 and 1 but at both of them.
+
+    Args: chain, the bounds, from the least on; ends, the first and the last of them.
+    """
+    low, high = ends
+    if not isinstance(low, Num) or len(chain.exprs) != 3:
+        return False
+    if isinstance(high, Num):
+        one_of_two = set(chain.ops) in ({"<="}, {">="}) and symbol_name(chain.exprs[1]) not in ("r", "s", "t")
+        close = high.value - low.value <= 1 and not one_of_two
+        return close or high.value.denominator != 1 or low.value.denominator != 1
+    return r"\pi" in names_in(high) and not names_in(high) - {r"\pi"}
 
 
 def bounded_scalars(reader: ReaderState, chain: Chain, line: int) -> None:
@@ -220,7 +260,10 @@ def bounded_scalars(reader: ReaderState, chain: Chain, line: int) -> None:
     others = {name for e in chain.exprs for name in names_in(e)} - set(fresh) - bases
     counted = any(name in known and known[name].kind in ("size", "index") for name in others)
     end = chain.exprs[0] if set(chain.ops) <= {"<", "<="} else chain.exprs[-1]
-    if counted or not any(isinstance(one, Num | Minus) for one in (chain.exprs[0], end)) or _COUNTS & set(fresh):
+    if counted or not any(isinstance(one, Num | Minus) for one in (chain.exprs[0], end)):
+        return
+    last = chain.exprs[-1] if end is chain.exprs[0] else chain.exprs[0]
+    if _COUNTS & set(fresh) and not _spans_reals(chain, (end, last)):
         return
     for name in fresh:
         _refuse_arrays(reader, name, line)

@@ -19,6 +19,7 @@ from attention_core.derivation.elaborate.matrix_functions import (
     OUTER,
     PSEUDO_INVERSE,
     SPECTRAL_NORM,
+    UNITS,
     VEC_BY_ROWS,
 )
 from attention_core.derivation.quick_patterns import compile_quick
@@ -42,6 +43,16 @@ _STATEMENTS: tuple[tuple[str, str, str], ...] = (
     (VEC_BY_ROWS, _VEC, r"(?:the\s+)?rows(?:\s+of\s+a\s+matrix(?:\s+into\s+a\s+vector)?)?"),
     ("", _VEC, r"(?:the\s+)?(?:columns(?:\s+of\s+a\s+matrix(?:\s+into\s+a\s+vector)?)?|vectori[sz]ation)"),
     ("", r"\\lambda_\{?\\?(?:text\{)?max\}*(?:\([A-Z]\))?", r"largest\s+eigenvalue"),
+    (
+        UNITS,
+        r"(?:\\(?:mathbf|boldsymbol|bm)\s*\{?\s*)?e\s*\}?_\{?[a-z]\}?",
+        r"\$\s*[a-z]\s*\$-?(?:th|st|nd)\s+(?:(?:standard|canonical|natural)\s+)?(?:basis|unit|coordinate)\s+vector",
+    ),
+    (
+        "",
+        r"\\(?:mathbf|mathbb|boldsymbol|bm)\s*\{?\s*1\s*\}?",
+        r"(?:vector\s+of\s+(?:all\s+)?ones|all[- ]ones\s+vector)",
+    ),
     ("", r"\\lambda_\{?\\?(?:text\{)?min\}*(?:\([A-Z]\))?", r"smallest\s+eigenvalue"),
     ("", r"\\sigma_\{?(?:\\?(?:text\{)?max|1)\}*(?:\([A-Z]\))?", r"largest\s+singular\s+value"),
 )
@@ -56,7 +67,9 @@ _MENTIONS = (
     (PSEUDO_INVERSE, re.compile(r"\bpseudo-?inverse|\bmoore[-\u2013]penrose", re.IGNORECASE)),
 )
 _SIGNS = compile_quick(
-    r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns", re.I
+    r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
+    r"unit vector|coordinate vector|ones",
+    re.I,
 )
 _OF_A = r"(?:\\lambda|\\sigma)_\{?\w+\}?\s*\([^$()]+\)"
 _DESCENDING = rf"{_OF_A}(?:\s*\\geq?\s*(?:\\[cl]?dots|{_OF_A}))+"

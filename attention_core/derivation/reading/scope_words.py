@@ -8,11 +8,12 @@ follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph, Sentence, sentences_of
 from attention_core.derivation.document.segments import ARROWS, BINDS, JOINS, bare
+from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.sentence_caveats import (
     MAX_REASON,
@@ -24,6 +25,7 @@ from attention_core.derivation.reading.sentence_caveats import (
     topic_caveats,
     was_read,
 )
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.withdrawals import OTHERWISE, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.words.caveats import (
@@ -33,6 +35,7 @@ from attention_core.derivation.words.caveats import (
     shorten_quote,
 )
 from attention_core.derivation.words.headings import has_restricting_words, may_restrict
+from attention_core.derivation.words.inert import NUMBERS
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.paragraphs import is_declaration
 from attention_core.derivation.words.phrase_patterns import (
@@ -378,6 +381,35 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
         found = find_caveat(context, one, frozenset(), was_read(context, one, False), title=True)
         out += [] if found is None else [found]
     return out
+
+
+def drop_counts(step: Step, headings: Container[int]) -> None:
+    """Drop what headings say by a number alone, as "Two classes", for a step of numbers: nothing in it is counted.
+
+    Args:
+        step: The step; its context is changed.
+        headings: The lines of the headings.
+    """
+    counts = [one for one in step.context.caveats if one.line in headings and one.names is None and _is_count(one)]
+    if not counts:
+        return
+    known = step.context.symbols
+    found = fresh = {*all_names(step.left), *all_names(step.right)} & set(known)
+    while fresh:
+        fresh = {name for one in fresh for name in known[one].mentions if name in known} - found
+        found = found | fresh
+    if all(_is_number(known[name]) for name in found):
+        step.context.caveats = [one for one in step.context.caveats if not any(one is each for each in counts)]
+
+
+def _is_count(caveat: Caveat) -> bool:
+    return bool(caveat.words) and all(word.lower() in NUMBERS for word in caveat.words)
+
+
+def _is_number(symbol: Symbol) -> bool:
+    """Whether a symbol is a number, or a function of numbers, and nothing that has a size or counts."""
+    kind = symbol.type if symbol.term is None else symbol.term.type
+    return symbol.kind in ("array", "definition", "function") and (kind is None or kind.scalar)
 
 
 def names_document(heading: Heading, blocks: Sequence[Block]) -> bool:

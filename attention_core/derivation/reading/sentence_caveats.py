@@ -8,15 +8,18 @@ from functools import partial
 
 from attention_core.derivation.document.blocks import Sentence
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.defining_formulas import declared_in
 from attention_core.derivation.reading.describe import without_properties
 from attention_core.derivation.reading.statements import statement_of
-from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.terms.context import Caveat, Context, has_open_functions
 from attention_core.derivation.words.caveats import (
     SIGNS,
     declared_names,
     names_of_formula,
     shorten_quote,
 )
+from attention_core.derivation.words.conclusions import argued_derivative
+from attention_core.derivation.words.fragments import says_nothing_of_symbols
 from attention_core.derivation.words.inert import CLAIMED_SUM, SOFTMAX_OF_ROWS
 from attention_core.derivation.words.leftovers import conditional_words, left_over
 from attention_core.derivation.words.phrase_patterns import (
@@ -85,14 +88,28 @@ def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
     """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
     lines = range(sentence.line, sentence.line + sentence.text.count("\n") + 3)
     defines = bool(_DEFINES.match(sentence.prose))
-    return declares or any(
-        line in lines
-        and (text.startswith("assumed") or ": random, " in text or (defines and " is defined as " in text))
-        for line, text in context.understood
+    return (
+        declares
+        or _says_where(context, sentence, lines)
+        or any(
+            line in lines
+            and (text.startswith("assumed") or ": random, " in text or (defines and " is defined as " in text))
+            for line, text in context.understood
+        )
     )
 
 
 _DEFINES = re.compile(r"^\W*(?:set|put|define)\s+\$\$", re.IGNORECASE)
+_DECLARES = re.compile(r"^\W*let\s+\$\$", re.IGNORECASE)
+
+
+def _says_where(context: Context, sentence: Sentence, lines: range) -> bool:
+    """Whether a sentence opens with "Let", and all its formulas only say where symbols live that are declared there."""
+    if not _DECLARES.match(sentence.prose):
+        return False
+    names = [declared_in(one) for one in sentence.formulas]
+    known = context.symbols
+    return all(names) and all(name in known and known[name].line in lines for one in names for name in one)
 
 
 REASON = re.compile(
@@ -165,8 +182,42 @@ def find_caveat(
         sentence = replace(sentence, parts=tuple(parts))
     if read and statement_of(sentence.parts, leads) is not None:
         return None
+    if (subject := argued_derivative(sentence.prose)) and not has_open_functions(context):
+        return about(None, words=(subject,), maybe=(), made_by=frozenset({"deriv"}))
+    if read and (behind := _behind_condition(context, sentence)) is not None:
+        sentence = behind
+    sentence = _without_known_product(context, sentence)
     matched = _match_patterns(context, sentence, names, about, title, leads)
     return _find_leftovers(context, sentence, names, about, read) if matched is None else next(iter(matched), None)
+
+
+_FOR = re.compile(r"^\W*(?:for|if|when|with|given)\s*$", re.IGNORECASE)
+
+
+def _behind_condition(context: Context, sentence: Sentence) -> Sentence | None:
+    """What follows the one condition that opens a sentence and is assumed: "For $|x| < 1$ the bound is"."""
+    if len(sentence.parts) != 3 or not _FOR.match(sentence.parts[0]) or not re.search(r"\w", sentence.parts[2]):
+        return None
+    lines = range(sentence.line, sentence.line + sentence.text.count("\n") + 1)
+    said = re.sub(r"\s", "", sentence.parts[1])
+    texts = [re.sub(r"\s", "", text) for line, text in context.understood if line in lines]
+    return replace(sentence, parts=(sentence.parts[2].lstrip(" ,"),)) if f"assumed:{said}" in texts else None
+
+
+_PRODUCT = re.compile(
+    r"\s+(?:in|for|with respect to) the inner product\s+(?:of|given by|induced by|defined by)\s*$", re.IGNORECASE
+)
+
+
+def _without_known_product(context: Context, sentence: Sentence) -> Sentence:
+    """A sentence without "in the inner product of $A$" of an A that is assumed to be positive definite."""
+    parts = sentence.parts
+    for place in range(1, len(parts) - 1, 2):
+        found, name = _PRODUCT.search(parts[place - 1]), parts[place].strip()
+        if found and any(name in h.mentions and "(positive definite)" in h.text for h in context.hypotheses):
+            joined = parts[place - 1][: found.start()] + parts[place + 1]
+            return replace(sentence, parts=(*parts[: place - 1], joined, *parts[place + 2 :]))
+    return sentence
 
 
 def _match_patterns(
@@ -186,6 +237,9 @@ def _match_patterns(
     signs = tuple(dict.fromkeys(SIGNS.findall("".join(sentence.parts[::2]))))
     if signs:  # no pattern knows what they say
         return [about(names & set(context.symbols) or None, words=signs, maybe=())]
+    if not sentence.formulas and (is_title(sentence.text) or (not leads and says_nothing_of_symbols(sentence.prose))):
+        topics = topic_caveats(context, sentence.prose, sentence.line)
+        return [about(None)] if about.keywords["maybe"] else topics
     claimed = leads and bool(CLAIMED_SUM.match(sentence.prose))
     if claimed or is_pattern(sentence.prose, leads) or (title and is_title(sentence.text)):
         topics = topic_caveats(context, sentence.prose, sentence.line) if _TALKS_OF.search(sentence.prose) else []

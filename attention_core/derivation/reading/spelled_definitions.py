@@ -12,7 +12,7 @@ import re
 from attention_core.derivation.reading.masked_text import FORMULA, formula_at, has_name
 
 CALLED = (  # restricts nothing of what has a value
-    r"(?:(?:squared|logistic|hinge|cross-entropy|training|total|predicted|hidden|sample|empirical|arithmetic|linear|scaled|"
+    r"(?:(?:squared|logistic|hinge|cross-entropy|training|total|predicted|hidden|sample|empirical|arithmetic|linear|quadratic|scaled|"
     r"sigmoid|softplus|relu|tanh|score|loss|cost|objective|activation|output|usual|corresponding|resulting)\s+)*"
     r"(?:loss(?:es)?|costs?|objective|outputs?|predictions?|residuals?|errors?|logits?|scores?|mean|average|sum|total|"
     r"difference|product|ratio|gradient|update|state|layer|representation|activations?|function|softplus|sigmoid|relu|tanh|"

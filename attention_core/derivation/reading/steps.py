@@ -25,12 +25,16 @@ from attention_core.derivation.document.display import DisplayStatement
 from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.inference.described import nearest
 from attention_core.derivation.inference.infer import Inference
+from attention_core.derivation.latex.parse import parse_expression
 from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.array_letters import array_letters
 from attention_core.derivation.reading.case_words import Cases, find_other_cases, split_label
+from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
+from attention_core.derivation.reading.domains import require_space
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.reading.notation_words import take_notations
@@ -54,6 +58,7 @@ from attention_core.derivation.reading.references import Statement as Numbered
 from attention_core.derivation.reading.repeated_indices import says_sums
 from attention_core.derivation.reading.scope_words import (
     OPENS_CONDITION,
+    drop_counts,
     names_document,
     words_behind,
     words_below,
@@ -69,6 +74,7 @@ from attention_core.derivation.reading.sections import Remark, Sections, remarks
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.spelled_phrases import is_order
 from attention_core.derivation.reading.spelled_quantifiers import spell_quantifiers
+from attention_core.derivation.reading.spelled_scopes import spell_scopes
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.typed_letters import mark_letters
 from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
@@ -102,7 +108,9 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
     blocks, context.stated = take_notations(blocks)
+    context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
+    blocks = spell_scopes(blocks) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words
     blocks = spell_out(blocks, words=infer)
@@ -223,6 +231,7 @@ class _Walk:
         """Read prose: declarations, assumptions, and what holds for the display it leads into."""
         leads = self.is_display(place + 1)
         self.define_inline(place)
+        self.state_equations(block)
         if any(says_sums(one.prose) for one in sentences_of(block)):
             self.context.repeated = self.context.level
             self.context.understood.append((block.line, "repeated indices are summed over"))
@@ -262,8 +271,15 @@ class _Walk:
         for one in () if self.inference is None else self.inference.inline.get(place, ()):
             trial = self.context.copy()
             trial.understood = []
-            if not steps_of_display(trial, one, [], self.around(place), self.supply_at(place), self.judge):
+            found = steps_of_display(trial, one, [], self.around(place), self.supply_at(place), self.judge)
+            if all(_says_space(trial, one, step) for step in found):
                 steps_of_display(self.context, one, [], self.around(place), self.supply_at(place), self.judge)
+            else:
+                self.state_equations(Paragraph(one.line, f"${one.text}$"))
+
+    def state_equations(self, block: Paragraph) -> None:
+        """Keep what the equations of a paragraph say that symbols are: no display below defines these otherwise."""
+        self.context.equations += [(self.context.level, *one) for one in equations_in(block)]
 
     def end_temporary(self, block: Paragraph) -> None:
         """Take back what was assumed for the moment, where a display stands after it and the text does not go on."""
@@ -346,7 +362,7 @@ class _Walk:
 
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
-        context, local = self.context, self.local
+        context, local = self.context, self.local or self.carried_on(place)
         inside = words_inside(context, block)
         passing = [*self.around_next, *inside, *self.reasons_over(block)]
         next_alone: list[Caveat] = []
@@ -376,6 +392,8 @@ class _Walk:
         found = steps_of_display(context, block, later_blocks, self.around(place), self.supply_at(place), self.judge)
         self.out += found
         self.shown = [one for one in found if isinstance(one, Step)]
+        for one in self.shown:
+            drop_counts(one, {block.line for block in self.blocks if isinstance(block, Heading)})
         restricting = self.find_restricting(place)
         passed = {id(one) for one in passing}
         context.caveats = [c for c in context.caveats if id(c) not in passed]
@@ -384,6 +402,22 @@ class _Walk:
         # what is not known to be claimed may be a constraint of all that follows
         context.caveats += relations_of_steps(context, self.shown if leading else restricting)
         self.local, self.last, self.around_next = [], local, next_alone
+
+    def carried_on(self, place: int) -> list[Hypothesis]:
+        """What was assumed for the display right above, where the assumption alone says what its symbols are.
+
+        "For $0 < t < 1$:" in front of two displays is about the t of both, as there is no other.
+        """
+        if not place or not isinstance(self.blocks[place - 1], Display):
+            return []
+        known = self.context.symbols
+        return [
+            one
+            for one in self.last
+            if all(
+                n in known and known[n].line == one.line for n in one.mentions if n in known and known[n].kind != "size"
+            )
+        ]
 
     def supply_at(self, place: int) -> Supply | None:
         """What declares the missing symbols of a statement of the display at a place, if they are to be inferred."""
@@ -417,6 +451,17 @@ class _Walk:
         trial.understood = []
         _declare(trial, declaring, self.inference is not None)
         return words_declared_behind(self.context, trial, declaring)
+
+
+def _says_space(context: Context, display: Display, step: Step | Unread) -> bool:
+    """Whether a step only says in which space what a display defines lies, and that is so."""
+    if not isinstance(step, Step) or step.op != "in":
+        return False
+    try:
+        require_space(context, parse_expression(display.text.split(" := ")[0], display.line), step.right, display.line)
+    except Unreadable:
+        return False
+    return True
 
 
 def _leave_to_others(

@@ -126,6 +126,7 @@ class Context:
     caveats: list[Caveat] = field(default_factory=list)  # see `caveats`
     readings: frozenset[str] = frozenset()  # conventions other than ours, see `conventions`
     failed: list[Failed] = field(default_factory=list)  # declarations above that could not be read
+    equations: list[tuple[int, str, str]] = field(default_factory=list)  # of prose: level, symbol and value
     applied: int = 0  # how often functions of the document have been applied in the step that is read
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
     homes: dict[str, str] = field(default_factory=dict)  # the titles of the sections of those, in quotation marks
@@ -136,6 +137,7 @@ class Context:
     recursions: dict[str, Any] = field(default_factory=dict)  # sequences by name, see `recursions`
     stated: frozenset[str] = frozenset()  # what the document says that signs stand for, see `notation_words`
     loose: frozenset[str] = frozenset()  # forms that are symbols of their own in this statement, see `inference.opaque`
+    arrays: frozenset[str] = frozenset()  # letters that the document writes as arrays, with an index or a transpose
     infers: bool = False  # whether undeclared symbols are read
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
@@ -145,9 +147,11 @@ class Context:
         later = self.same, list(self.caveats), self.readings
         found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
+        found.equations = list(self.equations)
         found.described, found.repeated = dict(self.described), self.repeated
         found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
         found.loose, found.stated, found.homes = self.loose, self.stated, self.homes
+        found.arrays = self.arrays
         return found
 
     def take(self, other: Context) -> None:
@@ -176,6 +180,7 @@ class Context:
         self.recursions = {n: r for n, r in self.recursions.items() if r.level < level}
         self.caveats = [c for c in self.caveats if c.level < level]
         self.failed = [f for f in self.failed if f.level < level]
+        self.equations = [one for one in self.equations if one[0] < level]
         if self.broadcast is not None and self.broadcast >= level:
             self.broadcast = None
         if self.repeated is not None and self.repeated >= level:
@@ -226,6 +231,11 @@ class Context:
     def find(self, match: Callable[[Symbol], Any]) -> list[Symbol]:
         """The symbols that match."""
         return [d for d in self.symbols.values() if match(d)]
+
+
+def has_open_functions(context: Context) -> bool:
+    """Whether a function or a loss of which no more is known than its argument is declared: words may restrict it."""
+    return any("_{[" in name for name in context.symbols)
 
 
 def has_entries(symbol: Symbol) -> bool:

@@ -15,7 +15,8 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
 from attention_core.derivation.quick_patterns import compile_quick
-from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.terms.context import Caveat, Context, has_open_functions
+from attention_core.derivation.words.conclusions import argued_derivative
 from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.phrase_patterns import is_pattern, leads_to_value
@@ -184,9 +185,17 @@ def _find_property(prose: str) -> re.Match[str] | None:
     return PROPERTY.search(prose) or LAW_IN_WORDS.search(prose)
 
 
+def _has_free_squares(context: Context) -> bool:
+    """Whether a square matrix is declared that no definition gives: it may be the derivative that words speak of."""
+    kinds = [one.type for one in context.symbols.values() if one.term is None and one.type is not None]
+    return any(kind.kind == "matrix" and kind.rows == kind.cols and not kind.scalar for kind in kinds)
+
+
 def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
     prose = sentence.prose
     if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):
+        return None
+    if argued_derivative(prose) and not (has_open_functions(context) or _has_free_squares(context)):
         return None
     assumes = is_assumption(prose)
     match = _find_property(prose)

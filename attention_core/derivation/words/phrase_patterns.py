@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from attention_core.derivation.words.asides import ASIDES, CONNECTIVES, without_item_label
 from attention_core.derivation.words.inert import CITATION
 from attention_core.derivation.words.topics import NOUN_PHRASE, TOPIC, is_title
 
@@ -46,15 +47,7 @@ _LIKE_REFERENCE = rf"(?:(?:the )?{_PLACE}|[(\[\\@]).*"
 _NAME = r"(?-i:[A-Z][\w\u00c0-\u024f'\u2019.-]+)"
 _NAMES = rf"(?:{_NAME}(?: {_NAME})*(?:(?:,|,? and) {_NAME}(?: {_NAME})*)*(?: et al\.?)?)"
 _CITED = rf"(?:{_NAMES}(?:,? \(?(?:19|20)\d\d[a-z]?\)?)?(?: {_REFERENCES})?|{_REFERENCES})"
-_CONNECTIVE = _any(
-    r"and", r"so", r"but", r"hence", r"thus", r"then", r"therefore", r"consequently", r"accordingly", r"now", r"next",
-    r"finally", r"lastly", r"first", r"second", r"third", r"firstly", r"secondly", r"also", r"again", r"moreover",
-    r"furthermore", r"here", r"indeed", r"in fact", r"of course", r"clearly", r"obviously", r"evidently", r"trivially",
-    r"similarly", r"likewise", r"equivalently", r"in particular", r"in other words", r"in addition", r"in turn",
-    r"in short", r"in total", r"for example", r"for instance", r"that is", r"namely", r"however",
-    r"as a result", r"as a consequence", r"it is", r"or", r"more precisely", r"more generally",
-    r"to begin with", r"to see this",
-)  # fmt: skip
+_CONNECTIVE = _any(*CONNECTIVES)
 _LEAD = rf"(?:{_CONNECTIVE},? )*"
 _THING = (
     r"(?:(?:the |this |that |our |an? |one )?(?:(?:following|first|second|third|last|next|desired|main|above|final|"
@@ -176,6 +169,7 @@ _COMPUTED = r"(?:(?:partial |total |first |second )?(?:gradient|derivative|jacob
 
 # Each pattern has a sentence of its own in the test; a sentence must match from its first word to its last.
 PATTERNS: dict[str, str] = {
+    **ASIDES,
     "connectives": rf"{_LEAD}{_CONNECTIVE}",
     "we get": rf"{_REACHED}(?: that)?",
     "it follows": (
@@ -418,7 +412,7 @@ _TALK = tuple(TALK.values())
 # What a computation gives: the display says it. Where a side is a constant, it may be a condition instead.
 _VALUE = (
     rf"{_LEAD}(?:by {_RULE},? )?(?:the|its|their|this) (?:{_COMPUTED}(?: (?:of|for|with respect to|in) "
-    rf"(?:{NOUN_PHRASE}|\$\$))*"
+    rf"(?:{NOUN_PHRASE}|(?:the )?(?:inverse|elementary|hyperbolic|trigonometric) functions|\$\$))*"
     rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|the (?:geometric|arithmetic|telescoping) (?:sum|"
     rf"series) (?:is|reads|becomes|equals)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
     rf"rewritten|expressed|"
@@ -529,7 +523,7 @@ def leads_to_value(prose: str) -> bool:
 
 def _plain(prose: str) -> str:
     """The words without marks at their ends and without brackets around them all."""
-    text = " ".join(prose.split()).strip(_EDGE).strip()
+    text = without_item_label(" ".join(prose.split()).strip(_EDGE).strip())
     text = text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
     return " ".join(text.replace("*", "").split()).rstrip(",:")
 

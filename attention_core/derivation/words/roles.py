@@ -19,7 +19,9 @@ _OF = (
     r"tokens?|softmax|sequence|keys|queries))*"
 )
 _FREE = (
-    r"(?:quer(?:y|ies)|keys?|values?|tokens?|inputs?|embeddings?|weight matri(?:x|ces)|bias(?:es)?(?: vectors?)?|"
+    r"(?:(?:two |three )?(?:blocks?|parts?|pieces?|chunks?|tiles?|segments?) of (?:the )?(?:scores?|logits|keys|values|"
+    r"queries|inputs?)(?: of (?:one|a|the same) (?:row|query|token))?|"
+    r"quer(?:y|ies)|keys?|values?|tokens?|inputs?|embeddings?|weight matri(?:x|ces)|bias(?:es)?(?: vectors?)?|"
     r"features?|"
     r"hidden states?|logits|angles?|constants?|weight vectors?|data(?: matrix)?|design matrix|parameters?|"
     r"(?:query|key|value|input|feature|parameter|token) "
@@ -46,6 +48,9 @@ _DEFINED = (
     r"hat matrix|(?:similarity|score) (?:matrix|vector)|gradient|hidden state|ratio|difference|"
     r"sum|midpoint)"
 )
+_PLACES = (
+    r"(?:(?:true|correct|right|target|observed|predicted|chosen) )?(?:class|label|target|token|position|index|word)"
+)
 _WEIGHTS = r"(?:attention (?:weights|probabilities)|probabilities|probability vector|distribution)"
 _JOINED = r"(?P<join>\s*(?:[,;]|,? and|,? as|[.])*\s*(?:where|here|with|let|put|and)?\s*)$"
 _ROLES = (
@@ -54,6 +59,10 @@ _ROLES = (
     ("size", _COUNT),
     ("bounded", _BOUNDED),
     ("values", "(?:labels?|targets?)"),
+    (
+        "index",
+        _PLACES,
+    ),
     ("defined", _DEFINED),
     ("weights", _WEIGHTS),
 )
@@ -159,6 +168,8 @@ def _fits(context: Context, name: str, kind: str) -> bool:
         return False
     if kind == "size":
         return symbol.kind == "size"
+    if kind == "index":
+        return symbol.kind == "index"
     if kind == "weights":
         return is_weights(context, name)
     if kind == "bounded":

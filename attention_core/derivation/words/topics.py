@@ -116,10 +116,10 @@ SUBJECTS = (
     "set-?up", "inverses?", "(?:hyperbolic )?(?:co)?sines?", "(?:hyperbolic )?tangents?", "tanh", "jensen", "cauchy",
     "minkowski", "binomials?", "(?:binomial|quotient|product|sum|power) rules?", "binomial formulas?",
     "polari[sz]ation", "parallelogram law", "fractions?", "geometric (?:series|sums?)", "telescoping sums?",
-    "variances?", "averages?",
+    "variances?", "averages?", "means",
     "quadratic forms?", "quadratics", "shift invariance", "homogeneity", "linearity", "bilinearity", "cyclicity",
     "associativity", "distributivity", "momentum", "weight decay", "least squares", "backprop", "temperatures?",
-    "reciprocals?", "moments?", "cumulants?", "counting", "parameter counts?",
+    "(?:other|further|more) distributions", "reciprocals?", "moments?", "cumulants?", "counting", "parameter counts?",
     "flops?", "geometry", "arithmetic", "trigonometry", "completing the square",
 )  # fmt: skip
 JOINTS = r"(?:,? (?:of|for|through|via|to|from|in|over|between|and|or|with respect to|about|on|into|across|behind) |, )"
@@ -155,8 +155,8 @@ NOUN_PHRASE = rf"{_ONE}(?:(?:{_any(DETERMINERS)}) )*{_HEAD}(?:'s? {_HEAD})?"
 TOPIC = rf"{NOUN_PHRASE}(?:{JOINTS}(?:{NOUN_PHRASE}|{_FORMULA})){{0,6}}"
 _TITLE_LABEL = (
     r"(?:(?:lecture|chapter|section|part|step|exercise|example|lemma|theorem|proposition|corollary|claim|appendix|"
-    r"week|day|note|problem|question|figure|table|remark|definition)s?[ ~]+(?:\d+(?:\.\d+)*[a-z]?|[ivx]+|[a-z])|"
-    r"\d+(?:\.\d+)*|[ivx]+|[a-z])"
+    r"week|day|note|problem|question|figure|table|remark|definition|homework|assignment|sheet|problem set|session)s?"
+    r"[ ~]+(?:\d+(?:\.\d+)*[a-z]?|[ivx]+|[a-z])|[a-z](?:\.\d+)+|\d+(?:\.\d+)*|[ivx]+|[a-z])"
 )
 _GERUND = (
     r"(?:comput|deriv|calculat|prov|show|check|verify|differentiat|expand|rewrit|simplify|count|understand|explain|"
@@ -182,7 +182,7 @@ _TITLE_PHRASE = (
     rf"(?: and {_SUBJECT})?){_ASIDE}"
 )
 _HEADED = (
-    rf"^(?:{_TITLE_LABEL}(?!\w)[.:)]*(?: ?[-\u2013\u2014])? ?)?(?:{_TITLE_PHRASE}(?:[:,.]? (?:\u2013|\u2014|-) "
+    rf"^(?:{_TITLE_LABEL}(?!\w)[.:),]*(?: ?[-\u2013\u2014])? ?)?(?:{_TITLE_PHRASE}(?:[:,.]? (?:\u2013|\u2014|-) "
     rf"{_TITLE_PHRASE})?"
     rf"(?:: {_TITLE_PHRASE})?)?$"
 )
@@ -232,7 +232,15 @@ def without_label(text: str) -> str:
         >>> [without_label(text) for text in ("## 2.3 Entropy", "Step 4: *Attention*", "A note")]
         ['Entropy', 'Attention', 'note']
     """
-    return _compile(_LABELLED).sub("", _bare(text))
+    return _compile(_LABELLED).sub("", _COURSE.sub("", _bare(text)))
+
+
+_COURSE = re.compile(
+    r"^(?:[A-Z][\w-]*(?: (?:[A-Za-z][\w-]*))*)?,? ?\b(?:week|lecture|homework|assignment|sheet|session|problem set|"
+    r"exercise sheet)[ ~]+\d+(?:\.\d+)*[a-z]?[,:.] ?",
+    re.IGNORECASE,
+)
+"""A course and the number of its part: "Analysis I, week 9: ..."."""
 
 
 def _bare(text: str) -> str:

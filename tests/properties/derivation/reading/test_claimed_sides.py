@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.records import GOOD, DocumentReport
 
 HEAD = r"Let $0 < x < 1$ and $n \in \mathbb{N}$."
@@ -55,3 +57,38 @@ def test_what_an_unread_sentence_defines_is_not_defined_by_a_display() -> None:
     report = report_of(f"# Entropy\n\n{above}\n\n{claims}\n")
     assert not [step for step in report.steps if step.verdict in GOOD]
     assert len(report.steps) == 3  # the sentence and both claims
+
+
+# (a sentence above that cannot be read, a false claim about what it defines, a step that is right of the claim alone)
+STATED = [
+    (r"Under our convention the exact one is $g(x) = \frac{x}{2} (1 + \operatorname{foo} x)$ throughout.",
+     r"g(x) = 2 x", r"g(x) + g(x) = 4 x"),
+    (r"By the way, our $P = \operatorname{foo}(x)$ is what everybody uses here.", r"P = 2 x", r"P + P = 4 x"),
+    (r"By the way, our $f(x) = \operatorname{foo}(x)$ is what everybody uses here.",
+     r"\nabla f(x) = 2 x", r"\nabla f(x) + \nabla f(x) = 4 x"),
+    (r"By the way, our $f(x) = \operatorname{foo}(x)$ is what everybody uses here.", r"f'(x) = 2 x", r"2 f'(x) = 4 x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("above", "claim", "after"), STATED)
+def test_what_any_sentence_says_is_not_defined_by_a_display(above: str, claim: str, after: str) -> None:
+    report = report_of(f"# Title\n\nLet $x \\in \\mathbb{{R}}$.\n\n{above}\n\n$$ {claim} $$\n\n$$ {after} $$\n")
+    assert not [text for _, text in report.understood if text.startswith("defined by the display")]
+    assert not [step for step in report.steps if step.verdict in GOOD]
+
+
+def test_a_display_that_repeats_a_sentence_defines() -> None:
+    above = r"Let $x \in \mathbb{R}^n$. By the way, our $P = x x^\top$ is what everybody uses here."
+    report = report_of(f"{above}\n\n$$ P = x x^\\top $$\n\n$$ P = P^\\top $$\n")
+    assert report.steps[-1].verdict in GOOD
+
+
+def test_values_of_indices_in_a_sentence_say_nothing() -> None:
+    above = r"Let $x \in \mathbb{R}^n$. The sum is over all entries, for $k = 1$ to the last."
+    report = report_of(f"{above}\n\n$$ k = 2 x^\\top x $$\n\n$$ k \\ge 0 $$\n")
+    assert report.steps[-1].verdict in GOOD
+
+
+def test_equations_of_a_paragraph() -> None:
+    paragraph = Paragraph(1, r"The exact one is $g(x) = 2 x$, and for $k = 1$ it is larger; $\operatorname{lse} = a$.")
+    assert equations_in(paragraph) == [("g", "2 x"), (r"\textlse", "a")]

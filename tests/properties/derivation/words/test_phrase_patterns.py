@@ -13,6 +13,9 @@ FALSE = r"$$ x^\top y = x^\top y + n $$"
 
 # pattern: (a sentence that matches it, its twin: words of the same kind that may restrict a symbol)
 TWINS: dict[str, tuple[str, str]] = {
+    "interjection": ("Sure!", "Surely the same vectors!"),
+    "here is": ("Here is a step-by-step derivation.", "Here is a vector of norm one."),
+    "people": ("Bernoulli and friends:", "Bernoulli and equal friends:"),
     "connectives": ("Hence,", "On average,"),
     "we get": ("Thus we obtain", "Thus we require"),
     "it follows": ("From the chain rule it follows that", "From the symmetry it follows that"),

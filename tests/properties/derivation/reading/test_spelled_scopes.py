@@ -1,0 +1,85 @@
+"""Sentences that declare and define at once: the right step below them is accepted, and its false twin is REFUTED."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.document.blocks import Heading, Paragraph
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.reading.spelled_scopes import spell_scopes
+from attention_core.derivation.records import GOOD, Verdict
+
+# (the sentences, a right step, a false one)
+READ: list[tuple[str, str, str]] = [
+    (r"For $t \in \mathbb{R}$ let $\sigma(t) = 1/(1+e^{-t})$.",
+     r"1 - \sigma(t) = \sigma(-t)", r"1 + \sigma(t) = \sigma(-t)"),
+    (r"For $\alpha, \beta \in \mathbb{R}$, let $\operatorname{lse} = \log(e^\alpha + e^\beta)$.",
+     r"\max(\alpha, \beta) \le \operatorname{lse}", r"\max(\alpha, \beta) + \log 2 \le \operatorname{lse}"),
+    (r"Let $X \in \mathbb{R}^{n \times d}$, $y \in \mathbb{R}^n$ and $J(w) = \|Xw - y\|_2^2$ for $w \in \mathbb{R}^d$.",
+     r"\nabla_w J(w) = 2 X^\top (X w - y)", r"\nabla_w J(w) = X^\top (X w - y)"),
+    ("Throughout, $z \\in \\mathbb{R}^n$ is the vector of logits and\n$p = \\operatorname{softmax}(z)$, "
+     r"so that $p_i = e^{z_i} / \sum_{j=1}^n e^{z_j}$.",
+     r"\sum_{i=1}^n p_i = 1", r"\sum_{i=1}^n p_i^2 = 1"),
+    (r"Let $z \in \mathbb{R}^n$. The true class is $y \in \{1, \dots, n\}$ and $\ell = -z_y$ is the loss.",
+     r"\ell + z_y = 0", r"\ell - z_y = 0"),
+    (r"Let $x \in \mathbb{R}$. The exact GELU is $g(x) = \frac{x}{2}(1 + \operatorname{erf}(\frac{x}{\sqrt 2}))$.",
+     "g(x) - g(-x) = x", "g(x) + g(-x) = x"),
+    (r"The loss is $L = \|x - y\|^2$, where $x, y \in \mathbb{R}^n$.", r"L \ge 0", r"L \ge 1"),
+    (r"Let $X_1, \dots, X_n$ be i.i.d. with $X_i \sim \mathcal{N}(\mu, \sigma^2)$ and $\sigma > 0$, and let "
+     r"$\bar X = \frac{1}{n} \sum_{i=1}^n X_i$.",
+     r"\operatorname{Var}(\bar X) = \frac{\sigma^2}{n}", r"\operatorname{Var}(\bar X) = \frac{\sigma^2}{n^2}"),
+    (r"Let $x \in \mathbb{R}^d$ with mean $\mu = \operatorname{mean}(x)$ and variance $s^2 = \operatorname{var}(x)$, "
+     r"where $\operatorname{var}$ divides by $d$.",
+     r"s^2 = \frac{1}{d} \|x\|_2^2 - \mu^2", r"s^2 = \frac{1}{d} \|x\|_2^2 + \mu^2"),
+    (r"Let $A \in \mathbb{R}^{n \times n}$ be symmetric and $x, y \in \mathbb{R}^n$." "\n\n"
+     r"(c) The quadratic function $f(x) = \frac12 x^\top A x - y^\top x$ has",
+     r"\nabla f(x) = A x - y", r"\nabla f(x) = A x + y"),
+    (r"With a bit of calculus, for $0 < t < \pi/2$:", r"\sin t \le t", r"t \le \sin t"),
+    (r"Let $Q, K \in \mathbb{R}^{n \times d}$ and $\tau = 1/\sqrt d$. We write $S = \tau Q K^\top \in \mathbb{R}^{n \times n}$,"
+     r" $P = \operatorname{softmax}(S) \in \mathbb{R}^{n \times n}$, where the softmax is applied to every row.",
+     r"\sum_{j=1}^n P_{1j} = 1", r"\sum_{j=1}^n P_{j1} = 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentences", "right", "wrong"), READ)
+def test_steps_below_are_decided(sentences: str, right: str, wrong: str) -> None:
+    for formula, holds in ((right, True), (wrong, False)):
+        step = check_document(f"{sentences}\n\n$$ {formula} $$\n", effort=Effort(seconds=3.0), infer=True).steps[-1]
+        assert step.verdict in GOOD if holds else step.verdict is Verdict.REFUTED, step.evidence.text
+        assert step.line == 3 + sentences.count("\n")
+
+
+KEPT = [
+    r"Let $a, b, x \in \mathbb{R}$. The solution is $x = a/b$.",  # of a known symbol: a claim
+    r"Let $c \in \mathbb{R}^n$. The unit vector is $u = 2 c$.",  # its name says that c is of length 1/2
+    r"Let $f(x) = x$ for $x \ge 0$ and $f(x) = 0$ for $x < 0$.",  # by cases
+    r"Let $x > 0$. For $x \in \mathbb{R}$ let $y = x^2$.",  # a known symbol
+    r"Let $x \in \mathbb{R}^d$ and $v = \operatorname{var}(x)$, where $\operatorname{var}$ divides by $d - 1$.",
+    r"Let $X_1, \dots, X_n$ be i.i.d. with $X_i \sim \mathcal{N}(\mu_i, 1)$.",  # each has a law of its own
+    r"Suppose the exact one is $f(x) = x^2$ if $x > 0$.",
+    r"The determinant is $a + b$ with $a > c$.",  # c may be declared below
+    r"The determinant is $a + b$ with $c > 0$.",
+    r"Throughout, $x = y$ is the case.",
+]
+
+
+@pytest.mark.parametrize("sentence", KEPT)
+def test_what_may_say_more_stays(sentence: str) -> None:
+    assert spell_scopes([Paragraph(1, sentence)]) == [Paragraph(1, sentence)]
+
+
+def test_symbols_of_an_ended_section_are_new_again() -> None:
+    sentence = Paragraph(5, r"For $t \in \mathbb{R}$ let $y = t^2$.")
+    section = [Heading(1, 2, "One"), Paragraph(3, r"Let $t > 0$.")]
+    told = r"Let $t \in \mathbb{R}$. Put $y = t^2$."
+    assert spell_scopes([*section, Heading(4, 2, "Two"), sentence])[-1].text == told
+    assert spell_scopes([*section, sentence])[-1] == sentence
+    assert spell_scopes([Heading(1, 2, "Notation"), section[1], Heading(4, 2, "Two"), sentence])[-1] == sentence
+
+
+def test_a_space_that_the_value_does_not_have_defines_nothing() -> None:
+    text = r"Let $Q \in \mathbb{R}^{n \times d}$. We write $S = Q^\top Q \in \mathbb{R}^{n \times n}$."
+    for formula in (r"S = Q^\top Q", r"S = 2 Q^\top Q"):
+        step = check_document(f"{text}\n\n$$ {formula} $$\n", effort=Effort(seconds=3.0), infer=True).steps[-1]
+        assert step.verdict not in GOOD
