@@ -38,6 +38,7 @@ from attention_core.derivation.inference.usage import (
     Need,
     Usage,
     is_constant,
+    limit_letters,
     needs,
     usage_of,
     walk,
@@ -592,9 +593,8 @@ def _sizes_of(symbol: Symbol) -> Iterable[Size]:
 
 def inferred_names(context: Context, exprs: Iterable[object]) -> list[str]:
     """The undeclared symbols that some expressions rest on."""
-    found = {name for expr in exprs for name in all_names(expr)}
-    fresh = set(found)
+    found = fresh = {name for expr in exprs for name in all_names(expr) - limit_letters(expr)}
     while fresh:
         fresh = {m for n in fresh if n in context.symbols for m in context.symbols[n].mentions} - found
-        found |= fresh
+        found = found | fresh
     return [name for name in context.inferred if name in found]

@@ -116,6 +116,25 @@ def bound_letters(node: Big) -> set[str]:
     return found
 
 
+def limit_letters(expr: object) -> set[str]:
+    r"""The letters that stand only in limits over them, as the n of `\lim_{n \to \infty} (1 + 1/n)^n`.
+
+    Args:
+        expr: The expression.
+    """
+    free, bound = set[str](), set[str]()
+    stack: list[tuple[object, frozenset[str]]] = [(expr, frozenset())]
+    while stack:
+        node, held = stack.pop()
+        if isinstance(node, Name) and node.text not in held:
+            free.add(node.text)
+        if isinstance(node, Big) and node.op == "lim":
+            held |= {chain.exprs[0].text for chain in node.below if isinstance(chain.exprs[0], Name)}
+            bound |= held
+        stack += [(child, held) for child in children(node)]
+    return bound - free
+
+
 _MOST_WALKED = 2048
 _walked: dict[int, tuple[Chain, tuple[object, ...]]] = {}
 """The nodes of formulas by identity, which holds while they are kept: a section is walked for each of its steps."""

@@ -20,9 +20,11 @@ from fractions import Fraction
 from attention_core.derivation.document.blocks import Block, Display, Heading
 from attention_core.derivation.document.display import statements_of
 from attention_core.derivation.document.source import FRAMED_GOES_ON, GOES_ON
+from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
+    Call,
     Chain,
     Expr,
     Fence,
@@ -157,6 +159,27 @@ def constrains(context: Context, left: Expr, op: str, right: Expr, led: bool, co
     return not led and any(
         _is_constant(context, side, op) and _is_simple(context, other, side) for side, other in pairs
     )
+
+
+def may_constrain(left: Expr, right: Expr) -> bool:
+    r"""Whether a relation may be a constraint: `a + b = 1`, `\sum_i x_i = \sum_i y_i`, `\log a = \log b`.
+
+    A relation of two different functions, or of a function with a sum, as `\det A = \sum_i a_i`, is claimed: who
+    demands something of symbols compares them, or the same function of them.
+
+    Args:
+        left: Its left side.
+        right: Its right side.
+    """
+    first, second = _functions_in(left), _functions_in(right)
+    called = any(isinstance(node, Call) for side in (left, right) for node in walk(side))
+    return not (first and second and first != second and called)
+
+
+def _functions_in(side: Expr) -> set[str]:
+    """The functions, sums, products and integrals of a side."""
+    nodes = list(walk(side))
+    return {node.function for node in nodes if isinstance(node, Call)} | {n.op for n in nodes if isinstance(n, Big)}
 
 
 def _without_sign(side: Expr) -> Expr:

@@ -384,13 +384,17 @@ def words_of_heading(context: Context, heading: Heading) -> list[Caveat]:
 
 
 def drop_counts(step: Step, headings: Container[int]) -> None:
-    """Drop what headings say by a number alone, as "Two classes", for a step of numbers: nothing in it is counted.
+    """Drop what headings say by a number or a kind of arrays alone, as "Two classes", for a step of numbers.
+
+    Nothing in such a step is counted, and nothing in it is an array. One word in front of a display stands like a
+    heading: "Rotations:".
 
     Args:
         step: The step; its context is changed.
         headings: The lines of the headings.
     """
-    counts = [one for one in step.context.caveats if one.line in headings and one.names is None and _is_count(one)]
+    names = [c for c in step.context.caveats if c.names is None and (c.line in headings or _ALONE.fullmatch(c.quote))]
+    counts = [one for one in names if _is_count(one)]
     if not counts:
         return
     known = step.context.symbols
@@ -402,8 +406,15 @@ def drop_counts(step: Step, headings: Container[int]) -> None:
         step.context.caveats = [one for one in step.context.caveats if not any(one is each for each in counts)]
 
 
+_ALONE = re.compile(r"\W*\w+\s*:\s*")
+_KINDS = re.compile(
+    r"(?:rotation|reflection|permutation|projector|isometr|involution|simplex|simplices)\w*", re.IGNORECASE
+)
+
+
 def _is_count(caveat: Caveat) -> bool:
-    return bool(caveat.words) and all(word.lower() in NUMBERS for word in caveat.words)
+    """Whether the words of a caveat say how many there are of something, or which arrays."""
+    return bool(caveat.words) and all(word.lower() in NUMBERS or _KINDS.fullmatch(word) for word in caveat.words)
 
 
 def _is_number(symbol: Symbol) -> bool:

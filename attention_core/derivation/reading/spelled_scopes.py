@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from attention_core.derivation.document.blocks import Block, Heading, Paragraph
+from attention_core.derivation.reading.array_letters import array_letters
 from attention_core.derivation.reading.defining_formulas import (
     Definition,
     declared_in,
@@ -106,6 +107,7 @@ class _Sentence:
 
     formulas: list[str]
     above: str
+    arrays: frozenset[str] = frozenset()  # letters that the document writes as arrays
 
     def at(self, mask: str) -> str:
         """The formula that a mask stands for."""
@@ -137,6 +139,7 @@ def spell_scopes(blocks: Sequence[Block]) -> list[Block]:
         'Let $t \\in \\mathbb{R}$. Put $f(t) = t^2$.'
     """
     out: list[Block] = []
+    arrays = array_letters(blocks)
     open_: list[tuple[int, str]] = [(0, "")]  # the levels of the sections around, and what they hold
     for block in blocks:
         if isinstance(block, Heading):
@@ -148,7 +151,7 @@ def spell_scopes(blocks: Sequence[Block]) -> list[Block]:
             continue
         above = "\n".join(text for _, text in open_)
         if isinstance(block, Paragraph) and "$" in block.text:
-            out.append(replace(block, text=_spell(block.text, above)))
+            out.append(replace(block, text=_spell(block.text, above, arrays)))
             held = "\n".join(_MASKED.findall(block.text))
         else:
             out.append(block)
@@ -157,8 +160,8 @@ def spell_scopes(blocks: Sequence[Block]) -> list[Block]:
     return out
 
 
-def _spell(text: str, above: str) -> str:
-    sentence = _Sentence([], above)
+def _spell(text: str, above: str, arrays: frozenset[str]) -> str:
+    sentence = _Sentence([], above, arrays)
     masked = _MASKED.sub(lambda found: sentence.add(found[1]), text)
     for pattern, rewrite in _RULES:
         masked = pattern.sub(partial(_keep_lines, rewrite, sentence), masked)
@@ -239,6 +242,8 @@ def _behind(sentence: _Sentence, found: re.Match[str]) -> str:
         return found[0]
     if re.search(FORMULA, own):
         return f"{found['over']}. Put {found['what']}"
+    if not found["verb"]:
+        return found[0]  # "Define the softplus by ...": words stand between
     return f"Let {found['over']}. Put {found['what']}"
 
 
@@ -264,8 +269,9 @@ def _role_is(sentence: _Sentence, found: re.Match[str]) -> str:
     if items is None:
         return found[0]
     if made is not None and sentence.is_new([made.name], before) and _is_only_name(made, role):
-        parts = items.say()
-        return _join(found, [*parts[: len(items.declares)], f"Put {found['first']}", *parts[len(items.declares) :]])
+        parts = [*_argument_of(sentence, made, before), *items.say()]
+        place = len(parts) - len(items.defines)
+        return _join(found, [*parts[:place], f"Put {found['first']}", *parts[place:]])
     if says_where(first) and sentence.is_new(declared_in(first), before):
         return _join(found, [f"Let {found['first']} be {role[:1].lower()}{role[1:]}", *items.say()])
     names = [name for one in sentence.all_in(found["what"] or "") for name in declared_in(one)]
@@ -273,6 +279,25 @@ def _role_is(sentence: _Sentence, found: re.Match[str]) -> str:
     if plain and names and all(mentions(name, first) for name in names):
         return found["begins"] + ". ".join([*items.say(), f"{role} is {found['first']}"])
     return found[0]
+
+
+_REAL = r" \in \mathbb{R}"
+_SAYS = r"(?:\\(?:in|sim|[lg]eq?|neq?)(?![A-Za-z])|:?=|[<>])"
+_OF_ARRAYS = re.compile(r"\\(?:top|sum|prod|int|max|min|mathbf|lVert|lvert)(?![A-Za-z])|[|_A-Z]")
+
+
+def _argument_of(sentence: _Sentence, made: Definition, before: str) -> list[str]:
+    r"""The declaration of the argument of `g(x) = \frac{x}{2} (1 + \tanh x)`: a number, as nothing makes it an array.
+
+    A step about $g(x)$ is about each x then, though no sentence says so.
+    """
+    number = len(made.args) == 1 and re.fullmatch("[a-hq-vxy]", made.args[0]) and made.is_closed()
+    if not number or made.args[0] in sentence.arrays or _OF_ARRAYS.search(made.value):
+        return []
+    said = re.compile(rf"(?<![A-Za-z\\]){made.args[0]}(?![A-Za-z])\s*(?:,[^=<>]*)?{_SAYS}")
+    if any(said.search(one) for one in [*sentence.above.splitlines(), *sentence.all_in(before)]):
+        return []
+    return [f"Let {sentence.add(made.args[0] + _REAL)}"]
 
 
 def _role_has(sentence: _Sentence, found: re.Match[str]) -> str:

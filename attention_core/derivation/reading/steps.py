@@ -32,7 +32,7 @@ from attention_core.derivation.reading.case_words import Cases, find_other_cases
 from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
-from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains
+from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains, may_constrain
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
 from attention_core.derivation.reading.inline_definitions import take_definitions
@@ -393,14 +393,15 @@ class _Walk:
         self.out += found
         self.shown = [one for one in found if isinstance(one, Step)]
         for one in self.shown:
-            drop_counts(one, {block.line for block in self.blocks if isinstance(block, Heading)})
+            drop_counts(one, {each.line for each in self.blocks if isinstance(each, Heading)})
         restricting = self.find_restricting(place)
         passed = {id(one) for one in passing}
         context.caveats = [c for c in context.caveats if id(c) not in passed]
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
         context.caveats += [*later(local, context), *(c for c in inside if c.words and OPENS_CONDITION.match(c.quote))]
         # what is not known to be claimed may be a constraint of all that follows
-        context.caveats += relations_of_steps(context, self.shown if leading else restricting)
+        open_ones = [one for one in self.shown if may_constrain(one.left, one.right)] if leading else restricting
+        context.caveats += relations_of_steps(context, open_ones)
         self.local, self.last, self.around_next = [], local, next_alone
 
     def carried_on(self, place: int) -> list[Hypothesis]:

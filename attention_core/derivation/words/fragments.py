@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 
 from attention_core.derivation.words.headings import may_restrict
-from attention_core.derivation.words.inert import is_noun
+from attention_core.derivation.words.inert import NOUNS
 from attention_core.derivation.words.vocabulary import CONDITION, GOAL
 
 _TEXT = (
@@ -40,10 +40,11 @@ def _split(text: str) -> frozenset[str]:
 
 
 _OF_PROGRAMS = _split(
-    "kernel kernels fused implementation implementations hardware backend backends cuda triton cpu cpus gpu gpus "
-    "tpu tpus pytorch jax numpy python c++ rust inference serving training library toolkit reference utilities "
-    "utility helpers helper tools tool identities identity formulas formula notes note cheatsheet cheat sheet "
-    "collection compendium companion supplement benchmark benchmarks tests examples"
+    "kernel kernels fused fast efficient minimal portable implementation implementations hardware backend "
+    "backends cuda triton cpu cpus gpu gpus tpu tpus pytorch jax numpy python c++ rust inference serving training "
+    "library toolkit reference utilities utility helpers helper tools tool identities identity formulas formula "
+    "notes note cheatsheet cheat sheet collection compendium companion supplement benchmark benchmarks tests "
+    "examples"
 )
 _JOINTS = _split("a an the and or for of on in from with to our its their about into by as")
 _WORD = re.compile(r"[^\W\d_][\w+'\u2019-]*")
@@ -91,7 +92,8 @@ def _is_of_programs(words: list[str]) -> bool:
 
 
 def _is_of_a_name(word: str) -> bool:
-    """Whether a word may stand in a name: a noun, a joint, a sort of programs, or a proper name."""
+    """Whether a word may stand in a name: a noun, a joint, a sort of programs, or a proper name; no verb is one."""
     low = word.lower()
     proper = bool(re.search(r"[A-Z]", word[1:]))
-    return low in _JOINTS or low in _OF_PROGRAMS or proper or is_noun(low)
+    noun = any(one in NOUNS for one in (low, low.removesuffix("s"), low.removesuffix("es"), re.sub("ies$", "y", low)))
+    return low in _JOINTS or low in _OF_PROGRAMS or proper or noun

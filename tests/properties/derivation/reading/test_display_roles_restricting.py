@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.reading.display_roles import may_constrain
 from attention_core.derivation.records import Verdict
 
 HEAD = r"Let $n \in \mathbb{N}$, $A \in \mathbb{R}^{n \times n}$ and $x, y, p \in \mathbb{R}^n$."
@@ -59,3 +62,28 @@ def test_a_side_condition_that_is_not_read_bars_refuted(aside: str) -> None:
     steps = check_document(f"{HEAD}\n\n$$ x^\\top A x \\ge 0 \\quad {aside} $$\n").steps
     assert steps[0].verdict is Verdict.UNDECIDED and "(line 3:" in steps[0].evidence.text
     assert verdicts(HEAD, rf"$$ x^\top A x \ge 0 \quad {aside} $$", r"$$ x^\top A x \ge 0 $$")[-1] == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("relation", "may"),
+    [
+        ("a + b = 1", True),
+        (r"\|x\| = \|y\|", True),
+        (r"\sum_{i=1}^n x_i = \sum_{i=1}^n y_i", True),
+        (r"\operatorname{tr}(A) = \operatorname{tr}(B)", True),
+        (r"\operatorname{tr}(A) = \prod_{i=1}^n \lambda_i(A)", False),
+        (r"\det(A) = \sum_{i=1}^n \lambda_i(A)", False),
+    ],
+)
+def test_relations_that_may_be_demanded(relation: str, may: bool) -> None:
+    (chain,) = parse_statement(relation).chains
+    assert may_constrain(chain.exprs[0], chain.exprs[1]) == may
+
+
+def test_a_false_step_below_unread_words_is_no_hypothesis_of_the_next() -> None:
+    """The first step, if it were assumed, makes the second one hold."""
+    head = r"Let $A \in \mathbb{R}^{n \times n}$ be symmetric and positive definite."
+    first, second = r"\operatorname{tr}(A) = \prod_{i=1}^n \lambda_i(A)", r"\det(A) = \sum_{i=1}^n \lambda_i(A)"
+    text = f"{head}\n\nIn the blue notebook it says\n\n$$ {first} $$\n\n$$ {second} $$\n"
+    evidence = check_document(text, effort=Effort(seconds=3.0), infer=True).steps[-1].evidence.text
+    assert "it holds under" not in evidence

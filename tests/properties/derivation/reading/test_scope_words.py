@@ -300,3 +300,26 @@ def test_a_condition_in_words_of_a_display_may_hold_for_those_below() -> None:
     text = "Let $x \\in \\mathbb{R}$.\n\n$$ x + 1 > x \\quad\\text{%s} $$\n\n$$ \\sqrt{x^2} = x $$\n"
     assert str(check_document(text % "for all prices").steps[-1].verdict) == "UNDECIDED"
     assert str(check_document(text % "by adding").steps[-1].verdict) == "REFUTED"
+
+
+# (a heading or a word in front of a display, whether a false step of numbers is REFUTED below it)
+COUNTS = [
+    ("## Two classes", True),
+    ("## Rotations", True),
+    ("Rotations:", True),
+    ("## Two equal numbers", False),
+    ("## Large numbers", False),
+]
+
+
+@pytest.mark.parametrize(("words", "refuted"), COUNTS)
+def test_numbers_and_kinds_of_arrays_say_nothing_of_a_step_of_numbers(words: str, refuted: bool) -> None:
+    text = f"# Title\n\n{words}\n\nLet $u \\in \\mathbb{{R}}$ and $\\sigma(u) = u^2$.\n\n$$ \\sigma(u) = u $$\n"
+    if words.endswith(":"):
+        text = f"Let $u \\in \\mathbb{{R}}$.\n\n{words}\n\n$$ u^2 = u $$\n"
+    assert (check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED) == refuted
+
+
+def test_a_number_of_classes_may_be_a_size() -> None:
+    text = "# Title\n\n## Two classes\n\nLet $p \\in \\mathbb{R}^n$.\n\n$$ \\sum_{i=1}^n p_i = p_1 + p_2 $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is not Verdict.REFUTED

@@ -23,7 +23,7 @@ READ: list[tuple[str, str, str]] = [
      r"\sum_{i=1}^n p_i = 1", r"\sum_{i=1}^n p_i^2 = 1"),
     (r"Let $z \in \mathbb{R}^n$. The true class is $y \in \{1, \dots, n\}$ and $\ell = -z_y$ is the loss.",
      r"\ell + z_y = 0", r"\ell - z_y = 0"),
-    (r"Let $x \in \mathbb{R}$. The exact GELU is $g(x) = \frac{x}{2}(1 + \operatorname{erf}(\frac{x}{\sqrt 2}))$.",
+    (r"The exact GELU is $g(x) = \frac{x}{2}(1 + \operatorname{erf}(\frac{x}{\sqrt 2}))$.",
      "g(x) - g(-x) = x", "g(x) + g(-x) = x"),
     (r"The loss is $L = \|x - y\|^2$, where $x, y \in \mathbb{R}^n$.", r"L \ge 0", r"L \ge 1"),
     (r"Let $X_1, \dots, X_n$ be i.i.d. with $X_i \sim \mathcal{N}(\mu, \sigma^2)$ and $\sigma > 0$, and let "
@@ -67,6 +67,19 @@ KEPT = [
 @pytest.mark.parametrize("sentence", KEPT)
 def test_what_may_say_more_stays(sentence: str) -> None:
     assert spell_scopes([Paragraph(1, sentence)]) == [Paragraph(1, sentence)]
+
+
+@pytest.mark.parametrize(
+    "formula", [r"g(x) = x^\top x", r"g(x) = |x|", r"g(x) = \max(x, 0)", r"g(z) = z^2", r"g(n) = n + 1", r"g(x) = A x"]
+)
+def test_the_argument_of_a_function_is_a_number_only_where_nothing_makes_it_an_array(formula: str) -> None:
+    told = spell_scopes([Paragraph(1, f"The exact one is ${formula}$.")])[0].text
+    assert "Let" not in told
+
+
+def test_the_argument_of_a_function_keeps_what_is_said_of_it() -> None:
+    blocks = spell_scopes([Paragraph(1, "Let $x > 0$."), Paragraph(3, r"The exact one is $g(x) = \log x$.")])
+    assert blocks[-1].text == r"Put $g(x) = \log x$."
 
 
 def test_symbols_of_an_ended_section_are_new_again() -> None:

@@ -43,6 +43,8 @@ def test_a_name_leaves_a_false_step_refuted_and_its_twin_does_not(harmless: str,
     "sentence",
     [
         "The keys commute.",
+        "Each row of the matrix is a kernel.",
+        "The kernels have a row.",
         "Scores coincide.",
         "Keys agree in code.",
         "Balanced kernels.",
