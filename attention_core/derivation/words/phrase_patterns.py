@@ -423,9 +423,9 @@ MAX_SENTENCE = 400  # characters of a sentence of the grammar
 
 # Words of a declaration that was read, beside its formulas and the properties that were read.
 _DECLARATION = _words(
-    "let be a an the and or if with for all every each any where given assume assumes assuming suppose supposing put "
-    "define draw that is are we in of its their as by both also again further let's have has us from here then "
-    "denote now so such fix take pick set consider throughout i e always it they "
+    "let be a an the and or if with for write all every each any where given assume assumes assuming suppose supposing "
+    "put define draw that is are we in of its their as by both also again further let's have has us from here "
+    "then denote now so such fix take pick set consider throughout i e always it they "
     "assumed taken required supposed chosen known to be lie lies form forms two three pair reals variable variables "
     "matrix matrices vector vectors number numbers scalar scalars size sizes real natural integer "
     "integers "

@@ -152,6 +152,8 @@ def _names(parts: tuple[str, ...] | list[str], place: int) -> list[str]:
     out: list[str] = []
     while place > 0:
         for piece in _RELATES.split(parts[place - 1])[0].split(","):
+            if re.fullmatch(r"\s*\\[lc]?dots\s*", piece):
+                continue
             found = _BARE.fullmatch(piece)
             if found is None:
                 return []

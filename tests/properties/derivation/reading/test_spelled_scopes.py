@@ -35,6 +35,13 @@ READ: list[tuple[str, str, str]] = [
     (r"Let $A \in \mathbb{R}^{n \times n}$ be symmetric and $x, y \in \mathbb{R}^n$." "\n\n"
      r"(c) The quadratic function $f(x) = \frac12 x^\top A x - y^\top x$ has",
      r"\nabla f(x) = A x - y", r"\nabla f(x) = A x + y"),
+    (r"Write $r = \|x\|_2$, where $x \in \mathbb{R}^n$.", r"r^2 = x^\top x", r"r = x^\top x"),
+    (r"Let $X \sim \mathcal{N}(0, 1)$ and $Y = a X + b$, where $a, b \in \mathbb{R}$.",
+     r"\operatorname{Var}(Y) = a^2", r"\operatorname{Var}(Y) = a"),
+    (r"We denote by $m = \frac{1}{n} \sum_{i=1}^n x_i$ the mean of $x \in \mathbb{R}^n$.",
+     r"n m = \sum_{i=1}^n x_i", r"m = \sum_{i=1}^n x_i"),
+    (r"Fix a temperature $\tau > 0$. Let $z \in \mathbb{R}^n$ and $p = \operatorname{softmax}(z/\tau)$.",
+     r"\sum_{i=1}^n p_i = 1", r"\sum_{i=1}^n p_i = \tau"),
     (r"With a bit of calculus, for $0 < t < \pi/2$:", r"\sin t \le t", r"t \le \sin t"),
     (r"Let $Q, K \in \mathbb{R}^{n \times d}$ and $\tau = 1/\sqrt d$. We write $S = \tau Q K^\top \in \mathbb{R}^{n \times n}$,"
      r" $P = \operatorname{softmax}(S) \in \mathbb{R}^{n \times n}$, where the softmax is applied to every row.",
@@ -51,6 +58,9 @@ def test_steps_below_are_decided(sentences: str, right: str, wrong: str) -> None
 
 
 KEPT = [
+    r"Let $x \in \mathbb{R}$. Write $r = 2 x$, where $x > 0$.",  # of a known symbol
+    r"Write $r = 2 x$, where $x = y + 1$.",
+    r"Denote by $m = a + b$ the mean of $x \in \mathbb{R}^n$.",  # a claim about x
     r"Let $a, b, x \in \mathbb{R}$. The solution is $x = a/b$.",  # of a known symbol: a claim
     r"Let $c \in \mathbb{R}^n$. The unit vector is $u = 2 c$.",  # its name says that c is of length 1/2
     r"Let $f(x) = x$ for $x \ge 0$ and $f(x) = 0$ for $x < 0$.",  # by cases
