@@ -28,7 +28,7 @@ _RESTRICTS = re.compile(
     r"\b(?:without|no|not|never|free|zero|one|two|three|four|few|many|single|several|only|alone|first|last|"
     r"long|short|low|high|big|main|"
     r"different|simple|simplest|special|particular|easy|trivial|degenerate|extreme|case|cases|toy|root|roots|tied|"
-    r"ties?|tying|merged|merging|averag\w+|minimum|maximum|optim(?:um|al\w*)|projections?|inverses?|ones|units?|unit|ideal|perfect|exact|"
+    r"ties?|tying|merged|averag\w+|minimum|maximum|optim(?:um|al\w*)|projections?|inverses?|ones|units?|unit|ideal|perfect|exact|"
     r"code|assignments?|solutions?|solving)\b",
     re.IGNORECASE,
 )
