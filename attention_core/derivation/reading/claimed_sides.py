@@ -53,7 +53,7 @@ def is_stated_above(context: Context, name: str, value: Expr | None = None) -> b
     r"""Whether prose above says by an equation what a symbol is, or a function whose derivative it is.
 
     A display with the same value says it once more, and defines. A declaration that could not be read is one of these
-    sentences, and so is an equation that nothing read; the slope of a function that is known, or said, is a claim.
+    sentences, and so is an equation that nothing read; the slope of a function that is known so is a claim.
 
     Args:
         context: What is declared, what could not be read, and which equations the prose has.
@@ -64,8 +64,8 @@ def is_stated_above(context: Context, name: str, value: Expr | None = None) -> b
     if base != letters and (known := context.symbols.get(base)) is not None and known.kind == "function":
         return True
     written = None if value is None else to_latex(value)
-    for _, head, said in context.equations:
-        if head == letters and (written is None or _plain(_as_read(said)) != _plain(written)):
+    for _, head, formula in context.equations:
+        if head == letters and (written is None or _plain(_as_read(formula)) != _plain(written)):
             return True
         if head == base != letters:
             return True

@@ -18,7 +18,7 @@ from attention_core.derivation.words.caveats import (
     names_of_formula,
     shorten_quote,
 )
-from attention_core.derivation.words.conclusions import argued_derivative
+from attention_core.derivation.words.derivative_claims import argued_derivative
 from attention_core.derivation.words.fragments import says_nothing_of_symbols
 from attention_core.derivation.words.inert import CLAIMED_SUM, SOFTMAX_OF_ROWS
 from attention_core.derivation.words.leftovers import conditional_words, left_over
@@ -199,9 +199,9 @@ def _behind_condition(context: Context, sentence: Sentence) -> Sentence | None:
     if len(sentence.parts) != 3 or not _FOR.match(sentence.parts[0]) or not re.search(r"\w", sentence.parts[2]):
         return None
     lines = range(sentence.line, sentence.line + sentence.text.count("\n") + 1)
-    said = re.sub(r"\s", "", sentence.parts[1])
+    condition = re.sub(r"\s", "", sentence.parts[1])
     texts = [re.sub(r"\s", "", text) for line, text in context.understood if line in lines]
-    return replace(sentence, parts=(sentence.parts[2].lstrip(" ,"),)) if f"assumed:{said}" in texts else None
+    return replace(sentence, parts=(sentence.parts[2].lstrip(" ,"),)) if f"assumed:{condition}" in texts else None
 
 
 _PRODUCT = re.compile(

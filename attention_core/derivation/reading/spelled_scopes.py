@@ -201,7 +201,7 @@ def _noun(sentence: Sentence, found: re.Match[str]) -> str:
     return found["what"] if opens and len(declared_in(formula)) == 1 and not says_where(formula) else found[0]
 
 
-def _drawn(sentence: Sentence, found: re.Match[str]) -> str:
+def _draw_family(sentence: Sentence, found: re.Match[str]) -> str:
     r"""`Let $X_1, \dots, X_n$ be i.i.d. with $X_i \sim ...$ and $\sigma > 0$` with the parameters first."""
     family, law = _FAMILY.match(sentence.at(found["family"])), _MEMBER_LAW.match(sentence.at(found["law"]))
     bounds = re.findall(FORMULA, found["bounds"])
@@ -241,7 +241,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[Sentence, re.Match[str]], str]], 
     (_NOUN, _noun),
     (_DENOTES, _denotes),
     (_WHERE, _where),
-    (_DRAWN, _drawn),
+    (_DRAWN, _draw_family),
     (_FOR_LET, _for_let),
     *SUBJECTS,
     (_BEHIND, _behind),

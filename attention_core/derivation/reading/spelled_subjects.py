@@ -125,25 +125,25 @@ def _argument_of(sentence: Sentence, made: Definition, before: str) -> list[str]
     number = len(made.args) == 1 and re.fullmatch("[a-hq-vxy]", made.args[0]) and made.is_closed()
     if not number or made.args[0] in sentence.arrays or _OF_ARRAYS.search(made.value):
         return []
-    said = re.compile(rf"(?<![A-Za-z\\]){made.args[0]}(?![A-Za-z])\s*(?:,[^=<>]*)?{_SAYS}")
-    if any(said.search(one) for one in [*sentence.above.splitlines(), *sentence.all_in(before)]):
+    domain = re.compile(rf"(?<![A-Za-z\\]){made.args[0]}(?![A-Za-z])\s*(?:,[^=<>]*)?{_SAYS}")
+    if any(domain.search(one) for one in [*sentence.above.splitlines(), *sentence.all_in(before)]):
         return []
     return [f"Let {sentence.add(made.args[0] + _REAL)}"]
 
 
 def _clauses(sentence: Sentence, found: re.Match[str]) -> str:
     r"""`The input is $x \in \mathbb{R}^d$, the weights are $w \in \mathbb{R}^d$ and the output is $y = w^\top x$`."""
-    said, before = list[str](), before_match(found)
+    parts, before = list[str](), before_match(found)
     for one in _ONE_CLAUSE.finditer(found["all"]):
         formula, role = sentence.at(one["mask"]), f"{one['role'][:1].lower()}{one['role'][1:]}"
         made, names = definition_in(formula), declared_in(formula)
         if made is not None and is_only_name(made, role) and sentence.is_new([made.name], before):
-            said.append(f"Put {one['mask']}")
+            parts.append(f"Put {one['mask']}")
         elif made is None and says_where(formula) and sentence.is_new(names, before):
-            said.append(f"Let {one['mask']} be {role}")
+            parts.append(f"Let {one['mask']} be {role}")
         else:
             return found[0]
-    return found["begins"] + ". ".join(sorted(said, key=lambda text: text.startswith("Put")))
+    return found["begins"] + ". ".join(sorted(parts, key=lambda text: text.startswith("Put")))
 
 
 def _computes(sentence: Sentence, found: re.Match[str]) -> str:

@@ -391,23 +391,29 @@ class _Walk:
         context.caveats += passing
         found = steps_of_display(context, block, later_blocks, self.around(place), self.supply_at(place), self.judge)
         self.out += found
-        self.shown = [one for one in found if isinstance(one, Step)]
-        for one in self.shown:
-            drop_counts(one, {each.line for each in self.blocks if isinstance(each, Heading)})
+        self.shown = self.without_counts(found)
         restricting = self.find_restricting(place)
         passed = {id(one) for one in passing}
         context.caveats = [c for c in context.caveats if id(c) not in passed]
         context.hypotheses = [h for h in context.hypotheses if not any(h is one for one in local)]
         context.caveats += [*later(local, context), *(c for c in inside if c.words and OPENS_CONDITION.match(c.quote))]
         # what is not known to be claimed may be a constraint of all that follows
-        open_ones = [one for one in self.shown if may_constrain(one.left, one.right)] if leading else restricting
-        context.caveats += relations_of_steps(context, open_ones)
+        demands = [one for one in self.shown if may_constrain(one.left, one.right)] if leading else restricting
+        context.caveats += relations_of_steps(context, demands)
         self.local, self.last, self.around_next = [], local, next_alone
+
+    def without_counts(self, found: list[Step | Unread]) -> list[Step]:
+        """The steps among what a display holds, those of numbers without what headings count."""
+        headings = {block.line for block in self.blocks if isinstance(block, Heading)}
+        steps = [one for one in found if isinstance(one, Step)]
+        for one in steps:
+            drop_counts(one, headings)
+        return steps
 
     def carried_on(self, place: int) -> list[Hypothesis]:
         """What was assumed for the display right above, where the assumption alone says what its symbols are.
 
-        "For $0 < t < 1$:" in front of two displays is about the t of both, as there is no other.
+        "For $0 < t < 1$:" in front of two displays is about the t of both, as nothing else names it.
         """
         if not place or not isinstance(self.blocks[place - 1], Display):
             return []

@@ -1,4 +1,4 @@
-r"""What is said around mathematics and says nothing of it: joints, what a chatbot answers first, labels of list items.
+r"""Words around mathematics that say nothing of it: joints, what a chatbot answers first, labels of list items.
 
 A joint points at other lines. An interjection, or words that announce a derivation, speak to the reader: "Sure! Here is
 a step-by-step derivation.". A result is called after people, and its kin after it: "Bernoulli and friends:".

@@ -16,7 +16,7 @@ from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import Chain, Sub, Unreadable
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.terms.context import Caveat, Context, has_open_functions
-from attention_core.derivation.words.conclusions import argued_derivative
+from attention_core.derivation.words.derivative_claims import argued_derivative
 from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.phrase_patterns import is_pattern, leads_to_value

@@ -87,7 +87,7 @@ _JOINS = re.compile(
 
 
 def _is_of_programs(words: list[str]) -> bool:
-    """Whether a word says that it is about a program or a text, which is no symbol."""
+    """Whether a word says that it is about a program or a text, and not about symbols."""
     return any(word.lower() in _OF_PROGRAMS for word in words)
 
 

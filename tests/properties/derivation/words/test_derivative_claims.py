@@ -7,7 +7,7 @@ import pytest
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.records import Verdict
-from attention_core.derivation.words.conclusions import argued_derivative
+from attention_core.derivation.words.derivative_claims import argued_derivative
 
 HEAD = r"Let $z \in \mathbb{R}^n$ and $s = z^\top z$."
 FALSE = r"$$ \nabla_z^2 s = 3 I_n $$"
