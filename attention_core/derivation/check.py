@@ -41,7 +41,7 @@ from attention_core.derivation.words.paragraphs import MISSING, cause_above, dec
 
 Tell = Callable[[StepReport, int, int], object]
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
-SLIP_SECONDS = 2.0  # for advice on one that is false as it was read
+SLIP_SECONDS = 4.0  # for the one change that makes a step hold that is false as it was read
 REASONS = 4  # a relation in a reason has this part of a step's time
 OTHERS = 8  # another reading of undeclared symbols has this part
 
@@ -59,7 +59,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         readings = _readings_of(step)
         if readings and not (found.verdict is Verdict.REFUTED and rests_on_indices(step, _inferred_names(step))):
             shown = _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
-            return _with_slip(step, shown, effort) if advise and found.counterexample is not None else shown
+            return _with_slip(step, shown, found, effort, advise)
         found = _apply_doubts(step, found, effort)
         if readings:
             found = replace(found, evidence=_with_readings(found.evidence, readings))
@@ -89,20 +89,28 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
 
 
-def _with_slip(step: Step, shown: Finding, effort: Effort) -> Finding:
+def _with_slip(step: Step, shown: Finding, found: Finding, effort: Effort, advise: bool) -> Finding:
     """The finding on an equation that is false as it was read, with the one change that makes it hold so.
 
-    Such a step is not refuted, as the document may say more of its symbols. Where a small change makes it an identity
-    of free symbols, though, a slip of the pen is likelier than that.
+    Where that change tells that its symbols were read right, the step is refuted (see `slips`); elsewhere the document
+    may say more of them, and with `advise` the change is named.
     """
-    if step.op != "=" or shown.verdict is not Verdict.UNDECIDED or step.context.loose:
+    left_open = shown.verdict is Verdict.UNDECIDED and found.verdict is Verdict.REFUTED
+    if not left_open or found.counterexample is None or step.op != "=" or step.context.loose:
         return shown
     from attention_core.derivation.decision.mends import find_mend
+    from attention_core.derivation.decision.slips import find_slip, without_talk
 
     seconds = min(effort.seconds, SLIP_SECONDS)
+    with suppress(OutOfTime, Unsettled), ceiling(CEILING * seconds):
+        slip = find_slip(step, _decide_under(replace(effort, seconds=seconds / OTHERS)), seconds, effort.seed)
+        refuted = shown if slip is None else _apply_doubts(without_talk(step, slip), found, effort, slip=True)
+        if slip is not None and refuted.verdict is Verdict.REFUTED:
+            text = f"as it was read it is false ({found.evidence.text}), and it holds {slip.words}"
+            return replace(refuted, evidence=_with_readings(replace(found.evidence, text=text), _readings_of(step)))
     advice = ""
     with suppress(OutOfTime), ceiling(CEILING * seconds):
-        advice = find_mend(step, seconds, effort.seed)
+        advice = find_mend(step, seconds, effort.seed) if advise else ""
     trivial = not advice or "with $0$ in place" in advice  # both sides vanish then
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
 
@@ -180,7 +188,7 @@ def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
-    """The finding with the readings that it rests on; nothing is refuted by an inferred reading, but one of indices."""
+    """The finding with the readings that it rests on; nothing is refuted by these alone, but those of indices."""
     text = found.evidence.text
     verdict = found.verdict
     if verdict in (Verdict.REFUTED, Verdict.VACUOUS) and step.context.loose:
@@ -238,9 +246,15 @@ def _other_reading(step: Step, shown: Finding, found: Finding, effort: Effort) -
     return shown
 
 
-def _apply_doubts(step: Step, found: Finding, effort: Effort) -> Finding:
+def _apply_doubts(step: Step, found: Finding, effort: Effort, slip: bool = False) -> Finding:
     """The finding, if nothing that was not read, and no other convention, could change it."""
     from attention_core.derivation.decision.doubts import reconsider
+
+    return reconsider(step, found, _decide_under(effort), slip)
+
+
+def _decide_under(effort: Effort) -> Callable[[Step, Sequence[Relation]], Finding]:
+    """What decides a step under some more hypotheses, with this effort."""
 
     def decide(one: Step, more: Sequence[Relation]) -> Finding:
         try:
@@ -249,7 +263,7 @@ def _apply_doubts(step: Step, found: Finding, effort: Effort) -> Finding:
         except OutOfTime:
             return Finding(Verdict.UNDECIDED, Evidence(LATE))
 
-    return reconsider(step, found, decide)
+    return decide
 
 
 def _decide_step(

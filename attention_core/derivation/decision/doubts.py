@@ -124,13 +124,14 @@ _ALIKE = re.compile(r"a \S+ x \S+ matrix and a \S+ x \S+ matrix|a (column|row) o
 MAX_TRIED = 8  # relations of the prose that are tried as hypotheses
 
 
-def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
+def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -> Finding:
     """The finding, or UNDECIDED where a step is found false that may hold as its author means it.
 
     Args:
         step: The step.
         found: What was found as the step was read.
         decide: Decides a step under some more hypotheses.
+        slip: Whether one change makes it an identity (see `slips`).
     """
     if found.verdict in GOOD:
         return _without_law(step, _check_endings(step, _otherwise_usual(step, found, decide), decide))
@@ -142,7 +143,7 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
     message = "" if expected else _one_entry(step, found)
     if message:
         return _withhold_verdict(found, message)
-    meant_of = "" if expected else find_meant_indices(step, decide)
+    meant_of = "" if expected else find_meant_indices(step, decide, slip)
     if meant_of:
         return _name_reading(found, "it holds", f"for ${meant_of}$ alone: say for which indices it is meant")
     other = None if expected else _without_ends(step, found, decide) or _other_reading(step, found, decide)
@@ -158,7 +159,7 @@ def reconsider(step: Step, found: Finding, decide: Decide) -> Finding:
         return _withhold_verdict(
             found, f"it may be the condition of ${claim}$ beside it: write 'Assume ${_formula(step)}$'"
         )
-    meant = None if found.counterexample is None else meant_by_words(step, decide)
+    meant = None if found.counterexample is None else meant_by_words(step, decide, slip)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
 
 

@@ -1,6 +1,6 @@
 r"""Other readings of a step whose symbols are not declared.
 
-Nothing is refuted by an inferred reading. Where a step is false by it, or its shapes do not fit, and it holds as
+Nothing is refuted by an inferred reading alone (see `slips`). Where a step is false by it, or its shapes do not fit, and it holds as
 another author may mean it, it is AMBIGUOUS, and the message says which reading makes it true: a letter that only its
 formula made a vector is a number that is added to every entry ($\operatorname{softmax}(x + c)$), a small letter is a
 vector, letters of matrices are numbers, or a convention is another one (gradients as rows).

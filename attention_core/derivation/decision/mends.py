@@ -2,7 +2,7 @@ r"""The mend nearest to a false step: "with $+ 2 a b$ in place of $- 2 a b$", fo
 
 A mend changes one place of the step as it is written: a sign, the direction of an inequality, a transpose, the order of
 two factors, an index, a number, the ends of a sum, one of two symbols of the same shape. It is named if no
-counterexample of the mended step is found. No verdict changes by it.
+counterexample of the mended step is found. No verdict changes by it but that of a slip (see `slips`).
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.terms import ShapeMismatch
 
+Wanted = Callable[["Mend", Verdict], bool]
 MAX_TRIED = 150  # mends of one step
 MAX_MADE = 600  # mends that are put in order
 SHARE = 0.25  # of a step's time, for all of them
@@ -54,10 +55,11 @@ _ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
 
 @dataclass(frozen=True)
 class Mend:
-    """A step with one change, and the change in words."""
+    """A step with one change, the change in words, and its kind: what was tried."""
 
     words: str
     step: Step
+    kind: str = ""
 
 
 def find_mend(step: Step, seconds: float, seed: int = 0) -> str:
@@ -68,7 +70,20 @@ def find_mend(step: Step, seconds: float, seed: int = 0) -> str:
         seconds: The processor time of a step; a share of it is used.
         seed: Of the cases.
     """
-    return _first_good(mends_of(step), seconds, seed)
+    return _advise(_first_good(mends_of(step), seconds, seed))
+
+
+def find_good_mend(step: Step, seconds: float, seed: int, wanted: Wanted) -> Mend | None:
+    """The first mend of some kinds under which a step holds, None if none of those that were tried.
+
+    Args:
+        step: The step.
+        seconds: The processor time of a step; a share of it is used.
+        seed: Of the cases.
+        wanted: Whether a mend that holds so will do.
+    """
+    found = _first_good(mends_of(step), seconds, seed, wanted)
+    return None if found is None else found[0]
 
 
 def find_direction(step: Step, seconds: float, seed: int = 0) -> str:
@@ -79,29 +94,41 @@ def find_direction(step: Step, seconds: float, seed: int = 0) -> str:
         seconds: The processor time of a step; a share of it is used.
         seed: Of the cases.
     """
-    return _first_good(_other_direction(step), seconds, seed)
+    return _advise(_first_good(_other_direction(step), seconds, seed))
 
 
-def _first_good(mends: Iterator[Mend], seconds: float, seed: int) -> str:
-    """What the first of some mends that holds says."""
+def _advise(found: tuple[Mend, Verdict] | None) -> str:
+    """What a mend that holds says, '' for none."""
+    if found is None:
+        return ""
+    one, verdict = found
+    sure = verdict in (Verdict.PROVED, Verdict.EXACT)
+    return f"{'the step holds' if sure else 'no counterexample was found'} {one.words}: is that meant?"
+
+
+def _first_good(
+    mends: Iterator[Mend], seconds: float, seed: int, wanted: Wanted = lambda one, verdict: True
+) -> tuple[Mend, Verdict] | None:
+    """The first of some mends that holds and is wanted."""
     try:
         with ceiling(SHARE * seconds):
             for one in islice(mends, MAX_TRIED):
-                verdict = _verdict_of(one.step, EACH * seconds, seed)
-                if verdict in GOOD:
-                    change = (
-                        "the step holds"
-                        if verdict in (Verdict.PROVED, Verdict.EXACT)
-                        else "no counterexample was found"
-                    )
-                    return f"{change} {one.words}: is that meant?"
+                verdict = verdict_of(one.step, EACH * seconds, seed)
+                if verdict is not None and verdict in GOOD and wanted(one, verdict):
+                    return one, verdict
     except OutOfTime:
-        return ""
-    return ""
+        return None
+    return None
 
 
-def _verdict_of(step: Step, seconds: float, seed: int) -> Verdict | None:
-    """The verdict on a mended step after a few cases, None if it cannot be read or is met by too few."""
+def verdict_of(step: Step, seconds: float, seed: int) -> Verdict | None:
+    """The verdict on a mended step after a few cases, None if it cannot be read or is met by too few.
+
+    Args:
+        step: The step.
+        seconds: Its processor time.
+        seed: Of the cases.
+    """
     for effort in (LIGHT, Effort(ladder=0)):  # of all that hypotheses tie together, few cases are met
         try:
             context, claim, extra = claim_of(step)
@@ -151,9 +178,11 @@ def _other_direction(step: Step) -> Iterator[Mend]:
         for name, side in (("right", step.right), ("left", step.left)):
             if isinstance(side, Minus):
                 bare: Any = {name: side.body}
-                yield Mend(_in_place(to_latex(side.body), to_latex(side)), replace(step, **bare))
+                yield Mend(_in_place(to_latex(side.body), to_latex(side)), replace(step, **bare), "signs")
         op = _TURNED[step.op]
-        yield Mend(f"with ${SIGNS.get(op, op)}$ in place of ${SIGNS.get(step.op, step.op)}$", replace(step, op=op))
+        yield Mend(
+            f"with ${SIGNS.get(op, op)}$ in place of ${SIGNS.get(step.op, step.op)}$", replace(step, op=op), "direction"
+        )
 
 
 Change = tuple[Expr, str]  # what stands in the place of a node, and words for it ('' for "with new in place of old")
@@ -164,10 +193,26 @@ def _local(step: Step, rule: Rule) -> Iterator[Mend]:
     """The mends that a rule makes of each node of either side, the right side first."""
     for side in ("right", "left"):
         whole = getattr(step, side)
+        places = _places(whole)
         for old, put in _nodes(whole):
+            power = rule is _numbers and isinstance(old, Name | Sub | Sup)
+            kind = "places" if power or any(old is one for one in places) else rule.__name__.strip("_")
             for new, words in rule(step, old):
                 changed: Any = {side: put(new)}
-                yield Mend(words or _in_place(to_latex(new), to_latex(old)), replace(step, **changed))
+                yield Mend(words or _in_place(to_latex(new), to_latex(old)), replace(step, **changed), kind)
+
+
+def _places(side: Expr) -> list[Any]:
+    """The nodes of a side that stand in an exponent, an index, or the ends of a sum."""
+    small: list[Any] = []
+    for node, _ in _nodes(side):
+        if isinstance(node, Sup):
+            small.append(node.exponent)
+        elif isinstance(node, Sub):
+            small += node.items
+        elif isinstance(node, Big):
+            small += [*node.below, *([] if node.above is None else [node.above])]
+    return [node for part in small for node, _ in _nodes(part)]
 
 
 def _in_place(new: str, old: str) -> str:
@@ -309,13 +354,23 @@ def _indices(step: Step, node: Any) -> Iterator[Change]:
     if len(parts) == 1 and isinstance(parts[0], Times) and len(parts[0].factors) == 2:
         first, second = parts[0].factors
         yield Sub(node.base, (Chain((Times((second, first), parts[0].ops),)),)), ""
-    letters = sorted(_index_letters(step))
+    letters: list[Expr] = [Name(letter) for letter in sorted(_index_letters(step))]
     for place, part in enumerate(parts):
-        if isinstance(part, Name | Num):
-            for letter in letters:
-                if Name(letter) != part:
-                    changed = (*node.items[:place], Chain((Name(letter),)), *node.items[place + 1 :])
-                    yield Sub(node.base, changed), ""
+        for other in (*letters, *_beside(step, node, place)) if isinstance(part, Name | Num | Plus) else ():
+            if other != part:
+                changed = (*node.items[:place], Chain((other,)), *node.items[place + 1 :])
+                yield Sub(node.base, changed), ""
+
+
+def _beside(step: Step, node: Sub, place: int) -> list[Expr]:
+    """The other numbers and sums that a symbol has as its index in a step, as in `x_1` and `a_{t - 1}`."""
+    found: dict[Expr, None] = {}
+    for other, _ in chain(_nodes(step.left), _nodes(step.right)):
+        if isinstance(other, Sub) and other.base == node.base and len(other.items) == len(node.items):
+            part = other.items[place].exprs[0]
+            if isinstance(part, Num | Plus):
+                found[part] = None
+    return list(found)
 
 
 def _index_letters(step: Step) -> set[str]:
@@ -382,6 +437,16 @@ def _symbols(step: Step, node: Any) -> Iterator[Change]:
             yield Name(name), ""
 
 
+def _subscripts(step: Step, node: Any) -> Iterator[Change]:
+    """Another symbol of the same letter, as in `x_1` and `x_2`."""
+    return ((new, "") for new, _ in _symbols(step, node) if _letter(new) and _letter(new) == _letter(node))
+
+
+def _letter(node: Expr) -> str:
+    letter, index, _ = (symbol_name(node) or "").partition("_")
+    return letter if index else ""
+
+
 _RULES: tuple[Rule, ...] = (
-    _signs, _without, _side_signs, _transposes, _indices, _ends, _numbers, _coefficients, _order, _symbols,
+    _signs, _without, _side_signs, _transposes, _indices, _subscripts, _ends, _numbers, _coefficients, _order, _symbols,
 )  # fmt: skip

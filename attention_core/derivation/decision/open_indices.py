@@ -93,12 +93,13 @@ def with_stated_indices(step: Step) -> Step:
     return replace(step, conditions=(*step.conditions, *found)) if found else step
 
 
-def find_meant_indices(step: Step, decide: Decide) -> str:
+def find_meant_indices(step: Step, decide: Decide, slip: bool = False) -> str:
     r"""The values of its undeclared indices for which a false step holds, as in `i \ne j`; '' if there are none.
 
     Args:
         step: A step that was found false.
         decide: Decides it under some more hypotheses.
+        slip: Whether one change makes it an identity: that it holds for equal indices says nothing then.
 
     Returns:
         A formula.
@@ -109,7 +110,7 @@ def find_meant_indices(step: Step, decide: Decide) -> str:
     stated = {name for chain in step.conditions for expr in chain.exprs for name in all_names(expr)}
     here = collect_symbols(step) - stated
     indices = [known[n] for n in step.context.inferred if n in here and _is_index(step, known[n])]
-    for formula in _restrictions(indices):
+    for formula in _restrictions(indices, () if slip else ("=",)):
         try:
             more = [
                 r for c in chains_of(formula, step.line) for r in relations_of(step.context.copy(), c, [], step.line)
@@ -122,15 +123,13 @@ def find_meant_indices(step: Step, decide: Decide) -> str:
     return ""
 
 
-def _restrictions(indices: Sequence[Symbol]) -> Iterator[str]:
+def _restrictions(indices: Sequence[Symbol], equal: tuple[str, ...]) -> Iterator[str]:
     """What authors leave unsaid of indices: that they differ, or are those of one side; or where one begins."""
     for one, other in combinations(indices, 2):
         if one.highest == other.highest:
-            yield from (rf"{one.name} {sign} {other.name}" for sign in (r"\ne", "=", "<", ">"))
+            yield from (rf"{one.name} {sign} {other.name}" for sign in (r"\ne", *equal, "<", ">"))
     for one in indices:
-        yield from (
-            rf"{one.name} \ge 2",
-            f"{one.name} = 1",
-            rf"{one.name} < {one.highest}",
-            f"{one.name} = {one.highest}",
-        )
+        yield rf"{one.name} \ge 2"
+        yield from (f"{one.name} {sign} 1" for sign in equal)
+        yield rf"{one.name} < {one.highest}"
+        yield from (f"{one.name} {sign} {one.highest}" for sign in equal)

@@ -173,6 +173,9 @@ def _scalar(about: Subject) -> Iterator[str]:
     return _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "size" and one.name in of_arrays)
 
 
+_OF_ONE = (_single, _scalar)
+
+
 def _pattern(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W\d_])(?:{words})", re.IGNORECASE)
 
@@ -281,7 +284,9 @@ class Meant:
     found: str = "holds"  # or "may hold"
 
 
-def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Meant | None:
+def meant_by_words(
+    step: Step, decide: Callable[[Step, Sequence[Relation]], Finding], slip: bool = False
+) -> Meant | None:
     """What a false step holds under and its document mentions: a relation, or a usual hypothesis; None if nothing.
 
     Where all hypotheses are promised to be declared as formulas, words are none, but a relation is one wherever it
@@ -291,13 +296,14 @@ def meant_by_words(step: Step, decide: Callable[[Step, Sequence[Relation]], Find
     Args:
         step: A step that was found false.
         decide: Decides a step under some more hypotheses.
+        slip: Whether one change makes it an identity: that it holds at sizes of one says nothing then.
     """
     promised = step.context.formal is not None
     stated = _list_relations(step) if promised else islice(_list_relations(step), MAX_STATED)
-    guesses = iter(()) if promised else islice(_guesses(step), MAX_TRIED)
+    guesses = iter(()) if promised else islice(_guesses(step, slip), MAX_TRIED)
     for place, one in enumerate(chain(stated, guesses)):
         late = one.doubtful and place >= MAX_NEAR
-        verdict = Verdict.UNDECIDED if late else _verdict_under(step, one.formula, decide)
+        verdict = Verdict.UNDECIDED if late else verdict_under(step, one.formula, decide)
         if verdict in GOOD:
             return one
         if verdict is Verdict.UNDECIDED and one.doubtful:
@@ -319,7 +325,7 @@ def find_claim_beside(step: Step, decide: Callable[[Step, Sequence[Relation]], F
         return ""
     for one in (each for each in step.companions if each.line == step.line):
         try:
-            if decide(one, ()).verdict not in GOOD and _verdict_under(one, _relation_of(step), decide) in GOOD:
+            if decide(one, ()).verdict not in GOOD and verdict_under(one, _relation_of(step), decide) in GOOD:
                 return one.text
         except (Unreadable, ShapeMismatch, RecursionError, Unsettled):
             continue
@@ -441,17 +447,32 @@ def _is_number(symbol: Symbol) -> bool:
     return symbol.whole or (symbol.kind == "array" and symbol.type is not None and symbol.type.scalar)
 
 
-def _guesses(step: Step) -> Iterator[Meant]:
+def _guesses(step: Step, slip: bool) -> Iterator[Meant]:
     unread = {caveat.line for caveat in step.context.caveats}
     words = [one for one in step.far_words if one.may_mean(step.line, unread)]
     made = operations_of(step)
-    usuals = [usual for usual in USUAL if not usual.made_by & made]
+    usuals = [usual for usual in USUAL if not usual.made_by & made and not (slip and usual.write in _OF_ONE)]
     mentioned = [(usual, next((one for one in words if usual.is_mentioned(one)), None)) for usual in usuals]
     if not any(phrase for _, phrase in mentioned):
         return
     about = _subject(step.context, sorted(collect_symbols(step)))
     rounds = [[Meant(formula, phrase) for formula in usual.write(about)] for usual, phrase in mentioned if phrase]
     yield from (one for turn in zip_longest(*rounds) for one in turn if one is not None)  # the first of each kind first
+
+
+def usual_hypotheses(step: Step, further: Iterable[str]) -> Iterator[str]:
+    """The usual hypotheses on the symbols of a step, whether words mention them or not, and some others in turn.
+
+    Sizes of one, and symbols that are the same, are left out: they make nearly every step true.
+
+    Args:
+        step: The step.
+        further: Other formulas.
+    """
+    about = _subject(step.context, sorted(collect_symbols(step)))
+    kinds = (usual.write for usual in USUAL if usual.write not in (*_OF_ONE, _same))
+    rounds = zip_longest(further, *(write(about) for write in kinds))
+    yield from dict.fromkeys(one for turn in rounds for one in turn if one is not None)
 
 
 def operations_of(step: Step) -> frozenset[str]:
@@ -473,8 +494,14 @@ def _subject(context: Context, names: list[str]) -> Subject:
     return Subject([one for one in symbols if (one.term is None or one.whole) and one.law is None], letter)
 
 
-def _verdict_under(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Verdict:
-    """The verdict on a step under a hypothesis; of one that cannot be read UNDECIDED if it speaks of known symbols."""
+def verdict_under(step: Step, formula: str, decide: Callable[[Step, Sequence[Relation]], Finding]) -> Verdict:
+    """The verdict on a step under a hypothesis; of one that cannot be read UNDECIDED if it speaks of known symbols.
+
+    Args:
+        step: The step.
+        formula: The hypothesis.
+        decide: Decides a step under some more hypotheses.
+    """
     line = step.line
     try:
         said = chains_of(formula, line)

@@ -1,7 +1,7 @@
 r"""Declarations of undeclared symbols, from how the section around a display uses them.
 
-A reading, not a hypothesis: what holds under it is reported with it, and nothing is refuted by it alone. One line
-that declares the symbol replaces it.
+A reading, not a hypothesis: what holds under it is reported with it, and nothing is refuted by it alone (see `slips`).
+One line that declares the symbol replaces it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from attention_core.derivation import check_document
          ["PROVED"]),
         (r"$$ \operatorname{diag}(\mathbf{1}) = I $$", ["PROVED"]),
         (r"$$ A \mathbf{1} \mathbf{1}^\top A^\top = A \mathbf{1} (A \mathbf{1})^\top $$", ["PROVED"]),
-        (r"$$ \mathbf{1}^\top x = 2 \sum_i x_i $$", ["UNDECIDED"]),
+        (r"$$ \mathbf{1}^\top x = 2 \sum_i x_i $$", ["REFUTED"]),
         ("# One\n\n" + r"$$ \mathbf{1}^\top x = \sum_i x_i $$" + "\n\n# Two\n\n" + r"$$ B^\top \mathbf{1} = (\mathbf{1}^\top B)^\top $$",
          ["PROVED", "PROVED"]),
     ],

@@ -30,7 +30,7 @@ def test_they_are_the_standard_basis(right: str, wrong: str) -> None:
     step = step_of(right)
     assert step.verdict in GOOD
     assert "unit vector" in step.evidence.text
-    assert step_of(wrong).verdict is Verdict.UNDECIDED  # a reading refutes nothing
+    assert step_of(wrong).verdict is Verdict.REFUTED  # one change away from what holds
 
 
 def test_a_declaration_takes_precedence() -> None:

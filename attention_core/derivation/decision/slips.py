@@ -1,0 +1,190 @@
+r"""Slips: false steps of undeclared symbols that one small change makes identities.
+
+An undeclared symbol may be something else than it was read as, so a step that is false as it was read is not refuted
+by that. Where one change of a sign, a factor, an exponent, a transpose, an index or the end of a sum makes the step an
+identity of what its symbols were read as, they were read right: formulas that mean something else are not one change
+away from an identity. So such a step is refuted, unless
+
+* the change leaves nothing to hold: both sides vanish with it;
+* the step holds as it stands under a hypothesis of the usual ones, all of which are tried, whether words of the
+  document mention them or not (`P^2` is P for a projection);
+* it may be a definition, or an equation that restricts a symbol; a symbol that stands alone and is defined above may be
+  defined anew, if no words lead to it as to a result;
+* words beside it say that something is left out, or words anywhere that numbers are calculated with in another way;
+* anything else in the document leaves it open (see `doubts`), or another reading makes it true.
+
+Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
+hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
+knows that leaves it out: no sentence makes such a step good. Elsewhere those that name a symbol of the step, or stand
+beside it, may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.doubts import Decide, restriction
+from attention_core.derivation.decision.mends import EACH, Mend, find_good_mend, verdict_of
+from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
+from attention_core.derivation.latex.printer import symbol_name, to_latex
+from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Num, Sub, Times
+from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD, Verdict
+from attention_core.derivation.terms.context import Caveat, Context
+
+SCALES = frozenset({"signs", "without", "side_signs", "numbers", "coefficients"})
+"""Changes of a sign or a number: the step holds as it stands only where what they change is zero."""
+ENTRIES = frozenset({"transposes", "indices", "ends", "places"})
+"""Changes that a hypothesis may make good, as of equal entries; another symbol, or another order, is not among them."""
+SURE = frozenset({"subscripts"})
+"""Those that count where the changed step is proved: another symbol of the same letter."""
+
+_LEAVES_OUT = compile_quick(
+    r"\b(?:up to|ignor\w*|neglect\w*|drop(?:s|ped|ping)? (?:the|this|these|all|any|a|some|constants?|factors?|terms?)|"
+    r"omit\w*|discard\w*|absorb\w*|proportional\w*|approximat\w*|roughly|float\w*|bfloat\w*|bf16|fp\d+|"
+    r"precision|round\w*|truncat\w*)\b",
+    re.IGNORECASE,
+)
+_ARITHMETIC = compile_quick(
+    r"\b(?:modulo (?:\d|two|[a-z]\b|a prime)|mod \d|characteristic (?:\d|two|[a-z]\b)|integer division|in degrees|"
+    r"(?:modular|binary|boolean|integer|saturating) (?:arithmetic|algebra|ring|semiring)|finite fields?|"
+    r"quaternions?)\b",
+    re.IGNORECASE,
+)
+_LEADS = compile_quick(
+    r"\b(?:so|hence|thus|therefore|consequently|gets?|obtains?|finds?|yields?|follows?|gives?|becomes?|implies|"
+    r"substitut\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
+    re.IGNORECASE,
+)
+BESIDE = 2  # lines from a step to a sentence beside it
+NEAR = 3  # lines around a step whose words may say that something is left out, or lead to it
+
+
+def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend | None:
+    """The one change that makes a false step an identity; None where it does not tell that the step is wrong.
+
+    Args:
+        step: A step that is false as it was read.
+        decide: Decides a step under some more hypotheses.
+        seconds: The processor time of a step; a share of it is used.
+        seed: Of the cases.
+    """
+    if step.op != "=" or step.context.loose or step.strange or _leaves_out(step):
+        return None
+    if restriction(step) or _defines_anew(step):
+        return None
+
+    def tells(one: Mend, verdict: Verdict) -> bool:
+        sure = verdict in (Verdict.PROVED, Verdict.EXACT)
+        kinds = SCALES | ENTRIES | SURE if sure else SCALES | ENTRIES
+        return one.kind in kinds and not _is_trivial(one.step) and not _vanishes(one.step, EACH * seconds, seed)
+
+    slip = find_good_mend(step, seconds, seed, tells)
+    return None if slip is None or _holds_under_usual(step, decide) else slip
+
+
+def without_talk(step: Step, slip: Mend) -> Step:
+    """A step without those of the words around it that cannot make good what a slip changes.
+
+    Of a wrong sign or number no words can: an author leaves out what is zero. Elsewhere those can that name a symbol of
+    the step, or stand beside it.
+
+    Args:
+        step: The step.
+        slip: The change.
+    """
+    context = step.context.copy()
+    context.caveats = [] if slip.kind in SCALES else [one for one in context.caveats if _may_be_about(step, one)]
+    return replace(step, context=context)
+
+
+def _may_be_about(step: Step, caveat: Caveat) -> bool:
+    if caveat.names is not None or abs(caveat.line - step.line) <= BESIDE:
+        return True
+    quotes = [words.quote for words in step.far_words if words.line == caveat.line]
+    return _names_one(" ".join((caveat.quote, *quotes)), sorted(collect_symbols(step)))
+
+
+def _names_one(text: str, names: Sequence[str]) -> bool:
+    """Whether a formula of some text mentions one of some symbols."""
+    formulas = " ".join(re.split(r"(?<!\\)\$", text)[1::2])
+    return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formulas) for name in names)
+
+
+def _holds_under_usual(step: Step, decide: Decide) -> bool:
+    """Whether a step holds as it stands under a usual hypothesis, by which its sides do not vanish."""
+
+    def holds(formula: str) -> bool:
+        if verdict_under(step, formula, decide) not in GOOD:
+            return False
+        return verdict_under(_twice(step), formula, decide) not in GOOD
+
+    return any(map(holds, usual_hypotheses(step, _further(step))))
+
+
+def _twice(step: Step) -> Step:
+    """The step with twice its right side: both hold where both sides are zero."""
+    twice = Times((Num(Fraction(2)), Group("(", (Chain((step.right,)),), ")")), ("",))
+    return replace(step, right=twice)
+
+
+_BRACKETS = re.compile(r"\\left|\\right|[\s(){}]")
+_UNIT = re.compile(r"(?<![\d.])1(?=[a-zA-Z\\])")
+
+
+def _is_trivial(step: Step) -> bool:
+    """Whether both sides are the same formula but for brackets and a factor 1: `2 x = x` is an equation."""
+    left, right = (_UNIT.sub("", _BRACKETS.sub("", to_latex(side))) for side in (step.left, step.right))
+    return left == right
+
+
+def _vanishes(step: Step, seconds: float, seed: int) -> bool:
+    return verdict_of(_twice(step), seconds, seed) in GOOD
+
+
+def _defines_anew(step: Step) -> bool:
+    """Whether a side is a symbol, or a value of a function, that the document says something of, and no result."""
+    if step.assumed or not any(_is_tied(step.context, _head(side)) for side in (step.left, step.right)):
+        return False
+    return not any(0 < step.line - one.line <= NEAR and _LEADS.search(one.words) for one in step.far_words)
+
+
+def _head(side: Expr) -> str:
+    """The symbol that a side is, is an entry of, or is a value of, '' for any other formula."""
+    if isinstance(side, Times) and len(side.factors) == 2 and isinstance(side.factors[1], Group):
+        side = side.factors[0]
+    return (symbol_name(side) or "") if isinstance(side, Name | Sub) else ""
+
+
+def _is_tied(context: Context, name: str) -> bool:
+    symbol = context.symbols.get(name)
+    return symbol is not None and (symbol.term is not None or any(name in one.mentions for one in context.hypotheses))
+
+
+def _leaves_out(step: Step) -> bool:
+    """Whether words may say that the author of a step left something out, or calculates in another way."""
+    return any(
+        _ARITHMETIC.search(one.words) or (abs(one.line - step.line) <= NEAR and _LEAVES_OUT.search(one.words))
+        for one in step.far_words
+    )
+
+
+def _further(step: Step) -> Iterator[str]:
+    """Hypotheses beside the usual ones: numbers that are 0 and 1, or signs; one that is at most another."""
+    known = step.context.symbols
+    own = [known[name] for name in sorted(collect_symbols(step)) if name in known]
+    numbers = [one.name for one in own if one.kind == "array" and one.type is not None and one.type.scalar]
+    for name in numbers:
+        yield f"{name}^2 = {name}"
+        yield f"{name}^2 = 1"
+    counts = [one.name for one in own if one.kind in ("size", "index")]
+    if "(-1)" in step.text.replace(" ", ""):  # of an even, or odd, exponent
+        yield from (f"(-1)^{{{name}}} = {sign}" for name in (*counts, *numbers) for sign in ("1", "-1"))
+    for some in (counts, numbers):
+        yield from (f"{a} \\le {b}" for a, b in (*combinations(some, 2), *combinations(reversed(some), 2)))

@@ -1,0 +1,85 @@
+"""Undeclared symbols: a false step that one small change makes an identity is REFUTED; one that may mean more is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import StepReport, check_document
+
+
+def inferred(formula: str, above: str = "", below: str = "") -> StepReport:
+    (step,) = check_document(f"{above}\n\n$$ {formula} $$\n\n{below}\n", infer=True).steps
+    return step
+
+
+SLIPS = [
+    (r"\nabla_x x^\top A x = (A + A^\top) x", r"\nabla_x x^\top A x = (A - A^\top) x", "$A + A^\\top$ in place of"),
+    (r"(Q K^\top)^\top = K Q^\top", r"(Q K^\top)^\top = K^\top Q^\top", ""),
+    (r"\operatorname{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}", r"\operatorname{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{-z_j}}", "$z_{j}$ in place of $-z_{j}$"),
+    (r"\operatorname{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}", r"\operatorname{softmax}(z)_i = \frac{e^{z_j}}{\sum_j e^{z_j}}", ""),
+    (r"(a + b)^2 = a^2 + 2 a b + b^2", r"(a + b)^2 = a^2 + a b + b^2", "$2 a b$ in place of $a b$"),
+    (r"\sum_{j=1}^n (x_j + c) = \sum_{j=1}^n x_j + n c", r"\sum_{j=1}^n (x_j + c) = \sum_{j=1}^{n-1} x_j + n c", ""),
+    (r"\operatorname{tr}(A^\top B) = \sum_{i,j} A_{ij} B_{ij}", r"\operatorname{tr}(A^\top B) = \sum_{i,j} A_{ij} B_{ji}", ""),
+    (r"x_1 (x_1 + x_2) = x_1^2 + x_1 x_2", r"x_1 (x_1 + x_2) = x_1^2 + x_1 x_1", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "change"), SLIPS, ids=range(len(SLIPS)))
+def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, change: str) -> None:
+    assert inferred(right).verdict in ("PROVED", "EXACT", "AGREES")
+    step = inferred(wrong)
+    if change or step.verdict == "REFUTED":
+        assert step.verdict == "REFUTED" and step.counterexample is not None
+        assert step.evidence.text.startswith("as it was read it is false")
+        assert f"and it holds with {change}" in step.evidence.text and "read as: " in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "above"),
+    [
+        (r"P P x = P x", ""),  # P may be a projection; $P x$ in place of $P P x$ would be the change
+        (r"P^2 - 2 P + I = I - P", ""),
+        (r"\|x\|^2 = \|x\|", ""),  # of a unit vector
+        (r"x^\top A y = y^\top A x", ""),  # of a symmetric matrix
+        (r"y^2 + y z = y + y z", ""),  # of a label, 0 or 1
+        (r"(-1)^n x = x", ""),  # of an even n
+        (r"\frac{\partial}{\partial w} (w - y)^2 = w - y", "Ignoring constant factors, we get"),
+        (r"\log N(x) = -\frac{x^2}{2}", "Up to a constant,"),
+        (r"k = 2 q", ""),  # a definition
+        (r"x^2 = 4", ""),  # an equation
+        (r"Q^\top Q = I", "Let $Q$ be a frobnicated matrix."),
+        (r"(Q + Q^\top) x = 2 Q^\top x - 2 Q x", "Let $Q$ be a frobnicated matrix."),
+    ],
+)
+def test_what_may_mean_more_is_not_refuted(formula: str, above: str) -> None:
+    assert inferred(formula, above).verdict in ("UNDECIDED", "UNREADABLE", "AMBIGUOUS")
+
+
+def test_a_step_that_is_no_change_away_from_an_identity_stays_open() -> None:
+    step = inferred(r"\operatorname{softmax}(x + 2 c) = 2 \operatorname{softmax}(x)")
+    assert step.verdict == "UNDECIDED" and "and it holds" not in step.evidence.text
+
+
+def test_a_change_with_which_both_sides_vanish_says_nothing() -> None:
+    step = inferred(r"\frac{1}{2} (A - A^\top) = \frac{1}{3} (B - B^\top)")
+    assert step.verdict == "UNDECIDED"
+
+
+def test_a_symbol_that_is_defined_may_be_defined_anew_but_not_as_a_result() -> None:
+    text = "$$ s = x^\\top y $$\n\n{}\n\n$$ s = 2 x^\\top y $$\n"
+    anew, result = (check_document(text.format(words), infer=True).steps for words in ("", "Hence we obtain"))
+    assert [one.verdict for one in (*anew, *result)] == ["UNDECIDED", "REFUTED"]
+
+
+@pytest.mark.parametrize(
+    ("above", "sign", "end"),
+    [
+        ("Frobnicated notes on gizmos.\n\nNow we find\n", "REFUTED", "REFUTED"),
+        ("Frobnicated notes on gizmos.", "REFUTED", "UNDECIDED"),
+        ("Here $A$ and $x$ are frobnicated.\n\nNow we find\n", "REFUTED", "UNDECIDED"),
+        ("All arithmetic is modulo 2.\n\nNow we find\n", "UNDECIDED", "UNDECIDED"),
+    ],
+)
+def test_words_make_good_where_a_sum_ends_and_no_sign(above: str, sign: str, end: str) -> None:
+    assert inferred(r"\nabla_x x^\top A x = (A - A^\top) x", above).verdict == sign
+    assert inferred(r"\sum_{j=1}^n (x_j + c) = \sum_{j=1}^{n-1} x_j + n c", above).verdict == end
