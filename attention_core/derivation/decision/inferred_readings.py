@@ -1,9 +1,9 @@
 r"""Other readings of a step whose symbols are not declared.
 
-Nothing is refuted by an inferred reading alone (see `slips`). Where a step is false by it, or its shapes do not fit, and it holds as
-another author may mean it, it is AMBIGUOUS, and the message says which reading makes it true: a letter that only its
-formula made a vector is a number that is added to every entry ($\operatorname{softmax}(x + c)$), a small letter is a
-vector, letters of matrices are numbers, or a convention is another one (gradients as rows).
+Nothing is refuted by an inferred reading alone (see `slips`). Where a step is false by it, or its shapes do not fit,
+and it holds as another author may mean it, it is AMBIGUOUS, and the message says which reading makes it true: a letter
+that only its formula made a vector is a number that is added to every entry ($\operatorname{softmax}(x + c)$), a small
+letter is a vector, letters of matrices are numbers, or a convention is another one (gradients as rows).
 
 Where a step is true by the inferred reading and false by another one that the document allows, it is AMBIGUOUS too: T
 and L of $T L = L T$ may be matrices, and the m of $\sqrt{m} \le m$ need not be a whole number. The document allows a

@@ -8,8 +8,8 @@ away from an identity. So such a step is refuted, unless
 * the change leaves nothing to hold: both sides vanish with it;
 * the step holds as it stands under a hypothesis of the usual ones, all of which are tried, whether words of the
   document mention them or not (`P^2` is P for a projection);
-* it may be a definition, or an equation that restricts a symbol; a symbol that stands alone and is defined above may be
-  defined anew, if no words lead to it as to a result;
+* it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
+  above may be defined anew, if no words lead to it as to a result;
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
@@ -31,7 +31,7 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide, restriction
 from attention_core.derivation.decision.mends import EACH, Mend, find_good_mend, verdict_of
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
-from attention_core.derivation.latex.printer import symbol_name, to_latex
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Num, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
@@ -77,7 +77,7 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
     """
     if step.op != "=" or step.context.loose or step.strange or _leaves_out(step):
         return None
-    if restriction(step) or _defines_anew(step):
+    if restriction(step) or _assigns(step) or _defines_anew(step):
         return None
 
     def tells(one: Mend, verdict: Verdict) -> bool:
@@ -135,17 +135,23 @@ def _twice(step: Step) -> Step:
 
 
 _BRACKETS = re.compile(r"\\left|\\right|[\s(){}]")
-_UNIT = re.compile(r"(?<![\d.])1(?=[a-zA-Z\\])")
+_UNIT = re.compile(r"(?<![\d.])1(?=[a-zA-Z\\])|[+-]0(?![\d.])")
 
 
 def _is_trivial(step: Step) -> bool:
-    """Whether both sides are the same formula but for brackets and a factor 1: `2 x = x` is an equation."""
+    """Whether both sides are the same formula but for brackets, a factor 1 and a 0: `2 x = x` is an equation."""
     left, right = (_UNIT.sub("", _BRACKETS.sub("", to_latex(side))) for side in (step.left, step.right))
     return left == right
 
 
 def _vanishes(step: Step, seconds: float, seed: int) -> bool:
     return verdict_of(_twice(step), seconds, seed) in GOOD
+
+
+def _assigns(step: Step) -> bool:
+    """Whether a symbol stands alone on the left, and on the right beside others: a new value, as in `y = y + 1`."""
+    name = _head(step.left)
+    return isinstance(step.left, Name | Sub) and bool(name) and name in all_names(step.right)
 
 
 def _defines_anew(step: Step) -> bool:

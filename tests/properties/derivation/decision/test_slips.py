@@ -46,6 +46,8 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
         (r"\frac{\partial}{\partial w} (w - y)^2 = w - y", "Ignoring constant factors, we get"),
         (r"\log N(x) = -\frac{x^2}{2}", "Up to a constant,"),
         (r"k = 2 q", ""),  # a definition
+        (r"y = y + 1", ""),  # a new value
+        (r"w = w - 2 (w - v)", ""),
         (r"x^2 = 4", ""),  # an equation
         (r"Q^\top Q = I", "Let $Q$ be a frobnicated matrix."),
         (r"(Q + Q^\top) x = 2 Q^\top x - 2 Q x", "Let $Q$ be a frobnicated matrix."),
