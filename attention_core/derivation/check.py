@@ -90,13 +90,13 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
 
 
 def _with_slip(step: Step, shown: Finding, found: Finding, effort: Effort, advise: bool) -> Finding:
-    """The finding on an equation that is false as it was read, with the one change that makes it hold so.
+    """The finding on a step that is false as it was read, with the one change that makes it hold so.
 
     Where that change tells that its symbols were read right, the step is refuted (see `slips`); elsewhere the document
     may say more of them, and with `advise` the change is named.
     """
     left_open = shown.verdict is Verdict.UNDECIDED and found.verdict is Verdict.REFUTED
-    if not left_open or found.counterexample is None or step.op != "=" or step.context.loose:
+    if not left_open or found.counterexample is None or step.context.loose:
         return shown
     from attention_core.derivation.decision.mends import find_mend
     from attention_core.derivation.decision.slips import find_slip, without_talk
@@ -110,7 +110,7 @@ def _with_slip(step: Step, shown: Finding, found: Finding, effort: Effort, advis
             return replace(refuted, evidence=_with_readings(replace(found.evidence, text=text), _readings_of(step)))
     advice = ""
     with suppress(OutOfTime), ceiling(CEILING * seconds):
-        advice = find_mend(step, seconds, effort.seed) if advise else ""
+        advice = find_mend(step, seconds, effort.seed) if advise and step.op == "=" else ""
     trivial = not advice or "with $0$ in place" in advice  # both sides vanish then
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
 

@@ -49,7 +49,7 @@ MAX_MADE = 600  # mends that are put in order
 SHARE = 0.25  # of a step's time, for all of them
 EACH = 0.08  # of a step's time, for one
 SHORT = 12  # characters of a sum that is quoted whole
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
 
 
@@ -154,7 +154,7 @@ def mends_of(step: Step) -> Iterator[Mend]:
     """
     seen = {_written(step)}
     longer: list[list[Mend]] = [[], [], []]
-    rules = (_without, *(rule for rule in _RULES if rule is not _without)) if step.op in _TURNED else _RULES
+    rules = (_without, *(rule for rule in _RULES if rule is not _without)) if step.op in TURNED else _RULES
     local = chain.from_iterable(_local(step, rule) for rule in rules)
     yield from _other_direction(step)
     length = sum(map(len, _written(step)))
@@ -174,12 +174,12 @@ def _written(step: Step) -> tuple[str, str, str]:
 
 def _other_direction(step: Step) -> Iterator[Mend]:
     """The inequality without a minus in front of a side, then the other way round."""
-    if step.op in _TURNED:
+    if step.op in TURNED:
         for name, side in (("right", step.right), ("left", step.left)):
             if isinstance(side, Minus):
                 bare: Any = {name: side.body}
                 yield Mend(_in_place(to_latex(side.body), to_latex(side)), replace(step, **bare), "signs")
-        op = _TURNED[step.op]
+        op = TURNED[step.op]
         yield Mend(
             f"with ${SIGNS.get(op, op)}$ in place of ${SIGNS.get(step.op, step.op)}$", replace(step, op=op), "direction"
         )
@@ -293,7 +293,7 @@ def _is_numeral(node: Expr) -> bool:
 
 def _side_signs(step: Step, node: Any) -> Iterator[Change]:
     """A whole side of an equation with the other sign; of a bound it would say something else."""
-    if (node is step.left or node is step.right) and not isinstance(node, Minus) and step.op not in _TURNED:
+    if (node is step.left or node is step.right) and not isinstance(node, Minus) and step.op not in TURNED:
         yield _negative(node), ""
 
 

@@ -1,9 +1,9 @@
 r"""Slips: false steps of undeclared symbols that one small change makes identities.
 
 An undeclared symbol may be something else than it was read as, so a step that is false as it was read is not refuted
-by that. Where one change of a sign, a factor, an exponent, a transpose, an index or the end of a sum makes the step an
-identity of what its symbols were read as, they were read right: formulas that mean something else are not one change
-away from an identity. So such a step is refuted, unless
+by that. Where one change of a sign, a factor, an exponent, a transpose, an index or the end of a sum makes an equation
+an identity of what its symbols were read as, they were read right: formulas that mean something else are not one
+change away from an identity. So such a step is refuted, unless
 
 * the change leaves nothing to hold: both sides vanish with it;
 * the step holds as it stands under a hypothesis of the usual ones, all of which are tried, whether words of the
@@ -15,7 +15,8 @@ away from an identity. So such a step is refuted, unless
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
-knows that leaves it out: no sentence makes such a step good. Elsewhere those that name a symbol of the step, or stand
+knows that leaves it out: no sentence makes such a step good. Nor does any where an inequality holds the other way
+round, since its sides are equal then. Elsewhere those that name a symbol of the step, or stand
 beside it, may.
 """
 
@@ -29,7 +30,7 @@ from itertools import combinations
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide, restriction
-from attention_core.derivation.decision.mends import EACH, Mend, find_good_mend, verdict_of
+from attention_core.derivation.decision.mends import EACH, TURNED, Mend, find_good_mend, verdict_of
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Num, Sub, Times
@@ -75,13 +76,15 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
         seconds: The processor time of a step; a share of it is used.
         seed: Of the cases.
     """
-    if step.op != "=" or step.context.loose or step.strange or _leaves_out(step):
+    if step.op not in ("=", *TURNED) or step.context.loose or step.strange or _leaves_out(step):
         return None
     if restriction(step) or _assigns(step) or _defines_anew(step):
         return None
 
     def tells(one: Mend, verdict: Verdict) -> bool:
         sure = verdict in (Verdict.PROVED, Verdict.EXACT)
+        if step.op in TURNED:
+            return one.kind == "direction" and (sure or decide(one.step, ()).verdict in GOOD)
         kinds = SCALES | ENTRIES | SURE if sure else SCALES | ENTRIES
         return one.kind in kinds and not _is_trivial(one.step) and not _vanishes(one.step, EACH * seconds, seed)
 
@@ -100,7 +103,9 @@ def without_talk(step: Step, slip: Mend) -> Step:
         slip: The change.
     """
     context = step.context.copy()
-    context.caveats = [] if slip.kind in SCALES else [one for one in context.caveats if _may_be_about(step, one)]
+    context.caveats = (
+        [] if slip.kind in SCALES | {"direction"} else [one for one in context.caveats if _may_be_about(step, one)]
+    )
     return replace(step, context=context)
 
 

@@ -157,8 +157,16 @@ def _percent(lexer: TokenStream, name: str, end: int) -> int:
 _CONJUGATED = re.compile(r"\s*\(.*\)\s*$|.*\be\s*\^", re.DOTALL)  # a line over these is not a name
 
 
+_WITH_INDEX = re.compile(r"\s*(\\[a-zA-Z]+|[a-zA-Z])\s*_\s*(\w|\{[^{}]*\})\s*$")
+
+
 def _read_accent(lexer: TokenStream, name: str, end: int) -> int:
+    r"""A letter with an accent; `\hat{y_i}` is `\hat{y}_i`."""
     inner, end = read_braces(lexer.text, end, lexer.line)
+    if indexed := _WITH_INDEX.match(inner):
+        lexer.emit("NAME", f"\\{name}{{{indexed[1]}}}")
+        lexer.lex_inner(f"_{indexed[2]}")
+        return end
     if name == "overline" and _CONJUGATED.match(inner):
         lexer.lex_inner(f"({inner})^{{*}}")
         return end

@@ -62,6 +62,21 @@ def test_a_step_that_is_no_change_away_from_an_identity_stays_open() -> None:
     assert step.verdict == "UNDECIDED" and "and it holds" not in step.evidence.text
 
 
+@pytest.mark.parametrize(
+    ("wrong", "verdict"),
+    [
+        (r"1 + x \ge e^x", "REFUTED"),
+        (r"(a + b)^2 \le 2 a b", "REFUTED"),
+        (r"x^2 \ge x", "UNDECIDED"),  # of whole numbers
+        (r"2^n \le 10 n^2", "UNDECIDED"),  # of small sizes
+        (r"\|x\| \le 1", "UNDECIDED"),
+        (r"a + 1 \le a + b", "UNDECIDED"),
+    ],
+)
+def test_an_inequality_that_holds_the_other_way_round_is_refuted(wrong: str, verdict: str) -> None:
+    assert inferred(wrong).verdict == verdict
+
+
 def test_a_change_with_which_both_sides_vanish_says_nothing() -> None:
     step = inferred(r"\frac{1}{2} (A - A^\top) = \frac{1}{3} (B - B^\top)")
     assert step.verdict == "UNDECIDED"

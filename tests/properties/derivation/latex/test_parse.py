@@ -6,6 +6,7 @@ import pytest
 
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_statement, parse_tokens
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Unreadable
 
 FORMULA = r"a + b = \frac{c}{d}"
@@ -47,3 +48,11 @@ def test_relations_and_refusals_have_the_line_on_which_they_stand_now() -> None:
 
 def test_a_formula_without_relations_is_one_tree_on_every_line() -> None:
     assert parse_statement(r"\frac{a}{b} + c_{i j}", 3) is parse_statement(r"\frac{a}{b} + c_{i j}", 8)
+
+
+def test_an_accent_over_a_letter_with_an_index_is_over_the_letter() -> None:
+    for written in (r"\hat{y_i}", r"\hat{y}_i", r"\hat{ y _ {i} }"):
+        (chain,) = parse_statement(rf"{written} = \bar{{\alpha_{{t-1}}}}").chains
+        assert to_latex(chain) == r"\hat{y}_{i} = \bar{\alpha}_{t - 1}"
+    (chain,) = parse_statement(r"\overline{x_1 + x_2} = z").chains
+    assert "x_1 + x_2" in to_latex(chain)
