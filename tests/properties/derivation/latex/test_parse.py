@@ -55,4 +55,4 @@ def test_an_accent_over_a_letter_with_an_index_is_over_the_letter() -> None:
         (chain,) = parse_statement(rf"{written} = \bar{{\alpha_{{t-1}}}}").chains
         assert to_latex(chain) == r"\hat{y}_{i} = \bar{\alpha}_{t - 1}"
     (chain,) = parse_statement(r"\overline{x_1 + x_2} = z").chains
-    assert "x_1 + x_2" in to_latex(chain)
+    assert "x_1+x_2" in to_latex(chain)
