@@ -104,6 +104,8 @@ def _with_slip(step: Step, shown: Finding, found: Finding, effort: Effort, advis
     seconds = min(effort.seconds, SLIP_SECONDS)
     with suppress(OutOfTime, Unsettled), ceiling(CEILING * seconds):
         slip = find_slip(step, _decide_under(replace(effort, seconds=seconds / OTHERS)), seconds, effort.seed)
+        if slip is not None and decide_step(slip.step, replace(effort, seconds=seconds)).verdict not in GOOD:
+            slip = None  # as it was read, the changed step would not be accepted either
         refuted = shown if slip is None else _apply_doubts(without_talk(step, slip), found, effort, slip=True)
         if slip is not None and refuted.verdict is Verdict.REFUTED:
             text = f"as it was read it is false ({found.evidence.text}), and it holds {slip.words}"

@@ -6,6 +6,7 @@ an identity of what its symbols were read as, they were read right: formulas tha
 change away from an identity. So such a step is refuted, unless
 
 * the change leaves nothing to hold: both sides vanish with it;
+* the changed step would not be accepted: it averages what has no law, or a sentence calls its symbols something else;
 * the step holds as it stands under a hypothesis of the usual ones, all of which are tried, whether words of the
   document mention them or not (`P^2` is P for a projection);
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined

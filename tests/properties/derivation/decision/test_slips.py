@@ -45,6 +45,7 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
         (r"(-1)^n x = x", ""),  # of an even n
         (r"\frac{\partial}{\partial w} (w - y)^2 = w - y", "Ignoring constant factors, we get"),
         (r"\log N(x) = -\frac{x^2}{2}", "Up to a constant,"),
+        (r"\mathbb{E}(Z^2) - (\mathbb{E} Z)^2 = \mathbb{E}(Z^2)", "We standardise $Z$."),  # its mean is 0
         (r"k = 2 q", ""),  # a definition
         (r"y = y + 1", ""),  # a new value
         (r"w = w - 2 (w - v)", ""),
