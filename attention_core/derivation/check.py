@@ -6,6 +6,7 @@ A step that cannot be read is reported as such and the rest of the document goes
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -205,6 +206,9 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     elif verdict in GOOD and (command := next(filter(None, map(unknown_command, _inferred_names(step))), "")):
         text = f"as it was read it holds, with \\{command}, which nothing here defines, as a symbol"
         verdict = Verdict.UNDECIDED
+    elif verdict in GOOD and (names := _composed(step)):
+        text = f"it holds of products entry by entry ({text}), but $\\circ$ may compose {names}: declare them"
+        verdict = Verdict.UNDECIDED
     elif verdict in GOOD and problem is not None and _says_shapes(step, readings, problem):
         text = "it says which shapes its symbols have, and they were read so: nothing is left to check"
         verdict = Verdict.UNDECIDED
@@ -215,6 +219,16 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
     evidence = _with_readings(replace(found.evidence, text=text), readings)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
+
+
+_COMPOSES = re.compile(r"([a-zA-Z]|\\[a-z]+)\s*(?:_\s*(?:\w|\{[^{}]*\}))?\s*\\circ(?![a-zA-Z])")
+_OF_FUNCTIONS = frozenset((*"fghTSFGH", r"\phi", r"\psi", r"\varphi", r"\sigma", r"\pi"))
+
+
+def _composed(step: Step) -> str:
+    """The undeclared letters of functions that a circle stands behind, '' for none."""
+    letters = {found[1] for found in _COMPOSES.finditer(step.text)} & _OF_FUNCTIONS
+    return ", ".join(sorted(name for name in _inferred_names(step) if name.partition("_")[0] in letters))
 
 
 def _says_shapes(step: Step, readings: Sequence[str], problem: Problem) -> bool:

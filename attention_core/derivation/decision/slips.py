@@ -145,9 +145,12 @@ _UNIT = re.compile(r"(?<![\d.])1(?=[a-zA-Z\\])|[+-]0(?![\d.])")
 
 
 def _is_trivial(step: Step) -> bool:
-    """Whether both sides are the same formula but for brackets, a factor 1 and a 0: `2 x = x` is an equation."""
+    """Whether both sides are the same signs but for their order, brackets, a factor 1 and a 0.
+
+    `2 x = x` is an equation, and `x y = -y x` says that x and y do not commute.
+    """
     left, right = (_UNIT.sub("", _BRACKETS.sub("", to_latex(side))) for side in (step.left, step.right))
-    return left == right
+    return sorted(left) == sorted(right)
 
 
 def _vanishes(step: Step, seconds: float, seed: int) -> bool:

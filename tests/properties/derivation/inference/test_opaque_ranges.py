@@ -118,3 +118,17 @@ def test_two_letters_of_one_name_do_not_meet() -> None:
     )
     (step,) = inferred(text)
     assert step.verdict in ("PROVED", "EXACT"), step.evidence.text
+
+
+def test_a_circle_between_letters_of_functions_may_compose_them() -> None:
+    free, declared = (
+        check_document(f"{head}\n\n$$ {formula} $$\n", infer=True).steps[0]
+        for head, formula in (
+            ("", r"f \circ g = g \circ f"),
+            (r"Let $f, g \in \mathbb{R}^n$.", r"f \circ g = g \circ f"),
+        )
+    )
+    assert free.verdict == "UNDECIDED" and r"$\circ$ may compose f, g" in free.evidence.text
+    assert declared.verdict in ("PROVED", "EXACT")
+    (arrays,) = check_document(r"$$ A \circ B = B \circ A $$" + "\n", infer=True).steps
+    assert arrays.verdict in ("PROVED", "EXACT")
