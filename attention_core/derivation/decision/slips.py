@@ -61,7 +61,7 @@ _ARITHMETIC = compile_quick(
 )
 _LEADS = compile_quick(
     r"\b(?:so|hence|thus|therefore|consequently|gets?|obtains?|finds?|yields?|follows?|gives?|becomes?|implies|"
-    r"substitut\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
+    r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
     re.IGNORECASE,
 )
 BESIDE = 2  # lines from a step to a sentence beside it
@@ -165,9 +165,16 @@ def _assigns(step: Step) -> bool:
 
 def _defines_anew(step: Step) -> bool:
     """Whether a side is a symbol, or a value of a function, that the document says something of, and no result."""
-    if step.assumed or not any(_is_tied(step.context, _head(side)) for side in (step.left, step.right)):
+    heads = {_head(side) for side in (step.left, step.right)}
+    if step.assumed or not any(_is_tied(step.context, name) for name in heads) or _goes_on(step, heads):
         return False
     return not any(0 < step.line - one.line <= NEAR and _LEADS.search(one.words) for one in step.far_words)
+
+
+def _goes_on(step: Step, heads: set[str]) -> bool:
+    """Whether the display right above says something of the same symbol: `z = a + b`, then `z = b + a`."""
+    near = (one for one in step.peers if isinstance(one, Step) and 0 < step.line - one.line <= BESIDE)
+    return any(heads & {_head(one.left), _head(one.right)} - {""} for one in near)
 
 
 def _head(side: Expr) -> str:

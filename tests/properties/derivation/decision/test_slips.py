@@ -89,6 +89,8 @@ def test_a_symbol_that_is_defined_may_be_defined_anew_but_not_as_a_result() -> N
     text = "$$ s = x^\\top y $$\n\n{}\n\n$$ s = 2 x^\\top y $$\n"
     anew, result = (check_document(text.format(words), infer=True).steps for words in ("", "Hence we obtain"))
     assert [one.verdict for one in (*anew, *result)] == ["UNDECIDED", "REFUTED"]
+    lines = "$$ s = x^\\top y $$\n$$ s = y^\\top x $$\n$$ s = 2 y^\\top x $$\n"
+    assert [one.verdict for one in check_document(lines, infer=True).steps] == ["PROVED", "REFUTED"]
 
 
 @pytest.mark.parametrize(
