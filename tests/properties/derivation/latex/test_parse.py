@@ -56,3 +56,8 @@ def test_an_accent_over_a_letter_with_an_index_is_over_the_letter() -> None:
         assert to_latex(chain) == r"\hat{y}_{i} = \bar{\alpha}_{t - 1}"
     (chain,) = parse_statement(r"\overline{x_1 + x_2} = z").chains
     assert "x_1+x_2" in to_latex(chain)
+
+
+def test_a_function_in_letters_without_an_argument_is_a_symbol_with_its_index() -> None:
+    (chain,) = parse_statement(r"\exp(\mathrm{lse}^j) + \mathrm{lse}_j = \mathrm{exp}^2(x)").chains
+    assert to_latex(chain) == r"\exp(\text{lse}^{j}) + \text{lse}_{j} = \exp^{2}(x)"
