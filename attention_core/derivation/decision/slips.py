@@ -11,6 +11,7 @@ change away from an identity. So such a step is refuted, unless
   document mention them or not (`P^2` is P for a projection);
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
   above may be defined anew, if no words lead to it as to a result;
+* a letter may be an operator, as in `\delta x^2 = 2 x \delta x`;
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
@@ -64,6 +65,8 @@ _LEADS = compile_quick(
     r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
     re.IGNORECASE,
 )
+_OPERATORS = frozenset(["d", "D", r"\delta", r"\Delta", r"\nabla", r"\partial"])
+r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change away from an identity of numbers."""
 BESIDE = 2  # lines from a step to a sentence beside it
 NEAR = 3  # lines around a step whose words may say that something is left out, or lead to it
 
@@ -79,7 +82,7 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
     """
     if step.op not in ("=", *TURNED) or step.context.loose or step.strange or _leaves_out(step):
         return None
-    if restriction(step) or _assigns(step) or _defines_anew(step):
+    if restriction(step) or _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step):
         return None
 
     def tells(one: Mend, verdict: Verdict) -> bool:
@@ -141,16 +144,23 @@ def _twice(step: Step) -> Step:
 
 
 _BRACKETS = re.compile(r"\\left|\\right|[\s(){}]")
+_POWER = re.compile(r"(\\?[a-zA-Z]+)\^\{([2-9])\}")
 _UNIT = re.compile(r"(?<![\d.])1(?=[a-zA-Z\\])|[+-]0(?![\d.])")
 
 
 def _is_trivial(step: Step) -> bool:
-    """Whether both sides are the same signs but for their order, brackets, a factor 1 and a 0.
+    """Whether both sides are the same signs but for their order, brackets, powers, a factor 1 and a 0.
 
-    `2 x = x` is an equation, and `x y = -y x` says that x and y do not commute.
+    `2 x = x` is an equation, in `x y = -y x` they do not commute, and the L of `L x^2 = 2 x L x` differentiates.
     """
-    left, right = (_UNIT.sub("", _BRACKETS.sub("", to_latex(side))) for side in (step.left, step.right))
+    left, right = (
+        _UNIT.sub("", _BRACKETS.sub("", _POWER.sub(_write_out, to_latex(s)))) for s in (step.left, step.right)
+    )
     return sorted(left) == sorted(right)
+
+
+def _write_out(power: re.Match[str]) -> str:
+    return power[1] * int(power[2])
 
 
 def _vanishes(step: Step, seconds: float, seed: int) -> bool:
@@ -161,6 +171,13 @@ def _assigns(step: Step) -> bool:
     """Whether a symbol stands alone on the left, and on the right beside others: a new value, as in `y = y + 1`."""
     name = _head(step.left)
     return isinstance(step.left, Name | Sub) and bool(name) and name in all_names(step.right)
+
+
+def _factors(step: Step) -> set[str]:
+    """The undeclared symbols of a step that are no sizes and no indices."""
+    known = step.context.symbols
+    names = collect_symbols(step) & set(step.context.inferred)
+    return {name for name in names if name in known and known[name].kind not in ("size", "index")}
 
 
 def _defines_anew(step: Step) -> bool:

@@ -38,7 +38,9 @@ from attention_core.derivation.latex.usual_macros import USUAL_MACROS, Handler, 
 
 # -- commands --------------------------------------------------------------------------------------------------------
 
-_ENDS = re.compile(r"(?:\s*[_^]\s*(?:\{[^{}]*\}|\w))*\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)")
+_ENDS = re.compile(
+    r"(?:\s*[_^]\s*(?:\{[^{}]*\}|\w))*\s*(?:$|[=&+,;:.)\]}<>-]|\\\\|\\(?:right|le|ge|ne|approx|in|to|gg|end)\b)"
+)
 _PLAIN_SPACES = re.compile(r"\s+")
 _PLAIN = re.compile(r"[{} ]|\\math[a-z]+|\\boldsymbol")
 

@@ -47,6 +47,9 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
         (r"\log N(x) = -\frac{x^2}{2}", "Up to a constant,"),
         (r"\mathbb{E}(Z^2) - (\mathbb{E} Z)^2 = \mathbb{E}(Z^2)", "We standardise $Z$."),  # its mean is 0
         (r"k = 2 q", ""),  # a definition
+        (r"\delta x^2 = 2 x \delta x", ""),  # a differential
+        (r"D x y = x D y - y D x", ""),
+        (r"\mathcal{L} x^2 = 2 x \mathcal{L} x", ""),
         (r"x y = -y x", ""),  # numbers that do not commute
         (r"a \times b = -b \times a", ""),
         (r"y = y + 1", ""),  # a new value
