@@ -174,7 +174,7 @@ def _assigns(step: Step) -> bool:
 
 
 def _factors(step: Step) -> set[str]:
-    """The undeclared symbols of a step that are no sizes and no indices."""
+    """The undeclared symbols of a step, without sizes and indices."""
     known = step.context.symbols
     names = collect_symbols(step) & set(step.context.inferred)
     return {name for name in names if name in known and known[name].kind not in ("size", "index")}
