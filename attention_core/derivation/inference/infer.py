@@ -379,11 +379,11 @@ def _is_bare_ones(node: object) -> bool:
 
 
 def _is_known_part(context: Context, node: Sub) -> bool:
-    """Whether a subscript spells a symbol, or an entry of one."""
+    """Whether a subscript spells a symbol, or an entry of one; `e_i` is a unit vector, and not one of e."""
     base = symbol_name(node.base)
     known = context.symbols.get(base or "")
     if base is None or known is None or symbol_name(node) in context.symbols:
-        return True
+        return base != "e" or known is not None or symbol_name(node) in context.symbols
     return base not in context.inferred or has_entries(known) or bool(known.params)
 
 

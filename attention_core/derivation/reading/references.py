@@ -36,12 +36,15 @@ _POINTER = re.compile(r"^\W*(?:see|cf\.?|compare)\b", re.IGNORECASE)
 _HEAD = re.compile(rf"^\W*(?:\*\*|__|\*|_)?\s*(?P<kind>{_STATEMENT})[ ~]+{_NUMBER}(?!\w)", re.IGNORECASE)
 # Of an item of a list.
 _LABEL = re.compile(r"^\W*\(?\w{1,3}[.)]\)?\s+(?!(?:and|gives?|impl|yields?|shows?|with|into)\b)")
+_ALONE = re.compile(r"\W*\w{1,3}\W*")
+"""A label that stands alone names what follows it: "(1)"."""
 _TAG = re.compile(r"\\(?:tag\*?|label)\s*\{([^{}]*)\}")
 
 # Words that draw a conclusion from the display above.
 CONCLUDES = re.compile(
     r"^\W*(?:and )?(?:hence|thus|therefore|then|so|consequently|conversely|whence|it follows|"
-    r"(?:this|which) (?:gives|implies|yields|means|shows))\b",
+    r"(?:this|which) (?:gives|implies|yields|means|shows)|"
+    r"(?:plugging|substituting|inserting|putting) (?:this|that|it|these|them|everything|both))\b",
     re.IGNORECASE,
 )
 
@@ -85,7 +88,7 @@ def references_in(text: str) -> list[tuple[str, str]]:
         >>> references_in("See Lemma 2."), references_in("By the chain rule, we get")
         ([], [])
     """
-    if _POINTER.match(text):
+    if _POINTER.match(text) or _ALONE.fullmatch(text):
         return []
     text = _LABEL.sub("", _HEAD.sub("", text))
     out = [(found.group("kind").lower(), found.group("number")) for found in _NAMED.finditer(text)]

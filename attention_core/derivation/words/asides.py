@@ -47,17 +47,21 @@ ASIDES: dict[str, str] = {
     ),
 }
 """Sentences that speak to the reader, and names of results; each must match from its first word to its last."""
-_ITEM = re.compile(r"^(?:\((?:\d{1,2}|[a-z]|[ivx]{1,4})\)|(?:\d{1,2}|[a-z])\)|\d{1,2}\.)\s+(?=\S)")
+_ITEM = re.compile(
+    r"^(?:\((?:\d{1,2}|[a-z]|[ivx]{1,4})\)|(?:\d{1,2}|[a-z])\)|\d{1,2}\.|(?:answer|solution|proof|exercise|problem|question|remark|"
+    r"note|example|claim|fact|step|part|lemma|theorem|proposition|corollary)(?: \d{1,2}[a-z]?)?:)\s+(?=\S)",
+    re.IGNORECASE,
+)
 
 
 def without_item_label(text: str) -> str:
-    """Drop the label of an item of a list in front of its words.
+    """Drop the label of an item of a list, or of a part of a text, in front of its words.
 
     Args:
         text: The words.
 
     Example:
-        >>> [without_item_label(one) for one in ("(a) I get", "2. Hence", "(1)")]
-        ['I get', 'Hence', '(1)']
+        >>> [without_item_label(one) for one in ("(a) I get", "2. Hence", "Answer: we have", "(1)")]
+        ['I get', 'Hence', 'we have', '(1)']
     """
     return _ITEM.sub("", text)

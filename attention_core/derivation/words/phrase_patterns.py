@@ -18,119 +18,46 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from attention_core.derivation.words.asides import ASIDES, CONNECTIVES, without_item_label
-from attention_core.derivation.words.inert import CITATION
+from attention_core.derivation.words.asides import ASIDES, without_item_label
+from attention_core.derivation.words.leads import LEADS
+from attention_core.derivation.words.phrase_parts import (
+    ACTS,
+    AIM,
+    AUTHOR,
+    CHANGES,
+    CITED,
+    COMPUTED,
+    CONNECTIVE,
+    FOUND,
+    GIVES,
+    LABEL,
+    LEAD,
+    LIKE_REFERENCE,
+    MAY,
+    NAME,
+    NAMES,
+    OBJECT,
+    REACH,
+    REACHED,
+    REFERENCE,
+    REFERENCES,
+    RULE,
+    SUBJECT,
+    THING,
+    TIME,
+    VERB,
+    WITH_RESPECT,
+    any_of,
+)
 from attention_core.derivation.words.topics import NOUN_PHRASE, TOPIC, is_title
 
 __all__ = ["PATTERNS", "TALK", "is_pattern", "is_read_declaration", "is_title", "leads_to_value", "opens_declaration"]
-
-
-def _any(*alternatives: str) -> str:
-    return "(?:" + "|".join(alternatives) + ")"
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LABEL = r"\(?(?:\d+(?:\.\d+)*[a-z]?|[ivx]+|[A-Z]|\[\d+\]|\\(?:eq|c)?ref\{[^{}]*\})\)?"
-_PLACE = (
-    r"(?:lemmas?|theorems?|propositions?|corollar(?:y|ies)|equations?|eqs?\.?|eqn\.?|lines?|steps?|sections?|sec\.?|"
-    r"figures?|fig\.?|tables?|chapters?|pages?|appendix|examples?|exercises?|remarks?|formulas?|parts?|items?)"
-)
-_REFERENCE = (
-    rf"(?:(?:the )?{_PLACE}[ ~]*{_LABEL}|\(\d+(?:\.\d+)*\)|{CITATION}|\\(?:eq|c)?ref\{{[^{{}}]*\}}|"
-    r"\\?@?\\?cite[pt]?\{[^{}]*\})"
-)
-_REFERENCES = rf"{_REFERENCE}(?:(?:,| and|, and) {_REFERENCE})*"
-_LIKE_REFERENCE = rf"(?:(?:the )?{_PLACE}|[(\[\\@]).*"
-_NAME = r"(?-i:[A-Z][\w\u00c0-\u024f'\u2019.-]+)"
-_NAMES = rf"(?:{_NAME}(?: {_NAME})*(?:(?:,|,? and) {_NAME}(?: {_NAME})*)*(?: et al\.?)?)"
-_CITED = rf"(?:{_NAMES}(?:,? \(?(?:19|20)\d\d[a-z]?\)?)?(?: {_REFERENCES})?|{_REFERENCES})"
-_CONNECTIVE = _any(*CONNECTIVES)
-_LEAD = rf"(?:{_CONNECTIVE},? )*"
-_THING = (
-    r"(?:(?:the |this |that |our |an? |one )?(?:(?:following|first|second|third|last|next|desired|main|above|final|"
-    r"previous|same|other|simple|useful|important|well-known|short|direct|straightforward|new|two) )*(?:claim|"
-    r"result|identity|equality|inequality|equation|"
-    r"formula|statement|bound|relation|assertion|proof|lemma|theorem|proposition|corollary|line|step|calculation|"
-    r"derivation|expression|conclusion|argument|computation|reasoning|section|note)s?"
-    rf"(?: {_LABEL})?|the following|this|that|it|these)"
-)
-_SUBJECT = r"(?:we|one|you|i)"
-_MAY = (
-    r"(?:(?:can|may|now|then|thus|hence|therefore|so|also|finally|first|next|again|easily|immediately|at once|"
-    r"will|have|clearly|directly|still|just) )*"
-)
-_REACH = (
-    r"(?:gets?|obtains?|finds?|has|have|concludes?|sees?|deduces?|arrives? at|reads? off|notes?|observes?|infers?|"
-    r"found|obtained|concluded|seen|shown|proved|proven|shows?|proves?|claims?|checks?|verif(?:y|ies)|derives?)"
-)
-_RULE = (
-    r"(?:the )?(?:(?:chain|product|quotient|sum|power) rule|triangle inequality|binomial theorem|"
-    r"(?:cauchy[-\u2013]schwarz|minkowski(?:'s)?)(?: inequality)?|polari[sz]ation identity|"
-    r"parallelogram (?:law|identity)|(?:first |second |third )?binomial formula|linearity|"
-    r"bilinearity|distributivity|distributive law|associativity|submultiplicativity|induction|arithmetic|algebra|"
-    r"calculus|same argument|same reasoning|same calculation|cyclic property of the trace|cyclicity of the trace|"
-    r"linearity of (?:the )?(?:trace|sum|derivative|expectation))"
-)
-# "Dividing by the norm gives", "Subtracting the sum", "Inserting $y$": what is left has norm 1, sum 0, or is another.
-_CHANGES = (
-    r"(?!(?:divid\w*(?: \S+)*? by|multiply(?:ing)? by|"
-    r"(?<!adding and )(?<!add and )subtract\w*) (?:\w+ )*?(?:(?:norms?|sums?|traces?|entries|"
-    r"components|expressions?|products?)\b|\$\$)|(?:insert|substitut|plugg|putt)\w*(?: in)? \$\$)"
-)
-_ACT = (
-    rf"{_CHANGES}(?:(?:expand|collect|rearrang|simplify|cancell?|combin|factor|multiply|differentiat|comput|regroup|"
-    r"reorder|transpos|substitut|insert|plugg|add|subtract|summ|squar|divid|count|writ|compar|apply|us|exchang|"
-    r"interchang|putt|insert|evaluat|group|split|pull|mov)ing|taking(?= (?:the )?(?:derivatives?|gradients?|"
-    r"transposes?|"
-    r"traces?|norms?|squares?|logarithms?) (?:of|on) (?:both )?(?:sides|(?:the )?terms)))"
-)
-_SIDES = (
-    r"(?:squares?|terms?|factors?|brackets?|parenthes[ei]s|sides|products?|sums?|expressions?|equations?|like terms|"
-    r"right-hand side|left-hand side|right side|left side|result|derivatives?|gradients?|norms?|jacobians?|"
-    r"traces?|transposes?|logarithms?|"
-    r"entries|factors|components|definitions?|inner products?|displays?|lines|order of (?:summation|the sums|"
-    r"integration)|"
-    r"everything|it all|two|three|\$\$)"
-)
-_OBJECT = (
-    rf"(?:(?: out| up| in| by)*(?: over)?(?: (?:the |all |both |this |these |the two |the same )?(?:{_SIDES}|"
-    rf"entries of (?:both|all) factors|"
-    rf"{_REFERENCES}|{_THING}|{_RULE}))?(?: (?:and|into|in|to|from|of|with) (?:{_REFERENCES}|{_THING}|{_RULE}|"
-    rf"(?:the |both |the two )*{_SIDES}))?(?: on the (?:left|right|left-hand side|right-hand side))?"
-    r"(?: once more| again| by hand| term by term| on both sides| together)*)"
-)
-_WITH_RESPECT = r"(?: (?:with respect to|in) \$\$)?"
-_ACTS = rf"{_ACT}(?: and {_ACT})?{_OBJECT}{_WITH_RESPECT}(?: and {_ACT}{_OBJECT}{_WITH_RESPECT})*"
-_GIVES = (
-    rf"(?:{_MAY}(?:gives?|yields?|implies|imply|shows?|proves?|means|leads to|results in|reads?|says|becomes|"
-    r"simplifies to|follows|holds|is true|tells us))"
-)
-_REACHED = rf"{_LEAD}{_SUBJECT} {_MAY}{_REACH}(?: that)?(?: {_THING})?"
-_FOUND = (
-    r"(?:the |a )(?:usual |well-known |following |desired )?(?:update rule|formula|rule|gradient|derivative|"
-    r"bound|identity|result)"
-)
-_AUTHORS = (
-    r"(?:comput|deriv|calculat|prov|show|check|verify|differentiat|discuss|explain|review|recall|present|describ|"
-    r"summari[sz]|illustrat|repeat|collect|introduc|rewrit|simplify|expand|record|estimat|motivat|stud|sketch)"
-)
-_VERB = (
-    rf"(?:{_AUTHORS}(?:e|es|s|y|ies|ied|ed)?|(?:turn|turns|proceed|move|moves) (?:on )?to|(?:start|begin|continue|end|"
-    r"conclude)s? with|go(?:es)? through|went through|proven|shown|wrote|written|rewrite|give|gives|work out)"
-)
-_TIME = (
-    r"(?:in (?:the|this|our) (?:next |previous |last |following |first |second )?(?:section|note|chapter|lecture|part|"
-    r"appendix|paper|post|subsection)(?: \d+)?|below|above|later|here|now|next|first|finally|at the end|in turn|"
-    r"step by step|by hand|in detail|again|once more|at length)"
-)
-_AUTHOR = (
-    rf"(?:{_SUBJECT}|let us|(?:this|the|these) (?:next |previous |last |following )?(?:notes?|sections?|chapters?|"
-    r"lectures?|papers?|posts?|documents?|pages?|articles?|parts?|subsections?|appendix|exercises?|proof|summary))"
-)
-_AIM = r"(?:(?:want|wish|would like|aim|have|try|hope|are going|set out) to |us to )?"
 _METHOD = (
     r"(?:method|technique|tool|architecture|way|approach|operation|layer|model|loss|function|idea|trick|component|"
     r"building block|choice|result|topic|subject)s?"
@@ -145,7 +72,8 @@ _GROUPS = (
         r"softmax|trace|determinant|transpose|logarithm|exponential(?: function)?|sigmoid|log-sum-exp|"
         r"kullback[-\u2013]leibler divergence|entropy|hyperbolic tangent|sine|cosine|inner product|euclidean norm",
         r"cyclic|linear|bilinear|smooth|differentiable|continuous|homogeneous|not linear|not convex|"
-        r"not symmetric in its arguments|invariant under (?:shifts|translations|transposition)(?: of its arguments?)?",
+        r"not symmetric in its arguments|invariant under (?:shifts|translations|transposition)(?: of its "
+        r"arguments?)?",
     ),
     (
         r"logarithm|exponential(?: function)?|sigmoid|log-sum-exp|kullback[-\u2013]leibler divergence|entropy|"
@@ -155,7 +83,7 @@ _GROUPS = (
     (r"softmax|exponential(?: function)?|sigmoid", r"positive|never negative"),
     (r"kullback[-\u2013]leibler divergence|entropy|euclidean norm", r"never negative"),
 )
-_OF_FUNCTIONS = _any(
+_OF_FUNCTIONS = any_of(
     *(
         rf"(?:the )?(?:{functions}) (?:is|are) (?:also )?(?:{natures})(?:(?:,? and|,) (?:{natures}))*"
         for functions, natures in _GROUPS
@@ -163,158 +91,160 @@ _OF_FUNCTIONS = _any(
 )
 _LETTERS = r"(?:matrices|vectors|scalars|numbers|sizes|random variables|families|tensors|sets|indices)"
 _TYPE = (
-    r"(?:bold|bold-face|capital|small|lower-case|upper-case|greek|latin|italic|calligraphic)(?: (?:letters|type|face))?"
+    r"(?:bold|bold-face|capital|small|lower-case|upper-case|greek|latin|italic|calligraphic)(?: (?:letters|type|"
+    r"face))?"
 )
-_COMPUTED = r"(?:(?:partial |total |first |second )?(?:gradient|derivative|jacobian|hessian))s?"
-
 # Each pattern has a sentence of its own in the test; a sentence must match from its first word to its last.
 PATTERNS: dict[str, str] = {
     **ASIDES,
-    "connectives": rf"{_LEAD}{_CONNECTIVE}",
-    "we get": rf"{_REACHED}(?: that)?",
+    **LEADS,
+    "connectives": rf"{LEAD}{CONNECTIVE}",
+    "we get": rf"{REACHED}(?: that)?",
     "it follows": (
-        rf"{_LEAD}(?:(?:from|by) (?:{_REFERENCES}|{_RULE}),? )?(?:it|{_THING}) {_MAY}(?:follows?|holds)(?: "
+        rf"{LEAD}(?:(?:from|by) (?:{REFERENCES}|{RULE}),? )?(?:it|{THING}) {MAY}(?:follows?|holds)(?: "
         rf"(?:directly |"
-        rf"at once |immediately )?(?:from|by) (?:{_REFERENCES}|{_RULE}))?(?: that)?"
+        rf"at once |immediately )?(?:from|by) (?:{REFERENCES}|{RULE}))?(?: that)?"
     ),
     "which gives": (
-        rf"{_LEAD}(?:which|{_THING}|{_RULE}) {_GIVES}(?: {_THING})?(?: that)?"
-        rf"(?: (?:from|by|for) (?:{_REFERENCES}|{_RULE}))?"
+        rf"{LEAD}(?:which|{THING}|{RULE}) {GIVES}(?: {THING})?(?: that)?"
+        rf"(?: (?:from|by|for) (?:{REFERENCES}|{RULE}))?"
     ),
-    "which yields a formula": rf"{_LEAD}(?:which|{_THING}) {_GIVES} {_FOUND}(?: used in {NOUN_PHRASE})?",
+    "which yields a formula": rf"{LEAD}(?:which|{THING}) {GIVES} {FOUND}(?: used in {NOUN_PHRASE})?",
     "recall that": (
-        rf"{_LEAD}(?:please )?(?:recall|note|observe|notice|remember|see|verify|check)(?: that)?(?: "
-        rf"(?:{_THING}|{_RULE}))?"
+        rf"{LEAD}(?:please )?(?:recall|note|observe|notice|remember|see|verify|check)(?: that)?(?: "
+        rf"(?:{THING}|{RULE}))?"
     ),
     "in a form": (
-        rf"{_LEAD}(?:(?:written |rewritten )?in (?:matrix|vector|index|component|compact|closed) "
-        rf"(?:form|notation),? )?{_THING} "
+        rf"{LEAD}(?:(?:written |rewritten )?in (?:matrix|vector|index|component|compact|closed) "
+        rf"(?:form|notation),? )?{THING} "
         r"(?:reads?|becomes?|(?:can|may) (?:also )?be (?:written|rewritten|expressed|simplified|expanded)(?: (?:more "
         r")?compactly)?(?: as(?: "
         r"follows)?)?|(?:is|are) (?:then |thus |now )?(?:written|rewritten|expanded)(?: as(?: follows)?)?)"
     ),
-    "sides": rf"{_LEAD}(?:the |both )(?:two )?sides are (?:then |thus )?(?:equal|related by|connected by|the same)",
+    "sides": rf"{LEAD}(?:the |both )(?:two )?sides are (?:then |thus )?(?:equal|related by|connected by|the same)",
     "an idea": (
         r"(?:the|our) (?:key |main |basic |first )?(?:idea|trick|step|point) (?:is|here is) to (?:rewrite|expand|"
         r"multiply|divide|split|"
-        rf"add|differentiate|collect|reorder|transpose)(?: and (?:divide|subtract|add))?{_OBJECT}(?: as (?:a |"
+        rf"add|differentiate|collect|reorder|transpose)(?: and (?:divide|subtract|add))?{OBJECT}(?: as (?:a |"
         rf"the )?(?:sum|product)s?)?"
     ),
     "quantified": (
-        rf"{_LEAD}(?:(?:the following|this|it) holds,? )?for (?:all|every|each|any|arbitrary) \$\$(?:(?:,|,? "
-        rf"and) \$\$)*,?(?: {_REACHED})?"
+        rf"{LEAD}(?:(?:the following|this|it) holds,? )?for (?:all|every|each|any|arbitrary) \$\$(?:(?:,|,? "
+        rf"and) \$\$)*,?(?: {REACHED})?"
     ),
     "uses a rule": (
-        rf"{_LEAD}{_THING} (?:uses|used|is|follows from) (?:{_RULE}|{_REFERENCES})(?: (?:again|once "
+        rf"{LEAD}{THING} (?:uses|used|is|follows from) (?:{RULE}|{REFERENCES})(?: (?:again|once "
         rf"more|twice))?"
     ),
     "used next": (
-        rf"{_LEAD}the (?:next|following|last|second) (?:display|step|section|line|proof|part) (?:uses|"
-        rf"needs|repeats) (?:{_THING}|{_RULE})"
+        rf"{LEAD}the (?:next|following|last|second) (?:display|step|section|line|proof|part) (?:uses|"
+        rf"needs|repeats) (?:{THING}|{RULE})"
     ),
-    "follows below": rf"{_LEAD}{TOPIC} (?:is the following|follows|comes next|are the following|follow)",
+    "follows below": rf"{LEAD}{TOPIC} (?:is the following|follows|comes next|are the following|follow)",
     "easy to see": (
-        rf"{_LEAD}it is (?:easy|easily|not (?:hard|difficult)|straightforward|clear|immediate)(?: to (?:see|check|"
-        rf"verify|show|prove)(?: (?:{_THING}|{_RULE}))?)?(?: that)?"
+        rf"{LEAD}it is (?:easy|easily|not (?:hard|difficult)|straightforward|clear|immediate)(?: to (?:see|check|"
+        rf"verify|show|prove)(?: (?:{THING}|{RULE}))?)?(?: that)?"
     ),
     "names": (
         rf"(?:proof|solution|answer|remark|q\.?e\.?d\.?|claim|theorem|lemma|proposition|corollary|conclusion|"
-        rf"summary|example|exercise|step|part|section|equation)(?: {_LABEL})?(?: of {_THING})?"
+        rf"summary|example|exercise|step|part|section|equation)(?: {LABEL})?(?: of {THING})?"
     ),
     "of others": (
-        rf"{_LEAD}{_THING} is {_THING}(?: (?:used|given|stated|found|proved|that we need))? (?:in|from|of) "
+        rf"{LEAD}{THING} is {THING}(?: (?:used|given|stated|found|proved|that we need))? (?:in|from|of) "
         rf"(?:(?:the )?(?:paper|"
-        rf"book|article|notes|lecture) (?:of|by) )?{_CITED}"
+        rf"book|article|notes|lecture) (?:of|by) )?{CITED}"
     ),
     "notation of a part": (
-        rf"{_SUBJECT} {_MAY}(?:use|keep|reuse) the (?:same )?notation (?:from|of|in) (?:{_REFERENCES}|(?:the |"
+        rf"{SUBJECT} {MAY}(?:use|keep|reuse) the (?:same )?notation (?:from|of|in) (?:{REFERENCES}|(?:the |"
         rf"our )?(?:previous|last|"
         r"first) (?:section|chapter|lecture|note|part))"
     ),
     "general case": (
-        rf"{_LEAD}(?:for|in|(?:let us|we) {_MAY}(?:look at|turn to|consider|go to)) the general "
-        rf"case(?:,? {_LEAD}(?:{_REACHED}|note that))?"
+        rf"{LEAD}(?:for|in|(?:let us|we) {MAY}(?:look at|turn to|consider|go to)) the general "
+        rf"case(?:,? {LEAD}(?:{REACHED}|note that))?"
     ),
     "second term": (
-        rf"{_LEAD}(?:{_SUBJECT} )?(?:now |next )?(?:consider|look at|turn to) the (?:first|second|"
+        rf"{LEAD}(?:{SUBJECT} )?(?:now |next )?(?:consider|look at|turn to) the (?:first|second|"
         rf"third|last|other) (?:term|factor|summand|sum|part)"
     ),
     "claim": (
-        rf"{_LEAD}(?:(?:our |the |my )?(?:claim|theorem|lemma|proposition|corollary|conjecture|result|"
-        rf"conclusion)s?(?: is| {_LABEL})?|"
+        rf"{LEAD}(?:(?:our |the |my )?(?:claim|theorem|lemma|proposition|corollary|conjecture|result|"
+        rf"conclusion)s?(?: is| {LABEL})?|"
         r"(?:to (?:show|prove|check)|show|prove|check|verify)|it (?:is to be shown|turns out|can be shown|is "
         r"known|is well known|"
-        rf"holds|suffices to show)|{_SUBJECT} {_MAY}(?:will see|are going to (?:show|prove)|claim|conjecture)|"
+        rf"holds|suffices to show)|{SUBJECT} {MAY}(?:will see|are going to (?:show|prove)|claim|conjecture)|"
         rf"one (?:has|sees)|so that|"
         r"whence|this (?:implies|means))(?: that)?"
     ),
     "obvious": (
-        rf"{_LEAD}(?:clearly|obviously|thus|therefore|hence|consequently|so|then|in fact|of course|indeed|"
+        rf"{LEAD}(?:clearly|obviously|thus|therefore|hence|consequently|so|then|in fact|of course|indeed|"
         rf"it follows)"
     ),
     "by a result": (
-        rf"{_LEAD}(?:by|with|from|using|via|applying|due to|thanks to|because of) (?:{_REFERENCES}|{_RULE})"
-        rf"(?: (?:and|once more|again|twice))?(?: (?:{_REFERENCES}|{_RULE}))*,?(?: {_REACHED})?"
+        rf"{LEAD}(?:by|with|from|using|via|applying|due to|thanks to|because of) (?:{REFERENCES}|{RULE})"
+        rf"(?: (?:and|once more|again|twice))?(?: (?:{REFERENCES}|{RULE}))*,?(?: {REACHED})?"
     ),
     "see": (
-        rf"\(?(?:see|cf\.?|compare)(?: also)? (?:{_CITED}|the (?:appendix|paper|book|literature|exercises))"
+        rf"\(?(?:see|cf\.?|compare)(?: also)? (?:{CITED}|the (?:appendix|paper|book|literature|exercises))"
         rf"(?: (?:for|on) (?:an? |the )?(?:illustration|details?|proof|{TOPIC}))?\)?"
     ),
-    "reference": rf"\(?{_REFERENCES}\)?",
+    "reference": rf"\(?{REFERENCES}\)?",
     "as claimed": (
-        r"(?:exactly |just )?as (?:was )?(?:to be )?(?:claimed|desired|shown|stated|asserted|announced|promised|proved)"
-        rf"(?: (?:above|before|in {_REFERENCES}))?"
+        r"(?:exactly |just )?as (?:was )?(?:to be )?(?:claimed|desired|shown|stated|asserted|announced|promised|"
+        r"proved)"
+        rf"(?: (?:above|before|in {REFERENCES}))?"
     ),
     "manipulations": (
-        rf"{_LEAD}(?:by )?{_ACTS},?(?: {_GIVES}| {_REACHED})?(?: that)?(?: {_THING})?(?:,? which {_GIVES}"
+        rf"{LEAD}(?:by )?{ACTS},?(?: {GIVES}| {REACHED})?(?: that)?(?: {THING})?(?:,? which {GIVES}"
         rf" {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?"
     ),
     "we manipulate": (
-        rf"{_LEAD}{_SUBJECT} {_MAY}{_CHANGES}(?:expand|collect|rearrange|simplify|combine|factor|multiply|"
+        rf"{LEAD}{SUBJECT} {MAY}{CHANGES}(?:expand|collect|rearrange|simplify|combine|factor|multiply|"
         rf"differentiate|"
-        rf"transpose|substitute|add|subtract|square|use|apply){_OBJECT}{_WITH_RESPECT}(?:,? (?:and|which|to) "
-        rf"(?:{_GIVES}|"
-        rf"{_REACH})(?: {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?)?"
+        rf"transpose|substitute|add|subtract|square|use|apply){OBJECT}{WITH_RESPECT}(?:,? (?:and|which|to) "
+        rf"(?:{GIVES}|"
+        rf"{REACH})(?: {NOUN_PHRASE}(?: used in {NOUN_PHRASE})?)?)?"
     ),
     "aims": (
-        rf"{_LEAD}(?:{_SUBJECT} {_MAY}(?:want to |wish to |aim to |have to )?|it (?:remains|suffices) to |let us )"
+        rf"{LEAD}(?:{SUBJECT} {MAY}(?:want to |wish to |aim to |have to )?|it (?:remains|suffices) to |let us )"
         rf"(?:now |first |next )?(?:show|prove|check|verify|compute|derive|expand|simplify|rearrange)(?: "
-        rf"that)?(?: {_THING})?"
+        rf"that)?(?: {THING})?"
     ),
     "author": (
-        rf"{_LEAD}(?:{_TIME},? )?(?:to \w+ (?:the )?(?:minimum|maximum|result|claim|bound),? )?{_AUTHOR} {_MAY}{_AIM}"
-        rf"(?:also |first |now )?{_VERB} {TOPIC}(?:,? {_TIME})*(?:,? (?:and|then) {_VERB} {TOPIC}(?:,? {_TIME})*)?"
+        rf"{LEAD}(?:{TIME},? )?(?:to \w+ (?:the )?(?:minimum|maximum|result|claim|bound),? )?{AUTHOR} {MAY}{AIM}"
+        rf"(?:also |first |now )?{VERB} {TOPIC}(?:,? {TIME})*(?:,? (?:and|then) {VERB} {TOPIC}(?:,? {TIME})*)?"
     ),
-    "backpropagating": rf"{_LEAD}(?:backpropagating|differentiating|going|passing)(?: back)? through (?:{TOPIC}|\$\$)",
+    "backpropagating": rf"{LEAD}(?:backpropagating|differentiating|going|passing)(?: back)? through (?:{TOPIC}|\$\$)",
     "passive": (
-        rf"{_LEAD}{TOPIC} (?:is|are|was|were|has been|will be) (?:given|shown|computed|derived|proved|proven|discussed|"
-        rf"explained|left to the reader|illustrated)(?: (?:{_TIME}|in {_REFERENCES}|as follows))*"
+        rf"{LEAD}{TOPIC} (?:is|are|was|were|has been|will be) (?:given|shown|computed|derived|proved|proven|"
+        rf"discussed|"
+        rf"explained|left to the reader|illustrated)(?: (?:{TIME}|in {REFERENCES}|as follows))*"
     ),
     "analogous": (
-        rf"{_LEAD}(?:the (?:proof|derivation|calculation|computation|argument)|{_THING})(?: (?:of|for) {_THING})? "
+        rf"{LEAD}(?:the (?:proof|derivation|calculation|computation|argument)|{THING})(?: (?:of|for) {THING})? "
         r"(?:is|are|works|goes) (?:analogous|similar|analogously|similarly|the same|standard|well known|"
         r"elementary|easy|short)"
     ),
     "a standard fact": (
-        rf"{_LEAD}(?:this|that|it) is (?:a|an) (?:{_OPINION}|basic|elementary|classical|simple) (?:fact|result|"
+        rf"{LEAD}(?:this|that|it) is (?:a|an) (?:{_OPINION}|basic|elementary|classical|simple) (?:fact|result|"
         rf"identity|"
-        rf"inequality|formula|exercise)(?:,? (?:see|from|in) {_CITED})?"
+        rf"inequality|formula|exercise)(?:,? (?:see|from|in) {CITED})?"
     ),
     "notation of others": (
-        rf"(?:{_AUTHOR}|they) {_MAY}(?:follow|follows|adopt|adopts) (?:{_CITED}|(?:the (?:notation|presentation|"
+        rf"(?:{AUTHOR}|they) {MAY}(?:follow|follows|adopt|adopts) (?:{CITED}|(?:the (?:notation|presentation|"
         rf"exposition|"
-        rf"treatment) (?:of|in) {_CITED})|chapter \d+ of {_NAMES})(?: and {_VERB} {TOPIC}(?:,? {_TIME})*)?"
+        rf"treatment) (?:of|in) {CITED})|chapter \d+ of {NAMES})(?: and {VERB} {TOPIC}(?:,? {TIME})*)?"
     ),
-    "audience": rf"(?:{_AUTHOR}|they) (?:is|are) (?:meant|intended|written) for {_AUDIENCE}(?: of [\w ]{{1,30}} year)?",
+    "audience": rf"(?:{AUTHOR}|they) (?:is|are) (?:meant|intended|written) for {_AUDIENCE}(?: of [\w ]{{1,30}} year)?",
     "prerequisites": (
         r"no (?:framework|library|background|prior knowledge|programming|computer)s? (?:is|are) (?:needed|required|"
         r"necessary|used)|(?:a |some )?(?:pencil|paper|pen|basic calculus|linear algebra|patience)"
         r"(?: and (?:a |some )?(?:paper|pencil|pen|patience))? (?:is|are) (?:enough|needed|all that is needed)"
     ),
     "origin": (
-        rf"(?:{_NAME}|{TOPIC}) (?:was|were) (?:first )?(?:proposed|introduced|popularised|popularized|published|"
+        rf"(?:{NAME}|{TOPIC}) (?:was|were) (?:first )?(?:proposed|introduced|popularised|popularized|published|"
         rf"described) "
-        rf"(?:by|in) {_CITED}(?: (?:and|but) (?:is|are) (?:now |today |still )?(?:one of )?(?:the most |a |very "
+        rf"(?:by|in) {CITED}(?: (?:and|but) (?:is|are) (?:now |today |still )?(?:one of )?(?:the most |a |very "
         rf")?{_OPINION}"
         rf"(?: {_METHOD})?(?: (?:for|in|of) (?:fine-tuning )?(?:{TOPIC}))*)?"
     ),
@@ -323,8 +253,8 @@ PATTERNS: dict[str, str] = {
         rf"(?: (?:for|in|of) (?:{TOPIC}))*"
     ),
     "fixed functions": (
-        rf"{_LEAD}(?:(?:recall|remember|note|we know) that )?{_OF_FUNCTIONS}"
-        rf"(?: \((?:{_NAME} ?)+(?:inequality|theorem|lemma)\))?,?(?: {_CONNECTIVE})?"
+        rf"{LEAD}(?:(?:recall|remember|note|we know) that )?{_OF_FUNCTIONS}"
+        rf"(?: \((?:{NAME} ?)+(?:inequality|theorem|lemma)\))?,?(?: {CONNECTIVE})?"
     ),
     "comment": (
         r"which is (?:a|an|the) (?:upper |lower |general |useful |well-known |first )?(?:bound|identity|"
@@ -333,30 +263,28 @@ PATTERNS: dict[str, str] = {
     "frobenius": r"the squared (?:frobenius|euclidean) norm is the sum of the squares of (?:the|all|its) entries",
     "broadcast": r"sums are broadcast",
     "repeated indices": (
-        rf"{_LEAD}(?:{_SUBJECT} (?:now |always )?(?:use|adopt|follow|employ) )?(?:the )?einstein(?:['\u2019]?s)?"
+        rf"{LEAD}(?:{SUBJECT} (?:now |always )?(?:use|adopt|follow|employ) )?(?:the )?einstein(?:['\u2019]?s)?"
         r"(?: summation)? (?:convention|notation)(?: (?:throughout|below|here|is (?:used|adopted|implied)))*|"
-        rf"{_LEAD}(?:{_SUBJECT} sum|(?:a )?sum(?:mation|s)? over (?:all )?repeated indices (?:is|are) "
+        rf"{LEAD}(?:{SUBJECT} sum|(?:a )?sum(?:mation|s)? over (?:all )?repeated indices (?:is|are) "
         r"(?:implied|understood|meant))(?: over (?:all )?repeated indices)?|"
-        rf"{_LEAD}repeated indices are (?:summed|contracted)(?: over)?"
+        rf"{LEAD}repeated indices are (?:summed|contracted)(?: over)?"
     ),
     "letters": (
         rf"{_LETTERS}(?: (?:are|is) (?:written|denoted|set|printed))? (?:in|by|with) {_TYPE}(?:,? (?:and )?{_LETTERS}"
         rf"(?: (?:are|is) (?:written|denoted))? (?:in|by|with) {_TYPE})*"
     ),
-    "computed from": (
-        rf"{_LEAD}the {_COMPUTED} is the {_COMPUTED} of (?:the {_COMPUTED}|{_THING}|the loss|the function)"
-    ),
+    "computed from": (rf"{LEAD}the {COMPUTED} is the {COMPUTED} of (?:the {COMPUTED}|{THING}|the loss|the function)"),
     "end of a proof": (
-        rf"{_LEAD}(?:{_THING} (?:completes|finishes|ends|concludes|proves) {_THING}(?: of {_THING})?|"
-        rf"{_THING} is (?:{_THING}|complete|done|finished|proved|proven|easy|clear|obvious)|we are done|done)"
+        rf"{LEAD}(?:{THING} (?:completes|finishes|ends|concludes|proves) {THING}(?: of {THING})?|"
+        rf"{THING} is (?:{THING}|complete|done|finished|proved|proven|easy|clear|obvious)|we are done|done)"
     ),
     "on to": (
-        rf"{_LEAD}(?:(?:comes?|here (?:comes|is|are)) {_THING}|"
+        rf"{LEAD}(?:(?:comes?|here (?:comes|is|are)) {THING}|"
         r"comes? the (?:interesting|fun|main|hard|hardest|easy|last) part)"
     ),
-    "order of transposes": rf"{_LEAD}transposing a product reverses the order of (?:the|its) factors",
+    "order of transposes": rf"{LEAD}transposing a product reverses the order of (?:the|its) factors",
     "as others compute": (
-        rf"{_LEAD}{_THING} is (?:exactly |also |just )?what {_NAMES} (?:computes?|uses?|does|do)"
+        rf"{LEAD}{THING} is (?:exactly |also |just )?what {NAMES} (?:computes?|uses?|does|do)"
         r"(?: in (?:its|the|their) (?:forward |backward )(?:pass|kernel|step))?"
     ),
 }
@@ -368,14 +296,14 @@ _AREA = (
 )
 # Sentences that are talk where they end with a full stop, and might set a condition where a display follows.
 TALK: dict[str, str] = {
-    "note": rf"{_LEAD}(?:note|notice|observe|mind|compare) (?:the (?:order|sign|role|place|position) of )?{TOPIC}",
+    "note": rf"{LEAD}(?:note|notice|observe|mind|compare) (?:the (?:order|sign|role|place|position) of )?{TOPIC}",
     "to be studied": (
-        rf"{_LEAD}(?:{_TIME},? )?{_AUTHOR} {_MAY}{_AIM}(?:use|consider|consult|understand|need|look "
+        rf"{LEAD}(?:{TIME},? )?{AUTHOR} {MAY}{AIM}(?:use|consider|consult|understand|need|look "
         rf"at|treat) {TOPIC}"
         rf"(?: (?:for|in) {TOPIC})?"
     ),
     "used here": (
-        rf"{_AUTHOR} {_MAY}{_VERB} (?:a few |some |several )?{TOPIC} that (?:is|are) used in (?:our|the|this) "
+        rf"{AUTHOR} {MAY}{VERB} (?:a few |some |several )?{TOPIC} that (?:is|are) used in (?:our|the|this) "
         r"(?:implementation|code|library|package|paper|proof|lecture|course)"
     ),
     "used somewhere": (
@@ -383,16 +311,17 @@ TALK: dict[str, str] = {
         rf"(?:(?:,| and|, and) (?:{_AREA}))*"
     ),
     "seen how": (
-        rf"(?:{_TIME},? )?{_SUBJECT} (?:have |will )?(?:now |also )?(?:seen?|learn(?:ed|t)?|"
+        rf"(?:{TIME},? )?{SUBJECT} (?:have |will )?(?:now |also )?(?:seen?|learn(?:ed|t)?|"
         rf"explain(?:ed)?|show(?:n|ed)?|"
-        rf"discuss(?:ed)?) how to {_VERB} {TOPIC}"
+        rf"discuss(?:ed)?) how to {VERB} {TOPIC}"
     ),
     "closing words": (
         r"(?:many )?(?:thanks|thank you)(?: (?:so|very) much)? for (?:reading|your attention|"
         r"your time)|that(?:'s|\u2019s| is)"
         r" (?:all|it)(?: for (?:today|now))?|(?:i|we) hope (?:that )?(?:this|you) (?:was|is|were|"
         r"found it|find it|enjoyed it)"
-        r"(?: (?:useful|helpful|clear))?|see you (?:soon|next time)|(?:any )?questions(?: (?:and|or) comments)?(?: are "
+        r"(?: (?:useful|helpful|clear))?|see you (?:soon|next time)|(?:any )?questions(?: (?:and|or) comments)?(?: "
+        r"are "
         r"(?:always )?welcome)?|(?:write|send) (?:to )?(?:me|us)(?: an e-?mail)?|so far,? so good|"
         r"now comes the (?:interesting|fun|main|hard|hardest|last) part"
     ),
@@ -400,7 +329,7 @@ TALK: dict[str, str] = {
         rf"(?:repeat|do|redo|compute|derive|prove|show|verify|check|solve) {TOPIC}(?: for (?:yourself|two|three) "
         rf"?(?:keys|tokens)?)?"
     ),
-    "picture": rf"!\[[^\]]*\]\([^)]*\)|{_REFERENCE} (?:shows|illustrates|summari[sz]es|lists) {TOPIC}",
+    "picture": rf"!\[[^\]]*\]\([^)]*\)|{REFERENCE} (?:shows|illustrates|summari[sz]es|lists) {TOPIC}",
 }
 # Words after which a relation is claimed.
 _CLAIMS = (
@@ -411,12 +340,16 @@ _CLAIMED = tuple(PATTERNS[name] for name in _CLAIMS)
 _TALK = tuple(TALK.values())
 # What a computation gives: the display says it. Where a side is a constant, it may be a condition instead.
 _VALUE = (
-    rf"{_LEAD}(?:by {_RULE},? )?(?:the|its|their|this) (?:{_COMPUTED}(?: (?:of|for|with respect to|in) "
+    rf"{LEAD}(?:by {RULE},? )?(?:the|its|their|this) (?:{COMPUTED}(?: (?:of|for|with respect to|in) "
     rf"(?:{NOUN_PHRASE}|(?:the )?(?:inverse|elementary|hyperbolic|trigonometric) functions|\$\$))*"
     rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|the (?:geometric|arithmetic|telescoping) (?:sum|"
     rf"series) (?:is|reads|becomes|equals)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
     rf"rewritten|expressed|"
-    rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following)"
+    rf"expanded|simplified|computed)(?: as(?: follows)?)?|{TOPIC} (?:computes?|calculates?) the following|"
+    r"(?:forward|backward) pass (?:computes|is|reads|returns)|"
+    r"(?:kernel|code|implementation|library|program) (?:computes|evaluates|returns|implements)(?: this| it)?(?: as)?|"
+    r"is (?:implemented|computed)(?: in (?:(?:the|our) )?(?:kernel|code|library|pytorch))? as|"
+    rf"(?:implementation|kernel|code) (?:relies on|uses) {THING})"
 )
 _EDGE = " \t\n>*_`~.,;:!\u2013\u2014\u220e\u25a1#-"
 MAX_SENTENCE = 400  # characters of a sentence of the grammar
@@ -468,15 +401,15 @@ def _roughly(expression: str) -> str:
     """
     for part in (TOPIC, NOUN_PHRASE):
         expression = expression.replace(part, ".+")
-    for part in (_REFERENCES, _REFERENCE):
-        expression = expression.replace(part, _LIKE_REFERENCE)
+    for part in (REFERENCES, REFERENCE):
+        expression = expression.replace(part, LIKE_REFERENCE)
     return expression
 
 
 @cache
 def _roughly_any(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """What fits wherever one of the patterns does, from the first word to the last."""
-    return _compile(_roughly(rf"^{_any(*patterns)}$"))
+    return _compile(_roughly(rf"^{any_of(*patterns)}$"))
 
 
 def _fits(text: str, patterns: tuple[str, ...]) -> bool:
@@ -558,10 +491,11 @@ _CONNECTING = _words(
 # Nouns that say what sort of thing the first symbols of a declaration are.
 _BEFORE_FIRST = re.compile(
     r"\b(?:two|three|keys?|quer(?:y|ies)|values?|tokens?|inputs?|scores?|logits?|embeddings?|features?|samples?|"
-    r"labels?|targets?|square|directions?|states?|points?|coefficients?|temperatures?|bias(?:es)?|masks?|outputs?|parameters?)\b",
+    r"labels?|targets?|square|directions?|states?|points?|coefficients?|temperatures?|bias(?:es)?|masks?|outputs?|"
+    r"parameters?)\b",
     re.IGNORECASE,
 )
-_CLAIM_TAIL = rf"(?:^|[\s,:;]+){_any(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$"
+_CLAIM_TAIL = rf"(?:^|[\s,:;]+){any_of(*(PATTERNS[name] for name in _CLAIMS))}[\s,:;]*$"
 
 
 @lru_cache(maxsize=256)
@@ -572,7 +506,7 @@ def _without_claim(text: str) -> str:
 
 # What goes on behind a condition that was read: "With $x > 0$ we get", "this simplifies".
 _TAIL = re.compile(
-    rf"(?:^|[\s,:;]+){_LEAD}(?:{_REACHED}|{_GIVES}|{_THING} (?:{_GIVES}|simplifies|reduces)|{_CONNECTIVE})(?: that)?$",
+    rf"(?:^|[\s,:;]+){LEAD}(?:{REACHED}|{GIVES}|{THING} (?:{GIVES}|simplifies|reduces)|{CONNECTIVE})(?: that)?$",
     re.IGNORECASE,
 )
 

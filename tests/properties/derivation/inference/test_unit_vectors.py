@@ -33,6 +33,18 @@ def test_they_are_the_standard_basis(right: str, wrong: str) -> None:
     assert step_of(wrong).verdict is Verdict.REFUTED  # one change away from what holds
 
 
+def test_they_are_read_where_all_else_is_known() -> None:
+    """The index is known from the display above, so nothing but the unit vector is missing."""
+    text = f"{HEAD}\n\n$$ x_i = x_i $$\n\n$$ e_i^\\top x = x_i $$\n"
+    assert check_document(text, effort=Effort(seconds=4.0), infer=True).steps[-1].verdict in GOOD
+
+
+def test_they_are_certain_where_the_document_says_so() -> None:
+    head = f"{HEAD} We write $e_i$ for the $i$-th standard basis vector and $\\mathbf{{1}}$ for the vector of ones."
+    assert step_of(r"e_1^\top x = x_1", head).verdict in GOOD
+    assert step_of(r"e_1^\top x = 2 x_1", head).verdict is Verdict.REFUTED
+
+
 def test_a_declaration_takes_precedence() -> None:
     head = f"{HEAD} Let $e_1 \\in \\mathbb{{R}}^n$."
     assert step_of(r"e_1^\top x = x_1", head).verdict is Verdict.REFUTED
