@@ -402,14 +402,12 @@ def drop_counts(step: Step, headings: Container[int]) -> None:
     while fresh:
         fresh = {name for one in fresh for name in known[one].mentions if name in known} - found
         found = found | fresh
-    if all(_is_number(known[name]) for name in found):
+    if all(_is_number(known[name]) and name not in step.context.inferred for name in found):
         step.context.caveats = [one for one in step.context.caveats if not any(one is each for each in counts)]
 
 
 _ALONE = re.compile(r"\W*\w+\s*:\s*")
-_KINDS = re.compile(
-    r"(?:rotation|reflection|permutation|projector|isometr|involution|simplex|simplices)\w*", re.IGNORECASE
-)
+_KINDS = re.compile(r"(?:rotation|reflection|permutation)\w*", re.IGNORECASE)
 
 
 def _is_count(caveat: Caveat) -> bool:

@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 
 from attention_core.derivation.document.blocks import Block, Heading, Paragraph
-from attention_core.derivation.reading.array_letters import array_letters
 from attention_core.derivation.reading.defining_formulas import (
     declared_in,
     definition_in,
@@ -84,18 +83,18 @@ _MEMBER_LAW = re.compile(
 )
 
 
-def spell_scopes(blocks: Sequence[Block]) -> list[Block]:
+def spell_scopes(blocks: Sequence[Block], arrays: frozenset[str] = frozenset()) -> list[Block]:
     r"""Write sentences that declare and define at once as declarations and definitions.
 
     Args:
         blocks: The blocks of a document.
+        arrays: The letters that it writes as arrays, see `array_letters`.
 
     Example:
         >>> spell_scopes([Paragraph(1, r"For $t \in \mathbb{R}$ let $f(t) = t^2$.")])[0].text
         'Let $t \\in \\mathbb{R}$. Put $f(t) = t^2$.'
     """
     out: list[Block] = []
-    arrays = array_letters(blocks)
     open_: list[tuple[int, str]] = [(0, "")]  # the levels of the sections around, and what they hold
     for block in blocks:
         if isinstance(block, Heading):

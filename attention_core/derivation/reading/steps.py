@@ -110,7 +110,7 @@ def steps_of(
     blocks, context.stated = take_notations(blocks)
     context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
-    blocks = spell_scopes(blocks) if infer else blocks
+    blocks = spell_scopes(blocks, context.arrays) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words
     blocks = spell_out(blocks, words=infer)

@@ -309,6 +309,7 @@ COUNTS = [
     ("Rotations:", True),
     ("## Two equal numbers", False),
     ("## Large numbers", False),
+    ("## Simplex", False),
 ]
 
 
