@@ -90,12 +90,13 @@ def equations_in(paragraph: Paragraph) -> list[tuple[str, str]]:
     parts = re.split(r"(?<!\\)\$", paragraph.text)
     out = []
     for before, formula in zip(parts[::2], parts[1::2], strict=False):
-        made = None if _CASE.search(before) else definition_in(formula)
+        made = None if _CASE.search(before[-MAX_BEFORE:]) else definition_in(formula)
         if made is not None and re.search(r"[A-Za-z]", made.value) and r"\dots" not in made.value:
             out.append((_plain(made.name), made.value))
     return out
 
 
+MAX_BEFORE = 400  # characters of the words in front of a formula
 _CASE = re.compile(
     r"\b(?:if|when|whenever|for|at|suppose|provided|case|unless|than|show|prove|claim)\b[^.;!?$]*$", re.IGNORECASE
 )

@@ -57,7 +57,8 @@ def definition_in(formula: str) -> Definition | None:
         >>> definition_in(r"g(x) = \frac{x}{2}"), definition_in(r"x + y = 2")
         (Definition(name='g', args=('x',), value='\\frac{x}{2}'), None)
     """
-    found = _DEFINES.match(_SCRIPT.sub(lambda one: one[0].replace("=", "\1").replace(r"\in", "\2"), formula))
+    plain = " ".join(formula.split())
+    found = _DEFINES.match(_SCRIPT.sub(lambda one: one[0].replace("=", "\1").replace(r"\in", "\2"), plain))
     if found is None:
         return None
     args = tuple(one.strip() for one in (found["args"] or "").split(",") if one.strip())
@@ -74,6 +75,7 @@ def declared_in(formula: str) -> list[str]:
         >>> [declared_in(one) for one in (r"x, y \in \mathbb{R}^n", "c > 0", r"|t| < 1", "x = 2", "a > b")]
         [['x', 'y'], ['c'], ['t'], [], []]
     """
+    formula = " ".join(formula.split())
     lives = _LIVES.match(formula)
     if lives is not None:
         return [one.strip() for one in lives["names"].split(",")]

@@ -15,6 +15,7 @@ _ARGUED = re.compile(
     re.IGNORECASE,
 )
 _JOINTS = re.compile(rf"\b(?:{_CONCLUDES}|for|with|as|at)\b", re.IGNORECASE)
+MAX_SENTENCE = 400  # characters
 
 
 @lru_cache(maxsize=1024)
@@ -32,5 +33,7 @@ def argued_derivative(prose: str) -> str:
         >>> argued_derivative("The Hessian is positive semidefinite.")
         ''
     """
+    if len(prose) > MAX_SENTENCE:
+        return ""
     found = None if CONDITION.search(_JOINTS.sub(" ", prose)) else _ARGUED.match(prose.strip(" .!"))
     return "" if found is None else found["what"]

@@ -48,6 +48,7 @@ _OF_PROGRAMS = _split(
 )
 _JOINTS = _split("a an the and or for of on in from with to our its their about into by as")
 _WORD = re.compile(r"[^\W\d_][\w+'\u2019-]*")
+MAX_SENTENCE = 400  # characters
 MAX_NAME = 12
 """How many words a name has at most: longer ones say more than a name."""
 
@@ -66,7 +67,7 @@ def says_nothing_of_symbols(prose: str) -> bool:
         False
     """
     text = " ".join(prose.replace("*", "").split()).strip(" .!")
-    if not text or "$" in text or re.search(r"\d|[<>=\\]", text):
+    if not text or len(text) > MAX_SENTENCE or "$" in text or re.search(r"\d|[<>=\\]", text):
         return False
     own = _OF_ITSELF.match(text)
     if own is not None:
