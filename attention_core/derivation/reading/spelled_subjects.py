@@ -19,7 +19,7 @@ from attention_core.derivation.reading.defining_formulas import (
     relates,
     says_where,
 )
-from attention_core.derivation.reading.masked_text import FORMULA
+from attention_core.derivation.reading.masked_text import FORMULA, GROUP
 from attention_core.derivation.reading.scoped_sentences import (
     BEGINS,
     CLOSES,
@@ -33,7 +33,8 @@ from attention_core.derivation.reading.scoped_sentences import (
 from attention_core.derivation.words.vocabulary import GOAL
 
 _REACH = (
-    r"(?:(?:Throughout(?:\s+this\s+\w+)?|Here(?:\s+and\s+below)?|Below|In\s+what\s+follows|In\s+this\s+(?:section|note|lecture|post|part)|"
+    r"(?:(?:Throughout(?:\s+this\s+\w+)?|Here(?:\s+and\s+below)?|Below|In\s+what\s+follows|In\s+this\s+(?:section|"
+    r"note|lecture|post|part)|"
     r"From\s+now\s+on|Henceforth),?\s+)?"
 )
 _SO = rf"(?P<so>,?\s+so\s+that\s+{FORMULA})?"
@@ -42,33 +43,46 @@ _IS_ROLE = re.compile(
     rf"(?:\s*,?\s+and\s+(?P<what>{ITEMS}))?{_SO}{CLOSES}"
 )
 _ROLE_IS = re.compile(
-    rf"{BEGINS}{_REACH}(?P<role>(?:[Tt]he|[Oo]ur|[Ii]ts)\s+{WORDS})\s+(?:is|are|reads|is\s+given\s+by|is\s+defined\s+(?:as|by))\s+"
+    rf"{BEGINS}{_REACH}(?P<role>(?:[Tt]he|[Oo]ur|[Ii]ts)\s+{WORDS})\s+(?:is|are|reads|is\s+given\s+by|"
+    rf"is\s+defined\s+(?:as|by))\s+"
     rf"(?P<first>{FORMULA})(?:\s*,?\s+(?:and|where|with)\s+(?P<what>{ITEMS}))?{_SO}{CLOSES}"
 )
 _ROLE_HAS = re.compile(
-    rf"{BEGINS}(?P<role>(?:The|Our|This)\s+{WORDS})\s+(?P<first>{FORMULA})\s+(?:has|satisfies|gives|yields|obeys)\s*:?\s*$"
+    rf"{BEGINS}(?P<role>(?:The|Our|This)\s+{WORDS})\s+(?P<first>{FORMULA})\s+(?:has|satisfies|gives|yields|"
+    rf"obeys)\s*:?\s*$"
 )
 _CLAUSE = rf"(?:[Tt]he|[Oo]ur|[Ii]ts)\s+{WORDS}\s+(?:is|are)\s+{FORMULA}"
 _CLAUSES = re.compile(rf"{BEGINS}{_REACH}(?P<all>{_CLAUSE}(?:(?:\s*,\s*|\s*,?\s+and\s+){_CLAUSE})+){CLOSES}")
 _ONE_CLAUSE = re.compile(rf"(?P<role>(?:[Tt]he|[Oo]ur|[Ii]ts)\s+{WORDS})\s+(?:is|are)\s+(?P<mask>{FORMULA})")
 _COMPUTES = re.compile(
-    rf"{BEGINS}(?:An?|The|Each|Every|Our)\s+{WORDS}\s+(?:computes|outputs|returns|predicts|produces|evaluates)\s+"
+    rf"{BEGINS}(?:(?:Given|For|On)\s+(?:an?\s+|the\s+)?(?:input\s+|inputs\s+)?(?P<over>{GROUP}),?\s+)?"
+    rf"(?:[Aa]n?|[Tt]he|[Ee]ach|[Ee]very|[Oo]ur)\s+{WORDS}\s+(?:computes|outputs|returns|predicts|produces|"
+    rf"evaluates)\s+"
     rf"(?P<first>{FORMULA})(?:,?\s+(?:where|with|for)\s+(?P<what>{ITEMS}))?{CLOSES}"
 )
 _RECALL = re.compile(
-    rf"{BEGINS}(?:Recall|Remember|Consider|Take|Introduce)(?:\s+that)?\s+(?:(?P<role>(?:the|an?|our)\s+{WORDS})\s+(?:(?:is|be)\s+)?)?"
+    rf"{BEGINS}(?:Recall|Remember|Consider|Take|Introduce|(?:We|Let\s+us)\s+(?:now\s+|next\s+|also\s+)?(?:recall|"
+    rf"study|consider|use|"
+    rf"look\s+at|introduce))(?:\s+that)?\s+(?:(?P<role>(?:the|an?|our)\s+{WORDS})\s+(?:(?:is|be)\s+)?)?"
     rf"(?P<first>{FORMULA})(?P<on>\s+(?:on\s+the\s+real\s+line|for\s+(?:all\s+)?real\s+(?P<arg>{FORMULA})))?{CLOSES}"
 )
+_NAME_BY = re.compile(
+    rf"{BEGINS}(?:We\s+)?(?:[Dd]enote|[Ww]rite)\s+(?P<role>(?:the|our|its)\s+{WORDS})\s+(?:by|"
+    rf"as)\s+(?P<first>{FORMULA}){CLOSES}"
+)
 _GIVEN_ON = re.compile(
-    rf"{BEGINS}(?P<role>The\s+(?:{WORDS}\s+)?(?:function|map))\s+(?P<first>{FORMULA})\s+is\s+(?:defined|considered|studied|used)\s+"
+    rf"{BEGINS}(?P<role>The\s+(?:{WORDS}\s+)?(?:function|map))\s+(?P<first>{FORMULA})\s+is\s+(?:defined|considered|"
+    rf"studied|used)\s+"
     rf"(?:only\s+)?(?:for|on)\s+(?P<over>{FORMULA}){CLOSES}"
 )
 _ANGLES = re.compile(
-    rf"{BEGINS}(?P<what>[A-Z][a-z-]+)\s+(?:by|with|through|for)\s+(?P<role>(?:the\s+|two\s+)?(?:angles|numbers|scalars|vectors|"
+    rf"{BEGINS}(?P<what>[A-Z][a-z-]+)\s+(?:by|with|through|for)\s+(?P<role>(?:the\s+|two\s+)?(?:angles|numbers|"
+    rf"scalars|vectors|"
     rf"matrices)\s+)(?P<first>{FORMULA})(?=\s*:\s*$)"
 )
 _BY_WORK = re.compile(
-    rf"{BEGINS}(?:With|By|After|Using)\s+(?:a\s+(?:bit|little|lot)(?:\s+of)?|some|more|basic|elementary)\s+(?:calculus|algebra|"
+    rf"{BEGINS}(?:With|By|After|Using)\s+(?:a\s+(?:bit|little|lot)(?:\s+of)?|some|more|basic|"
+    rf"elementary)\s+(?:calculus|algebra|"
     r"arithmetic|work|patience|trigonometry|rearranging|thought),?\s+(?P<next>\w)"
 )
 
@@ -149,12 +163,24 @@ def _clauses(sentence: Sentence, found: re.Match[str]) -> str:
 def _computes(sentence: Sentence, found: re.Match[str]) -> str:
     r"""`A neuron computes $y = \tanh(w^\top x)$, where $x, w \in \mathbb{R}^d$`: what it computes has this value."""
     made, before = definition_in(sentence.at(found["first"])), before_match(found)
-    items = items_of(sentence, found["what"], before)
+    items, over = items_of(sentence, found["what"], before), sentence.all_in(found["over"] or "")
+    names = [name for one in over for name in declared_in(one)]
+    if over and not (all(says_where(one) for one in over) and sentence.is_new(names, before)):
+        return found[0]
     if made is None or items is None or not sentence.is_new([made.name], before) or GOAL.search(found[0]):
         return found[0]
     parts = items.say()
     place = len(items.declares)
-    return found["begins"] + ". ".join([*parts[:place], f"Put {found['first']}", *parts[place:]])
+    given = [f"Let {found['over']}"] if over else []
+    return found["begins"] + ". ".join([*given, *parts[:place], f"Put {found['first']}", *parts[place:]])
+
+
+def _name_by(sentence: Sentence, found: re.Match[str]) -> str:
+    r"""`Denote the sigmoid by $\sigma(t) = ...$`."""
+    made, before = definition_in(sentence.at(found["first"])), before_match(found)
+    if made is None or not sentence.is_new([made.name], before) or not is_only_name(made, found["role"]):
+        return found[0]
+    return found["begins"] + ". ".join([*_argument_of(sentence, made, before), f"Put {found['first']}"])
 
 
 def _recall(sentence: Sentence, found: re.Match[str]) -> str:
@@ -208,6 +234,7 @@ SUBJECTS = (
     (_CLAUSES, _clauses),
     (_COMPUTES, _computes),
     (_RECALL, _recall),
+    (_NAME_BY, _name_by),
     (_GIVEN_ON, _given_on),
     (_IS_ROLE, _is_role),
     (_ROLE_IS, _role_is),

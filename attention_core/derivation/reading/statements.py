@@ -29,7 +29,8 @@ class Statement:
 _ASSUMING = (
     r"here|below|throughout(?: this (?:section|note|post|page|proof|paper))?|henceforth|hereafter|"
     r"from (?:now|here) on|in (?:what follows|the (?:following|sequel|rest)|"
-    r"this (?:section|note|post|page|proof|example|paper))|by assumption|as usual"
+    r"this (?:section|note|post|page|proof|example|paper|exercise|problem|lecture|chapter|appendix|document|part))|"
+    r"by assumption|as usual"
 )
 _OPENS = re.compile(
     rf"^[\W_]*(?:(?P<assumes>{_ASSUMING})\b,?\s*)?(?P<recall>(?:recall|remember|(?P<note>note))(?: that)?\b\s*)?"

@@ -25,6 +25,9 @@ READ: list[tuple[str, str, str]] = [
     (rf"A neuron computes $y = \tanh(w^\top x + b)$, where $x, w {R}^d$ and $b {R}$.", r"|y| \le 1", r"|y| \le \frac12"),
     (r"Recall the sigmoid $\sigma(t) = 1/(1+e^{-t})$.", r"\sigma(t) + \sigma(-t) = 1", r"\sigma(t) - \sigma(-t) = 1"),
     (r"Consider $f(x) = e^{-x^2/2}$ on the real line.", r"f(x) \le 1", r"f(x) \le \frac12"),
+    (r"We study the function $f(x) = x^3 - x$.", r"f(-x) = -f(x)", r"f(-x) = f(x)"),
+    (r"Denote the sigmoid by $\sigma(t) = 1/(1+e^{-t})$.", r"\sigma(t) \le 1", r"\sigma(t) \le \frac12"),
+    (rf"Given $x {R}^n$, the network returns $h = 2 x$.", r"h^\top h = 4 x^\top x", r"h^\top h = 2 x^\top x"),
     (r"The function $f(t) = t e^{-t}$ is defined for $t \ge 0$.", r"f(t) \ge 0", r"f(t) \ge 1"),
 ]  # fmt: skip
 
@@ -47,6 +50,8 @@ def test_steps_below_are_decided(sentences: str, right: str, wrong: str) -> None
         rf"Throughout, $x {R}^n$ is the kernel of $A$.",
         r"The wrong formula is $g(x) = x^2$.",
         r"The claim is $g(x) = x^2$.",
+        r"Denote the positive number by $c = a b$.",
+        rf"Let $x {R}$. Given $x > 0$, the network returns $h = 2 x$.",
         r"A wrong program computes $y = 2$.",
     ],
 )

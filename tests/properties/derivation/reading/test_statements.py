@@ -85,3 +85,13 @@ def test_statements_are_assumed(sentence: str) -> None:
 def test_what_may_be_claimed_is_not_assumed(paragraphs: tuple[str, ...]) -> None:
     step = ISOMETRY.replace("A", "M") if "Put" in paragraphs[0] else ISOMETRY
     assert verdict(*paragraphs, step=step) not in GOOD
+
+
+@pytest.mark.parametrize("part", ["exercise", "lecture", "problem", "appendix"])
+def test_what_holds_in_a_part_of_a_text_is_assumed(part: str) -> None:
+    head = f"In this {part} $a$ and $b$ are positive real numbers."
+    verdicts = [
+        check_document(f"{head}\n\n$$ {step} $$\n", infer=True).steps[-1].verdict
+        for step in (r"a + b \ge 2 \sqrt{a b}", r"a + b \le 2 \sqrt{a b}")
+    ]
+    assert verdicts[0] in GOOD and verdicts[1] is Verdict.REFUTED
