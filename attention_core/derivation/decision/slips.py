@@ -31,7 +31,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from attention_core.derivation.decision.conventions import collect_symbols
-from attention_core.derivation.decision.doubts import Decide, restriction
+from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.mends import EACH, TURNED, Mend, find_good_mend, verdict_of
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -82,7 +82,7 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
     """
     if step.op not in ("=", *TURNED) or step.context.loose or step.strange or _leaves_out(step):
         return None
-    if restriction(step) or _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step):
+    if _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step):
         return None
 
     def tells(one: Mend, verdict: Verdict) -> bool:

@@ -83,8 +83,8 @@ def test_what_may_say_more_stays(sentence: str) -> None:
     "formula", [r"g(x) = x^\top x", r"g(x) = |x|", r"g(x) = \max(x, 0)", r"g(z) = z^2", r"g(n) = n + 1", r"g(x) = A x"]
 )
 def test_the_argument_of_a_function_is_a_number_only_where_nothing_makes_it_an_array(formula: str) -> None:
-    told = spell_scopes([Paragraph(1, f"The exact one is ${formula}$.")])[0].text
-    assert "Let" not in told
+    spelled = spell_scopes([Paragraph(1, f"The exact one is ${formula}$.")])[0].text
+    assert "Let" not in spelled
 
 
 def test_the_argument_of_a_function_keeps_what_is_said_of_it() -> None:
@@ -95,8 +95,8 @@ def test_the_argument_of_a_function_keeps_what_is_said_of_it() -> None:
 def test_symbols_of_an_ended_section_are_new_again() -> None:
     sentence = Paragraph(5, r"For $t \in \mathbb{R}$ let $y = t^2$.")
     section = [Heading(1, 2, "One"), Paragraph(3, r"Let $t > 0$.")]
-    told = r"Let $t \in \mathbb{R}$. Put $y = t^2$."
-    assert spell_scopes([*section, Heading(4, 2, "Two"), sentence])[-1].text == told
+    spelled = r"Let $t \in \mathbb{R}$. Put $y = t^2$."
+    assert spell_scopes([*section, Heading(4, 2, "Two"), sentence])[-1].text == spelled
     assert spell_scopes([*section, sentence])[-1] == sentence
     assert spell_scopes([Heading(1, 2, "Notation"), section[1], Heading(4, 2, "Two"), sentence])[-1] == sentence
 

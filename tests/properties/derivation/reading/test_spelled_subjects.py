@@ -68,7 +68,7 @@ def test_what_may_say_more_stays(sentence: str) -> None:
     ],
 )
 def test_words_that_restrict_are_read_or_quoted(sentence: str, false: str) -> None:
-    """What such words say of a symbol is no reason to refute what may rest on it, and right steps are not refuted."""
+    """What may rest on such words about a symbol is not refuted, and neither are right steps."""
     right = {r"\|u\|_2 = 2": r"\|u\|_2 = 1", r"w \le 0": "w > 0", "k = k + 1": r"k (k + 1) \ge 0"}[false]
     step = check_document(f"{sentence}\n\n$$ {right} $$\n", effort=Effort(seconds=3.0), infer=True).steps[-1]
     assert step.verdict is not Verdict.REFUTED, step.evidence.text
