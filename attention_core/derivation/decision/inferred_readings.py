@@ -18,6 +18,7 @@ from itertools import islice
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, has_shapes, readings
+from attention_core.derivation.decision.factor_orders import find_moved_factor
 from attention_core.derivation.decision.matrix_exponents import (
     describe_matrices,
     exponents_of_numbers,
@@ -42,6 +43,7 @@ READ = "as it was read"
 MOST = 6  # readings that are tried
 CAPITAL = "(a capital letter)"
 _LETTERS = tuple(f"(the letter {letter})" for letter in "LJNT")
+_SAY = "declare them, as in 'Let $x, y \\in \\mathbb{R}$.'"
 MAX_PEERS = 30  # steps of a document that may tell whether it allows a reading
 _NUMBERS = ("(from the formulas around it)", *_LETTERS)
 WEAK = ("(from the formulas around it)", "(a small letter)")  # reasons that any other reading may overrule
@@ -89,6 +91,9 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
             figures = {**found.evidence.figures, "reading": words}
             advice = f"declare {', '.join(f'${name}$' for name in changes)}"
             return Finding(Verdict.AMBIGUOUS, Evidence(text, figures, advice))
+    if words := find_moved_factor(step):
+        text = f"it is false {words}; {READ}, {found.evidence.text}"
+        return Finding(Verdict.AMBIGUOUS, Evidence(text, {**found.evidence.figures, "reading": words}, _SAY))
     return None
 
 

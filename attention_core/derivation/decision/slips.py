@@ -11,7 +11,7 @@ change away from an identity. So such a step is refuted, unless
   document mention them or not (`P^2` is P for a projection);
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
   above may be defined anew, if no words lead to it as to a result;
-* a letter may be an operator, as in `\delta x^2 = 2 x \delta x`;
+* a letter may be an operator, as in `\delta x^2 = 2 x \delta x`, or two letters may not commute (see `factor_orders`);
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
@@ -32,6 +32,7 @@ from itertools import combinations
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
+from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.mends import EACH, TURNED, Mend, find_good_mend, verdict_of
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -82,7 +83,7 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
     """
     if step.op not in ("=", *TURNED) or step.context.loose or step.strange or _leaves_out(step):
         return None
-    if _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step):
+    if _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step) or keeps_orders(step):
         return None
 
     def tells(one: Mend, verdict: Verdict) -> bool:

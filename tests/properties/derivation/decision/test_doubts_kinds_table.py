@@ -33,8 +33,8 @@ def test_what_is_not_a_real_number_is_not_read_as_one(words: str, formula: str) 
 @pytest.mark.parametrize(
     ("words", "formula"),
     [
-        ("The loss $\\ell$ is the smaller, the closer the two are.", "a b = b a"),
-        ("Let $A$ and $B$ be matrices.", "a b = b a"),
+        ("The loss $\\ell$ is the smaller, the closer the two are.", "a (b + a) = a b + a^2"),
+        ("Let $A$ and $B$ be matrices.", "a (b + a) = a b + a^2"),
         ("The vector $x$ is given.", "c + 1 = 1 + c"),
         ("A more complex model has more parameters.", "c + 1 = 1 + c"),
         (r"The scalar $a \in \mathbb{R}$ scales the matrix.", "a b = b a"),
