@@ -175,7 +175,7 @@ def sentences_of(paragraph: Paragraph) -> list[Sentence]:
     return list(_sentences(paragraph.line, paragraph.text))
 
 
-KEPT_PARAGRAPHS = 512
+KEPT_PARAGRAPHS = 1024
 """How many paragraphs are kept as sentences: each is looked at by several readers."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
@@ -132,12 +133,35 @@ def _without_boxes(text: str) -> str:
 
 
 def statements_of(display: Display, lenient: bool = False) -> list[DisplayStatement]:
-    """The statements of a display; raises `Unreadable` where it cannot be read.
+    """The statements of a display, which are not to be changed; raises `Unreadable` where it cannot be read.
 
     Args:
         display: The display.
         lenient: Whether words between formulas that are not understood are kept, and not refused.
     """
+    if len(display.text) > KEPT_LENGTH:
+        return _read_statements(display, lenient)
+    found = _kept_statements(display, lenient)
+    if isinstance(found, Unreadable):
+        raise Unreadable(found.message, found.line)
+    return list(found)
+
+
+KEPT_DISPLAYS, KEPT_LENGTH = 1024, 4000
+"""How many displays are kept as statements, and up to which length: several readers look at each."""
+
+
+@lru_cache(maxsize=KEPT_DISPLAYS)
+def _kept_statements(display: Display, lenient: bool) -> tuple[DisplayStatement, ...] | Unreadable:
+    """The statements of a display, or why there are none."""
+    try:
+        return tuple(_read_statements(display, lenient))
+    except Unreadable as error:
+        return Unreadable(error.message, error.line)
+
+
+def _read_statements(display: Display, lenient: bool) -> list[DisplayStatement]:
+    """The statements of a display, read anew."""
     if display.error:
         raise Unreadable(display.error, display.line)
     _require_environments(display.text, display.line)

@@ -72,7 +72,14 @@ _SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
 _SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
 _GOES_ON = re.compile(r"[\s\\~.,]")  # what stands after the first digits of a number that has more
 
-KEPT_FORMULAS, KEPT_LENGTH = 512, 400
+_PLAIN = {
+    **{one: ("NAME", one) for one in "abcdefghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ"},
+    **{one: OPERATORS[one] for one in "+-*/,;"},
+}
+"""Signs that mean the same wherever they stand, and letters: these if no letter and no prime follows."""
+_MORE = re.compile(r"[a-zA-Z']")
+
+KEPT_FORMULAS, KEPT_LENGTH = 2048, 400
 """How many formulas are kept as tokens, and up to which length: a formula of a document is read many times."""
 
 
@@ -84,7 +91,18 @@ class Lexer(TokenStream):
         text, match = self.text, MASTER.match
         size, rows = len(text), "\n" in text
         while self.at < size:
-            found = match(text, self.at)
+            at = self.at
+            one = text[at]
+            if one == " ":
+                self.at = at + 1
+                continue
+            if (plain := _PLAIN.get(one)) is not None and (plain[0] != "NAME" or not _MORE.match(text, at + 1)):
+                if self.tight:
+                    self.tight -= 1
+                self.emit(*plain)
+                self.at = at + 1
+                continue
+            found = match(text, at)
             assert found is not None
             kind, value = str(found.lastgroup), found.group()
             if self.tight and kind == "number" and value[0].isdigit():

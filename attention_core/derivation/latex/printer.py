@@ -172,8 +172,6 @@ def all_names(node: object) -> set[str]:
             found.add(one.text)
             continue
         stack.extend(children(one))
-        if isinstance(one, Sub | Sup):
-            compound = symbol_name(one)
-            if compound:
-                found.add(compound)
+        if isinstance(one, (Sub, Sup)) and (compound := symbol_name(one)):
+            found.add(compound)
     return found

@@ -6,7 +6,7 @@ The syntax tree as it is written: nothing is resolved yet, a subscript may be an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 SLOPE = "§d"
@@ -204,34 +204,35 @@ Expr = (
 )  # fmt: skip
 
 
+_NODES = (
+    Num, Name, Sub, Sup, Transpose, Group, Minus, Plus, Times, Frac, Root, Call, Big, Fence, Array, Dots, Slice,
+    Derivative, Chain, Statement,
+)  # fmt: skip
+_PARTS = {
+    one: tuple(part.name for part in fields(one) if "Expr" in part.type or "Chain" in part.type) for one in _NODES
+}
+"""The fields of each kind of node that hold nodes."""
+
+
 def children(node: object) -> list[object]:
     """The syntax nodes directly under one."""
+    parts = _PARTS.get(node.__class__)
+    if parts is None:
+        return list(node) if isinstance(node, tuple) else []
     found: list[object] = []
-    if isinstance(node, tuple):
-        return list(node)
-    for name in getattr(node, "__slots__", ()):
+    for name in parts:
         value = getattr(node, name)
-        if value.__class__ is str:
-            continue
         if value.__class__ is tuple:
             stack = list(value)
             while stack:
                 one = stack.pop()
                 if one.__class__ is tuple:
                     stack.extend(one)
-                elif one.__class__ in _NODES:
+                elif one.__class__ in _PARTS:
                     found.append(one)
-        elif value.__class__ in _NODES:
+        elif value.__class__ in _PARTS:
             found.append(value)
     return found
-
-
-_NODES = frozenset(
-    (
-        Num, Name, Sub, Sup, Transpose, Group, Minus, Plus, Times, Frac, Root, Call, Big, Fence, Array, Dots, Slice,
-        Derivative, Chain, Statement,
-    )
-)  # fmt: skip
 
 
 def names_in(node: object) -> set[str]:
@@ -240,8 +241,8 @@ def names_in(node: object) -> set[str]:
     stack = [node]
     while stack:
         one = stack.pop()
-        if isinstance(one, Name):
-            found.add(one.text)
+        if one.__class__ is Name:
+            found.add(one.text)  # type: ignore[attr-defined]
         else:
             stack.extend(children(one))
     return found

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.expressions import Elaborator
@@ -133,7 +135,7 @@ def _subjects(reader: ReaderState, text: str) -> list[str]:
 def _names_of(reader: ReaderState, formula: str, line: int) -> list[str]:
     """The declared symbols left of the relations of an inline formula, or that stand alone in it."""
     out: list[str] = []
-    pieces = [parse_tokens(tokens).chains[0].exprs[0] for tokens in cut_at_commas(tokenize(formula, line))]
+    pieces = _heads_of(formula)
     if (whole := _entries_of(reader, pieces, line)) is not None:
         return [whole]
     for first in pieces:
@@ -147,7 +149,20 @@ def _names_of(reader: ReaderState, formula: str, line: int) -> list[str]:
     return out
 
 
-def _entries_of(reader: ReaderState, pieces: list[Expr], line: int) -> str | None:
+KEPT_HEADS = 2048
+"""How many formulas have their first sides kept: declarations name the same symbols again and again."""
+
+
+@lru_cache(maxsize=KEPT_HEADS)
+def _heads_of(formula: str) -> tuple[Expr, ...]:
+    """What stands left of the relations of a formula, or alone between its commas; () where it cannot be read."""
+    try:
+        return tuple(parse_tokens(tokens).chains[0].exprs[0] for tokens in cut_at_commas(tokenize(formula)))
+    except Unreadable:
+        return ()
+
+
+def _entries_of(reader: ReaderState, pieces: Sequence[Expr], line: int) -> str | None:
     r"""The vector of which a list names all entries, `p_1, \dots, p_n`, None of any other list."""
     members = [one for one in pieces if not isinstance(one, Dots)]
     if len(members) == len(pieces) or not all(isinstance(one, Sub) for one in members):

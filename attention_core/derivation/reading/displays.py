@@ -486,7 +486,9 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
     claims = [c for c in one.beside if not _binds(context, c)]
     if any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered):  # `x = 1, \\dots, n`
         one, claims = replace(one, offered=(*one.beside, *one.offered)), []
-    one = replace(one, offered=(*one.offered, *(c for c in one.beside if c not in claims and c not in one.offered)))
+    if one.beside:
+        more = (c for c in one.beside if c not in claims and c not in one.offered)
+        one = replace(one, offered=(*one.offered, *more))
     _doubt_claims(context, one, claims)
     open_ones = [condition for condition in spread(one.offered) if not _binds(context, condition)]
     if open_ones and one.lenient:
@@ -499,7 +501,7 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
         )
         yield Unread(one.tag, one.line, one.source, message)
         return
-    one = replace(one, conditions=(*one.conditions, *one.offered))
+    one = replace(one, conditions=(*one.conditions, *one.offered)) if one.offered else one
     chain = statement.chains[0]
     if _is_definition(one):
         try:
@@ -567,7 +569,7 @@ def _chain_steps(
         tag = one.tags.get(line, one.tag)
         if len(one.statement.chains) == 1:
             tag = one.own_tags.get(k, tag)
-        options = one.options.get(line, [])
+        options = list(one.options.get(line, ()))
         many = len(chain.ops) > 1
         step = Step(tag, line, text, context, left, op, right, options, assumed, one.conditions, many, one.quoted)
         if context.repeated is not None:
@@ -595,5 +597,5 @@ def _implications(context: Context, one: DisplayStatement) -> Iterator[Step | Un
             antecedent = " and ".join(to_latex(p) for p in premises)
             for conclusion in conclusions:
                 for step in _chain_steps(context, one, conclusion, [(p, conditions) for p in premises]):
-                    options = step.options or one.options.get(line, [])
+                    options = step.options or list(one.options.get(line, ()))
                     yield replace(step, line=line, text=f"{antecedent} \\implies {step.text}", options=options)

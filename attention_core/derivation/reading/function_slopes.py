@@ -27,6 +27,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Transpose,
     children,
+    names_in,
 )
 from attention_core.derivation.terms.context import Context, Symbol
 
@@ -40,6 +41,8 @@ def write_calls(context: Context, statement: Statement) -> Statement:
         context: What is declared.
         statement: The statement; one without such a word comes back as it is.
     """
+    if not any(name.startswith(r"\text{") for chain in statement.chains for name in names_in(chain)):
+        return statement  # most of them: no compound name begins with a word then
     names = {name for chain in statement.chains for name in all_names(chain)}
     if not has_row_function(names, context.symbols.__contains__):
         return statement

@@ -187,6 +187,8 @@ def _put_members(context: Context, expr: Expr) -> Expr:
 
 def _recursion_in(context: Context, text: str, line: int) -> Recursion | None:
     """The sequence that formulas define: one member by its number, and the next by the one before it."""
+    if text.count("_") < 2:  # each member has an index
+        return None
     try:
         tokens = tokenize(text, line)
         if sum(t.kind == "REL" for t in tokens) < 2 or sum(t.kind == "UNDER" for t in tokens) < 2:

@@ -393,8 +393,11 @@ def drop_counts(step: Step, headings: Container[int]) -> None:
         step: The step; its context is changed.
         headings: The lines of the headings.
     """
-    names = [c for c in step.context.caveats if c.names is None and (c.line in headings or _ALONE.fullmatch(c.quote))]
-    counts = [one for one in names if _is_count(one)]
+    counts = [
+        c
+        for c in step.context.caveats
+        if c.names is None and _is_count(c) and (c.line in headings or _ALONE.fullmatch(c.quote))
+    ]
     if not counts:
         return
     known = step.context.symbols

@@ -189,6 +189,7 @@ class _Walk:
     inference: Inference | None = None  # of undeclared symbols
     judge: Judge | None = None
     out: list[Step | Unread] = field(default_factory=list)
+    headings: set[int] = field(init=False)  # their lines
     read: set[int] = field(default_factory=set)
     local: list[Hypothesis] = field(default_factory=list)
     last: list[Hypothesis] = field(default_factory=list)
@@ -199,6 +200,9 @@ class _Walk:
     cases: Cases = field(default_factory=Cases)
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
     temporary: Caveat | None = None  # what is assumed for the moment: it ends after its displays
+
+    def __post_init__(self) -> None:
+        self.headings = {block.line for block in self.blocks if isinstance(block, Heading)}
 
     def block(self, place: int) -> None:
         """Read one block."""
@@ -246,13 +250,13 @@ class _Walk:
             return
         self.end_temporary(block)
         self.last, self.around_next = [], []
-        above = list(self.context.hypotheses)
+        above = {id(one): one for one in self.context.hypotheses}
         declaring, rest = split_paragraph(block, leads)
         self.context.caveats += self.described_in(block)
         if declaring is not None:
             self.out += _declare(self.context, declaring, self.inference is not None)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
-        fresh = [h for h in self.context.hypotheses if not any(h is one for one in above)]
+        fresh = [h for h in self.context.hypotheses if id(h) not in above]
         quoted = _leave_to_others(self.context, block, fresh, self.local) if is_quotation(block) else []
         fresh, self.local = ([], []) if quoted else (fresh, self.local)
         self.temporary = find_temporary(self.context, block) or self.temporary
@@ -404,10 +408,9 @@ class _Walk:
 
     def without_counts(self, found: list[Step | Unread]) -> list[Step]:
         """The steps among what a display holds, those of numbers without what headings count."""
-        headings = {block.line for block in self.blocks if isinstance(block, Heading)}
         steps = [one for one in found if isinstance(one, Step)]
         for one in steps:
-            drop_counts(one, headings)
+            drop_counts(one, self.headings)
         return steps
 
     def carried_on(self, place: int) -> list[Hypothesis]:

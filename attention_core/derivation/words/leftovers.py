@@ -72,7 +72,7 @@ class _Token(NamedTuple):
     low: str
 
 
-KEPT_SENTENCES = 1024
+KEPT_SENTENCES = 2048
 """How many sentences have their words kept: each is looked at by several readers."""
 LONGEST = 6000  # characters of the words of a sentence; what is longer is not read
 

@@ -190,7 +190,7 @@ _MACRO = compile_quick(r"\\(?:part|chapter|(?:sub)*section|paragraph|emph|textbf
 _MARK = re.compile(r"\\label\{[^{}]*\}|\{#[^{}]*\}")
 _LABELLED = rf"^(?:{_TITLE_LABEL}(?!\w)[.:)]*(?: ?[-\u2013\u2014])? ?)"
 _WHOLE = rf"^{TOPIC}$"
-KEPT_TITLES = 256
+KEPT_TITLES = 1024
 """How many titles are kept with their answer: each is asked for three times in a reading."""
 
 
