@@ -208,7 +208,7 @@ _NODES = (
     Num, Name, Sub, Sup, Transpose, Group, Minus, Plus, Times, Frac, Root, Call, Big, Fence, Array, Dots, Slice,
     Derivative, Chain, Statement,
 )  # fmt: skip
-_PARTS = {
+_PARTS: dict[type, tuple[str, ...]] = {
     one: tuple(part.name for part in fields(one) if "Expr" in part.type or "Chain" in part.type) for one in _NODES
 }
 """The fields of each kind of node that hold nodes."""
@@ -242,7 +242,7 @@ def names_in(node: object) -> set[str]:
     while stack:
         one = stack.pop()
         if one.__class__ is Name:
-            found.add(one.text)  # type: ignore[attr-defined]
+            found.add(one.text)
         else:
             stack.extend(children(one))
     return found

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from attention_core.derivation.document.blocks import Block, Heading
 from attention_core.derivation.quick_patterns import compile_quick
 
-_LETTER = r"(?<![A-Za-z])(\\?[A-Za-z]+)"  # a run of letters is looked at once
+_LETTER = r"(?<![A-Za-z])(\\?[A-Za-z]++)"  # a run of letters is looked at once, and none of its first letters alone
 _STYLES = (
     r"\\(?:mathbf|boldsymbol|bm|vec|overrightarrow|bar|overline|operatorname\s*\{\s*(?:Re|Im|arg)\s*\})(?![A-Za-z])"
 )
@@ -20,7 +20,7 @@ _WRITTEN = (
     compile_quick(rf"{_LETTER}\s*\^\s*\{{?\s*(?:\\top|\\intercal|\\mathsf|\\ast|\*|T(?![A-Za-z]))"),
     compile_quick(rf"(?:\\[|lr]V?(?:ert)?|\|\|)\s*{_LETTER}\s*(?:\\[|lr]V?(?:ert)?|\|\|)"),
     compile_quick(rf"{_STYLES}\s*(?:[{{(]\s*)?{_LETTER}"),
-    compile_quick(rf"{_LETTER}(?:\s*,\s*\\?[A-Za-z]+){{0,9}}\s*\\in\s*\\math(?:bb|bf)\s*\{{?\s*(?:C|R\s*\}}?\s*\^)"),
+    compile_quick(rf"{_LETTER}(?:\s*,\s*\\?[A-Za-z]++){{0,9}}\s*\\in\s*\\math(?:bb|bf)\s*\{{?\s*(?:C|R\s*\}}?\s*\^)"),
 )
 
 

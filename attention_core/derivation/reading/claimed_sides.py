@@ -8,8 +8,9 @@ sentence above says what it is that could not be read.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.document.blocks import KEPT_PARAGRAPHS, Paragraph
 from attention_core.derivation.document.display import DisplayStatement
 from attention_core.derivation.inference.usage import bound_letters, integrated_letters, is_constant, walk, whole_names
 from attention_core.derivation.latex.parse import parse_expression
@@ -87,13 +88,18 @@ def equations_in(paragraph: Paragraph) -> list[tuple[str, str]]:
         >>> equations_in(Paragraph(1, r"The exact one is $g(x) = 2 x$, and for $k = 1$ it is larger."))
         [('g', '2 x')]
     """
-    parts = re.split(r"(?<!\\)\$", paragraph.text)
+    return list(_equations_in(paragraph.text))
+
+
+@lru_cache(maxsize=KEPT_PARAGRAPHS)
+def _equations_in(text: str) -> tuple[tuple[str, str], ...]:
+    parts = re.split(r"(?<!\\)\$", text)
     out = []
     for before, formula in zip(parts[::2], parts[1::2], strict=False):
         made = None if _CASE.search(before[-MAX_BEFORE:]) else definition_in(formula)
         if made is not None and re.search(r"[A-Za-z]", made.value) and r"\dots" not in made.value:
             out.append((_plain(made.name), made.value))
-    return out
+    return tuple(out)
 
 
 MAX_BEFORE = 400  # characters of the words in front of a formula

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
+from attention_core.derivation.document.blocks import KEPT_SENTENCES
 from attention_core.derivation.latex.syntax import (
     Array,
     Call,
@@ -46,6 +48,7 @@ class NotComplex(Exception):
     """A formula holds what has no real and imaginary part here."""
 
 
+@lru_cache(maxsize=KEPT_SENTENCES)
 def says_complex(prose: str) -> bool:
     """Whether a sentence speaks of the imaginary unit or of complex numbers."""
     return bool(_SAYS.search(prose))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.elaborate.row_functions import has_row_function, write_row_functions
+from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import (
     SLOPE,
@@ -27,7 +28,6 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Transpose,
     children,
-    names_in,
 )
 from attention_core.derivation.terms.context import Context, Symbol
 
@@ -41,7 +41,8 @@ def write_calls(context: Context, statement: Statement) -> Statement:
         context: What is declared.
         statement: The statement; one without such a word comes back as it is.
     """
-    if not any(name.startswith(r"\text{") for chain in statement.chains for name in names_in(chain)):
+    nodes = (one for chain in statement.chains for one in walk(chain))
+    if not any(isinstance(one, Name) and one.text.startswith(r"\text{") for one in nodes):
         return statement  # most of them: no compound name begins with a word then
     names = {name for chain in statement.chains for name in all_names(chain)}
     if not has_row_function(names, context.symbols.__contains__):

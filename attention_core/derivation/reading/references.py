@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from attention_core.derivation.document.blocks import Block, Display, Heading, Sentence
+from attention_core.derivation.document.blocks import KEPT_SENTENCES, Block, Display, Heading, Sentence
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
@@ -88,13 +89,18 @@ def references_in(text: str) -> list[tuple[str, str]]:
         >>> references_in("See Lemma 2."), references_in("By the chain rule, we get")
         ([], [])
     """
+    return list(_references_in(text))
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _references_in(text: str) -> tuple[tuple[str, str], ...]:
     if _POINTER.match(text) or _ALONE.fullmatch(text):
-        return []
+        return ()
     text = _LABEL.sub("", _HEAD.sub("", text))
     out = [(found.group("kind").lower(), found.group("number")) for found in _NAMED.finditer(text)]
     rest = _NAMED.sub(" ", text)
     out += [("", (f.group("name") or f.group("number") or f.group("bare")).strip()) for f in _EQUATION.finditer(rest)]
-    return out + [("elsewhere", "")] * bool(_ELSEWHERE.search(rest))
+    return (*out, ("elsewhere", "")) if _ELSEWHERE.search(rest) else tuple(out)
 
 
 def look_up_reasons(

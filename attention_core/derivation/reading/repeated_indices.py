@@ -10,9 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice, product
 from typing import Any
 
+from attention_core.derivation.document.blocks import KEPT_SENTENCES
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import inferred_range
 from attention_core.derivation.latex.printer import symbol_name
@@ -52,6 +54,7 @@ _DENIES = re.compile(
 )
 
 
+@lru_cache(maxsize=KEPT_SENTENCES)
 def says_sums(prose: str) -> bool:
     """Whether a sentence says that repeated indices are summed over.
 

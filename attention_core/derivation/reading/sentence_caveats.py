@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
-from attention_core.derivation.document.blocks import Sentence
+from attention_core.derivation.document.blocks import KEPT_SENTENCES, Sentence
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.defining_formulas import declared_in
 from attention_core.derivation.reading.describe import without_properties
@@ -77,8 +77,13 @@ _TALKS_OF = re.compile(
 
 def names_of(sentence: Sentence) -> frozenset[str]:
     """The symbols that the formulas of a sentence mention, declared or not."""
+    return _names_in(sentence.formulas)
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _names_in(formulas: tuple[str, ...]) -> frozenset[str]:
     found: set[str] = set()
-    for formula in sentence.formulas:
+    for formula in formulas:
         known = names_of_formula(formula)
         found |= set(re.findall(r"(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z])", formula)) if known is None else known
     return frozenset(found)
@@ -86,16 +91,15 @@ def names_of(sentence: Sentence) -> frozenset[str]:
 
 def was_read(context: Context, sentence: Sentence, declares: bool) -> bool:
     """Whether a sentence was read as an assumption, so that its properties are known or have a caveat of their own."""
-    lines = range(sentence.line, sentence.line + sentence.text.count("\n") + 3)
-    defines = bool(_DEFINES.match(sentence.prose))
-    return (
-        declares
-        or _says_where(context, sentence, lines)
-        or any(
-            line in lines
-            and (text.startswith("assumed") or ": random, " in text or (defines and " is defined as " in text))
-            for line, text in context.understood
-        )
+    if declares:
+        return True
+    first, end = sentence.line, sentence.line + sentence.text.count("\n") + 3
+    if _says_where(context, sentence, range(first, end)):
+        return True
+    near = [text for line, text in context.understood if first <= line < end]
+    defines = bool(near) and bool(_DEFINES.match(sentence.prose))
+    return any(
+        text.startswith("assumed") or ": random, " in text or (defines and " is defined as " in text) for text in near
     )
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
-from attention_core.derivation.document.blocks import Block, Display, Paragraph
+from attention_core.derivation.document.blocks import KEPT_PARAGRAPHS, Block, Display, Paragraph
 from attention_core.derivation.inference.described import SQUARE, Described
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
@@ -107,8 +107,14 @@ def spell_out(blocks: Sequence[Block], words: bool = True) -> list[Block]:
             out += _paragraphs(_name_mean(block, family), above)
             above += " " + " ".join(_FORMULA.findall(block.text))
         else:
-            out.append(replace(block, text=_rewrite(block.text, words=False)))
+            text = _rewrite_families(block.text)
+            out.append(block if text == block.text else replace(block, text=text))
     return out
+
+
+@lru_cache(maxsize=KEPT_PARAGRAPHS)
+def _rewrite_families(text: str) -> str:
+    return _rewrite(text, words=False)
 
 
 _FAMILY = re.compile(r"(?<![A-Za-z\\])([A-Za-z]_\{?1\}?\s*,\s*\\[lc]?dots\s*,\s*[A-Za-z]_\{?[A-Za-z]\}?)")

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from attention_core.derivation.document.blocks import (
     Block,
@@ -34,6 +35,8 @@ _PERCENT = re.compile(r"(?m)(?<!\\)%+([^\n]*)$")
 _FORMULA = re.compile(r"(?<!\\)\$[^$]*\$")
 _MACRO = re.compile(r"\\[a-zA-Z]+\*?")
 _NO_SIGNS = str.maketrans(dict.fromkeys("_:{}.-", " "))
+_WORD = re.compile(r"[^\W\d_]{3}")
+KEPT_WORDS = 2048  # how many sentences and paragraphs have their words kept
 MAX_WORDS = 2000  # characters that are looked at in one piece: patterns with references take their square
 
 
@@ -164,7 +167,7 @@ def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
     for number, line in enumerate(text.splitlines(), 1):
         if "%" in line and option_on(line, number) is None:
             out += [piece for comment in _PERCENT.findall(line) for piece in _pieces(number, comment)]
-    return [one for one in out if re.search(r"[^\W\d_]{3}", one.words)]
+    return [one for one in out if _WORD.search(one.words)]
 
 
 def comments_in(text: str) -> Iterator[tuple[int, str]]:
@@ -190,11 +193,17 @@ def _end_of_section(blocks: Sequence[Block], place: int) -> int:
 
 def _pieces(line: int, text: str) -> list[FarWords]:
     """Some words, in pieces if they are many; the names of labels are words as well."""
+    quote, words = _bare_words(text)
+    return [FarWords(line, quote, words[start : start + MAX_WORDS]) for start in range(0, len(words), MAX_WORDS)]
+
+
+@lru_cache(maxsize=KEPT_WORDS)
+def _bare_words(text: str) -> tuple[str, str]:
+    """A text on one line, and its words without formulas and commands."""
     labels = " ".join(" ".join(found) for found in _LABEL.findall(text))
     bare = _FORMULA.sub(" ", _LABEL.sub(" ", text)) + " " + labels
     words = " ".join((_MACRO.sub(" ", bare) if "\\" in bare else bare).translate(_NO_SIGNS).split())
-    pieces = [words[start : start + MAX_WORDS] for start in range(0, len(words), MAX_WORDS)]
-    return [FarWords(line, " ".join(text.split()), piece) for piece in pieces]
+    return " ".join(text.split()), words
 
 
 @dataclass

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
-from attention_core.derivation.document.blocks import Paragraph, Sentence, sentences_of
+from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
@@ -74,17 +75,17 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
     """
     if not context.hypotheses and not any(_is_narrow(context, name) for name in context.symbols):
         return None
-    formulas, prose = sentence.formulas, sentence.prose
-    takes_back = bool(_TAKES_BACK.search(prose) or _LACKS.search(prose) or OTHERWISE.match(prose))
-    if not takes_back and not _INSTEAD.search(prose) and not _INTRODUCES.match(prose):
+    formulas = sentence.formulas
+    takes_back, instead, introduces = _read_words(sentence.prose)
+    if not takes_back and not instead and not introduces:
         return None
     names = frozenset().union(*(declared_names(context, one, sentence.line) for one in formulas))
     if takes_back:
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, names or None, ends=sentence.line)
-    if _INSTEAD.search(sentence.prose):  # what it says itself holds
+    if instead:  # what it says itself holds
         return Caveat(sentence.line, shorten_quote(sentence.text), context.level, None, ends=sentence.line - 1)
     names = frozenset(name for name in names if context.symbols[name].line < sentence.line)  # not declared anew
-    if not names or not _INTRODUCES.match(sentence.prose):
+    if not names or not introduces:
         return None
     domains = [one for one in formulas if says_domain(one, sentence.line, False)]
     anew = frozenset().union(*(declared_names(context, _variables(one), sentence.line) for one in domains))
@@ -99,6 +100,13 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
     if not anew:
         return None
     return Caveat(sentence.line, shorten_quote(sentence.text), context.level, anew, ends=sentence.line - 1)
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _read_words(prose: str) -> tuple[bool, bool, bool]:
+    """Whether words take back what is assumed, put something else in its place, or introduce symbols."""
+    takes_back = bool(_TAKES_BACK.search(prose) or _LACKS.search(prose) or OTHERWISE.match(prose))
+    return takes_back, bool(_INSTEAD.search(prose)), bool(_INTRODUCES.match(prose))
 
 
 def _variables(domain: str) -> str:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from attention_core.derivation.effort import on_time
 
 Monomial = tuple[tuple[str, int], ...]
+KEPT_SIZES = 512  # how many constants and single sizes are made once
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,13 @@ class Size:
         return Size(tuple(sorted((m, c) for m, c in terms.items() if c)))
 
     @staticmethod
+    @lru_cache(maxsize=KEPT_SIZES)
     def number(value: int | Fraction) -> Size:
         """A constant."""
         return Size.of({(): Fraction(value)})
 
     @staticmethod
+    @lru_cache(maxsize=KEPT_SIZES)
     def symbol(name: str) -> Size:
         """One size."""
         return Size.of({((name, 1),): Fraction(1)})

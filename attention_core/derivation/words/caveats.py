@@ -193,29 +193,33 @@ def _has_free_squares(context: Context) -> bool:
 
 def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
     prose = sentence.prose
-    if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):
+    if not _may_restrict(prose, bool(names), leads):
         return None
     if argued_derivative(prose) and not (has_open_functions(context) or _has_free_squares(context)):
         return None
+    about = (sentence.line, shorten_quote(sentence.text), context.level, names or None)
+    return Caveat(*about, random=bool(RANDOM.search(prose)), plain=is_assumption(prose))
+
+
+@lru_cache(maxsize=KEPT_NAMES)
+def _may_restrict(prose: str, named: bool, leads: bool) -> bool:
+    """Whether words may restrict a symbol: those that they name, if any are `named`, or any."""
+    if (leads and CLAIMED_SUM.match(prose)) or is_pattern(prose, leads) or (leads and leads_to_value(prose)):
+        return False
     assumes = is_assumption(prose)
     match = _find_property(prose)
-    if not names and not assumes:  # of words that name no symbol only those that can hardly be talk
+    if not named and not assumes:  # of words that name no symbol only those that can hardly be talk
         match = HARD.search(prose) or LAW_IN_WORDS.search(prose)
         match = match if match and NOUN.search(prose) else None
-    condition = CONDITION.search(prose) if match else None
-    behind = condition is not None and match is not None and match.start() >= condition.end()
-    claimed = bool(match and (goal := GOAL.search(prose[: match.start()])) and not CONDITION.search(prose, goal.end()))
     if assumes:
-        found = bool(names or match or NOUN.search(prose))
-    elif match:
-        found = behind or not claimed
-    else:
+        return bool(named or match or NOUN.search(prose))
+    if not match:
         vague = DEGREE.search(prose)
-        found = bool(vague and (names or leads) and (CONDITION.search(prose) or _VAGUE.search(prose)))
-    if not found:
-        return None
-    about = (sentence.line, shorten_quote(sentence.text), context.level, names or None)
-    return Caveat(*about, random=bool(RANDOM.search(prose)), plain=assumes)
+        return bool(vague and (named or leads) and (CONDITION.search(prose) or _VAGUE.search(prose)))
+    condition = CONDITION.search(prose)
+    behind = condition is not None and match.start() >= condition.end()
+    goal = GOAL.search(prose[: match.start()])
+    return behind or goal is None or CONDITION.search(prose, goal.end()) is not None
 
 
 def chains_of(formula: str, line: int) -> list[Chain]:

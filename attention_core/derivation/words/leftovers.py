@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from attention_core.derivation.document.blocks import KEPT_SENTENCES
 from attention_core.derivation.words.inert import (
     AFTER_ONE,
     ARTICLES,
@@ -72,8 +73,6 @@ class _Token(NamedTuple):
     low: str
 
 
-KEPT_SENTENCES = 2048
-"""How many sentences have their words kept: each is looked at by several readers."""
 LONGEST = 6000  # characters of the words of a sentence; what is longer is not read
 
 
@@ -123,6 +122,11 @@ def _left_over(parts: tuple[str, ...], claims: bool, read: bool) -> tuple[str, .
 
 def conditional_words(parts: tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """List the words that matter to some steps alone: to assignments, and to steps without symbols."""
+    return _conditional_words(tuple(parts))
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _conditional_words(parts: tuple[str, ...]) -> tuple[str, ...]:
     if sum(len(part) for part in parts[::2]) > LONGEST:
         return ()
     prose = " ".join(parts[::2])
