@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from attention_core.derivation.latex.commands import HANDLERS, read_command
+from attention_core.derivation.latex.digit_groups import read_digit_groups
 from attention_core.derivation.latex.integrals import enclose_integrals
 from attention_core.derivation.latex.syntax import EVALUATED, Unreadable
 from attention_core.derivation.latex.tokens import (
@@ -66,12 +67,6 @@ TRANSPOSE = re.compile(
 OPERAND_ENDS = frozenset(
     {"NUM", "NAME", "RPAR", "RBRACK", "RBRACE", "RBAR", "RNORM", "RSET", "TRANS", "DOTS", "ENDMAT", "INF", "BANG"}
 )
-_THIN = r"(?:\s*(?:\\[,:!]|\\(?:thin|med)space(?![a-zA-Z])|~)\s*)+"
-_GROUPS = re.compile(rf"(?:{_THIN}\d{{3}}(?!\d))+(?:\.\d+)?")
-_SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
-_SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
-_GOES_ON = re.compile(r"[\s\\~.,]")  # what stands after the first digits of a number that has more
-
 _PLAIN = {
     **{one: ("NAME", one) for one in "abcdefghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ"},
     **{one: OPERATORS[one] for one in "+-*/,;"},
@@ -101,7 +96,7 @@ class Lexer(TokenStream):
                     self.tight -= 1
                 self.emit(*plain)
                 self.at = at + 1
-                continue
+                continue  # most tokens
             found = match(text, at)
             assert found is not None
             kind, value = str(found.lastgroup), found.group()
@@ -544,41 +539,6 @@ def read_sized_bracket(lexer: Lexer, which: str, end: int) -> int:
     else:
         lexer.punctuation(mark, found.end())
     return found.end()
-
-
-# -- numbers in groups of digits -------------------------------------------------------------------------------------
-
-
-def read_digit_groups(lexer: Lexer, value: str, end: int) -> tuple[str, int]:
-    r"""A number with its groups of three digits after thin spaces, as in `1\,000`, and where it ends."""
-    if not _GOES_ON.match(lexer.text, end):
-        return value, end
-    row = bool(lexer.stack) and lexer.stack[-1] in ("LBRACK", "BEGINMAT")
-    opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]
-    if lexer.stack[-1:] == ["LBRACE"] and opened and opened[-1] and lexer.out[opened[-1] - 1].kind == "UNDER":
-        return value, end  # A_{1 1} has two indices
-    if "." in value and re.match(r"\.\d", lexer.text[end : end + 2]):
-        raise Unreadable(
-            f"'{value}.' has a point too many: write 1000000, or 1{{,}}000{{,}}000, for a million", lexer.line
-        )
-    groups = _GROUPS.match(lexer.text, end)
-    if groups and re.fullmatch(r"\d{1,3}", value):
-        return re.sub(r"\\[a-z]+|[^\d.]", "", value + groups.group()), groups.end()
-    split = (_SPLIT_IN_ROW if row else _SPLIT).match(lexer.text, end)
-    if split:
-        shown = f"{value}{split.group()}"
-        raise Unreadable(
-            f"'{shown}' may be one number or two: write one number without spaces, a product with \\cdot", lexer.line
-        )
-    if not lexer.stack and re.fullmatch(r"[1-9]\d{0,2}", value) and re.match(r",\d{3}(?!\d)", lexer.text[end:]):
-        shown = f"{value}{lexer.text[end : end + 4]}"
-        plain = shown.replace(",", "")
-        raise Unreadable(
-            f"'{shown}' may be one number or two: write {plain} or {plain[:-3]}{{,}}{plain[-3:]}, or a space "
-            "after the comma",
-            lexer.line,
-        )
-    return value, end
 
 
 # -- brackets and signs ----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ carry it on, any other word ends it for the rest of a sentence. What follows "be
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 
 
@@ -111,13 +112,13 @@ def standings(parts: list[str]) -> list[Standing]:
     return out
 
 
-def words_before(parts: list[str], place: int) -> str:
+def words_before(parts: Sequence[str], place: int) -> str:
     """The last words before a formula, to quote."""
     message = " ".join(_END.split(parts[place - 1])[-1].split()).strip(" ,:") if place else ""
     return message[-60:]
 
 
-def clause_before(parts: list[str], place: int) -> str:
+def clause_before(parts: Sequence[str], place: int) -> str:
     """All words of a sentence up to a formula, with a pair of dollars for each formula before it."""
     words: list[str] = []
     for at in range(place - 1, -1, -2):

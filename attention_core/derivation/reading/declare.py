@@ -12,6 +12,7 @@ A word between the formulas of a declaration that changes its meaning and is not
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -29,15 +30,8 @@ from attention_core.derivation.latex.printer import all_names, symbol_name, to_l
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.any_function import declare_function, functions_in
-from attention_core.derivation.reading.assuming import (
-    Standing,
-    clause_before,
-    is_left_alone,
-    is_turned,
-    standings,
-    words_before,
-)
-from attention_core.derivation.reading.describe import describe, name_subjects, without_properties
+from attention_core.derivation.reading.assuming import Standing
+from attention_core.derivation.reading.describe import describe, name_subjects
 from attention_core.derivation.reading.domains import domain_of, require_space
 from attention_core.derivation.reading.losses import loss_in, loss_of
 from attention_core.derivation.reading.memberships import (
@@ -51,11 +45,12 @@ from attention_core.derivation.reading.memberships import (
 )
 from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
 from attention_core.derivation.reading.recursions import take_recursions
+from attention_core.derivation.reading.surroundings import DECLARES, Surroundings, surroundings_of
 from attention_core.derivation.reading.witnesses import take_witnesses
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.same_sizes import with_same_sizes
 from attention_core.derivation.terms.terms import ShapeMismatch, Size
-from attention_core.derivation.words.caveats import declared_names, is_assumption, is_goal, shorten_quote
+from attention_core.derivation.words.caveats import declared_names, is_goal, shorten_quote
 from attention_core.derivation.words.paragraphs import (
     BINDING,
     OPENERS,
@@ -76,19 +71,7 @@ _FOR_SOME = re.compile(
     re.IGNORECASE,
 )
 _FOR_ALL = re.compile(r"\bfor (?:all|every|each|any)\s*$", re.IGNORECASE)
-_ARRAYS = re.compile(
-    r"\s*,?\s*(?:(?:be|is|are|being|denotes?)\s+|(?=an?\b|the\b|any\b|some\b|two\b))"
-    r"(?:(?!(?:of|in|for|on|with|from|to|by)\b)[a-z-]+\s+){0,4}?"
-    r"(?:vectors?|matri(?:x|ces)|tensors?|arrays?|sequences?|functions?|operators?|maps?|sets?|events?|quer(?:y|ies)|"
-    r"keys?|tokens?|embeddings?|hidden states?)"
-    r"(?=\s*(?:[.,;:()]|$|(?:and|in|of|on|with|for|such|where|that|from|which)\b))",
-    re.IGNORECASE,
-)
-_INSIDE = re.compile(r"\s*,?\s*(?:(?:be|is|are|lies?)\s+)?(?:(?:all|both|each)\s+)?in\s*$")
-_SPACE = re.compile(r"\s*\\(?:mathbb|mathbf|R)\b.*\^")
-_NEXT = re.compile(r"\s*,?\s*(?:and\s*)?$")
 _DECLARING = ("in", "sim", ":=")
-_DECLARES = re.compile(r"\\(?:in|sim|coloneqq|triangleq)\b|:=")
 
 
 def declare(context: Context, paragraph: Paragraph, infer: bool = False) -> None:
@@ -138,9 +121,9 @@ class Reader(ReaderState):
             raise Unreadable(f"the paragraph has more than {MAX_FORMULAS} formulas: split it above this line", line)
         line, binding = self.paragraph.line, False
         parts = take_witnesses(self.context, take_recursions(self.context, parts, line), line)
-        stand = standings(without_properties(parts))
+        around = surroundings_of(tuple(parts))
         first = _first_quantifiers(parts)
-        done = self.declare_early(parts, early, stand, first) if early else set()
+        done = self.declare_early(parts, early, around, first) if early else set()
         for place, part in enumerate(parts):
             if place in done:
                 self.refuse_all_sizes(parts[place - 1], part, line)
@@ -151,8 +134,7 @@ class Reader(ReaderState):
                 words(self, describe(self, parts, place, line), line)
                 binding = bool(BINDING.search(part.rstrip()))
             elif part.strip():
-                self.standing = stand[place]
-                self.stand_among(parts, place)
+                self.around = around[place]
                 if place in first:
                     self.quantify(part, parts[place + 2], line)
                 else:
@@ -163,17 +145,9 @@ class Reader(ReaderState):
             line += part.count("\n")
         self.settle()
 
-    def stand_among(self, parts: list[str], place: int) -> None:
-        """What the words around a formula say of it: whether it is claimed, and whether it is assumed."""
-        self.behind, self.clause = words_before(parts, place), clause_before(parts, place)
-        ahead, turned = "".join(parts[place + 1 : place + 2]), is_turned(self.clause)
-        self.stands = not turned and not _DENIED.match(ahead)
-        self.arrays = _says_array(parts, place)
-        self.meant = not turned and is_assumption(self.clause) and is_left_alone(ahead)
-
     def take_formula(self, part: str, line: int, binding: bool) -> None:
         """One formula; `binding` says that "for" or the like stands before it."""
-        if binding and self.standing is Standing.SAID and is_condition(part, line):
+        if binding and self.around.standing is Standing.SAID and is_condition(part, line):
             self.leave_out(part, line)
         elif binding and self.pending:
             self.bind(condition_parts(part, line), part, line)
@@ -219,13 +193,13 @@ class Reader(ReaderState):
         if said and _FOR_ALL.search(before):
             raise Unreadable(_all_values(said[0], text.strip()), line)
 
-    def declare_early(self, parts: list[str], early: str, stand: list[Standing], first: set[int]) -> set[int]:
+    def declare_early(self, parts: list[str], early: str, around: Sequence[Surroundings], first: set[int]) -> set[int]:
         """Declare the formulas that only say where symbols live (`domains`), or only the `sizes` among them.
 
         Args:
             parts: Prose and formulas in turn.
             early: Which of them.
-            stand: How each part stands.
+            around: What the words around each of them say.
             first: The places of quantifiers in front of a relation, which declare nothing.
         """
         done: set[int] = set()
@@ -233,7 +207,7 @@ class Reader(ReaderState):
             line = self.paragraph.line
             for place, part in enumerate(parts):
                 bound = place in first or (place % 2 and not sizes and BINDING.search(parts[place - 1].rstrip()))
-                declares = stand[place] is Standing.SAID
+                declares = around[place].standing is Standing.SAID
                 if place % 2 and not bound and not declares and place not in done and says_domain(part, line, sizes):
                     self.formula(part, line)
                     done.add(place)
@@ -257,7 +231,7 @@ class Reader(ReaderState):
         try:
             pieces = cut_at_commas(tokenize(text, line))
         except Unreadable as error:
-            self.pass_over(error, bool(_DECLARES.search(text)))
+            self.pass_over(error, bool(DECLARES.search(text)))
             return
         waiting: list[Expr] = []
         for tokens in pieces:
@@ -341,22 +315,25 @@ class Reader(ReaderState):
 
     def is_only_stated(self, item: Item, op: str, line: int) -> bool:
         """Whether a relation is not an assumption; a symbol may be introduced after any words, but not restated."""
+        standing = self.around.standing
         if op in ("in", "sim"):
             known = any(symbol_name(e) in self.context.symbols for e in item.left)
-            return self.standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))
-        return op != ":=" and self.standing is not Standing.ASSUMED
+            return standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))
+        return op != ":=" and standing is not Standing.ASSUMED
 
     def leave_out(self, text: str, line: int) -> None:
         """Say that a relation is left out."""
-        behind = f" (after '{self.behind}')" if self.behind else ""
+        around = self.around
+        behind = f" (after '{around.behind}')" if around.behind else ""
         advice = "a paragraph assumes what follows Let, Assume, with, where, such that, and what these words carry on"
         self.context.understood.append((line, f"not assumed: ${text}${behind}: {advice}"))
         about = declared_names(self.context, text, line)
         if about:
-            quote = shorten_quote(f"{self.clause} ${text}$")
-            written = self.stands and not is_goal(self.clause)  # a promise of formulas covers no formula in the prose
+            quote = shorten_quote(f"{around.clause} ${text}$")
+            # a promise of formulas covers no formula in the prose
+            written = around.stands and not is_goal(around.clause)
             self.context.caveats.append(
-                Caveat(line, quote, self.context.level, about, text, plain=self.meant, written=written)
+                Caveat(line, quote, self.context.level, about, text, plain=around.meant, written=written)
             )
 
     def define_chain(self, chain: Chain, text: str, line: int) -> None:
@@ -364,7 +341,6 @@ class Reader(ReaderState):
         define(self, Item([chain.exprs[0]], chain), text, line)
 
 
-_DENIED = re.compile(r"[^.;?!]*\b(?:fails?|failed|false|wrong|not|never|violated|dropped)\b", re.IGNORECASE)
 _FIRST = re.compile(
     r"\b(?:assum\w+|suppos\w+|requir\w+|that|and|let)[\s,]+for (?:all|every|each|any)\s*$", re.IGNORECASE
 )
@@ -406,17 +382,6 @@ def _whole(context: Context, expr: Expr, line: int) -> bool:
     except (Unreadable, ShapeMismatch):
         return True  # the declaration reports what is wrong
     return domain.lower is None and domain.upper is None and not domain.values
-
-
-def _says_array(parts: list[str], place: int) -> bool:
-    r"""Whether words say that a formula is about arrays: "$x \ne 0$ be a vector", "$x \ne 0$ in $\mathbb{R}^n$"."""
-    at = place + 1
-    while at + 2 < len(parts) and _NEXT.match(parts[at]) and not _DECLARES.search(parts[at + 1]):
-        at += 2
-    found, alone = _ARRAYS.match(parts[at]) if at < len(parts) else None, at == place + 1
-    space = parts[at + 1] if at + 1 < len(parts) else ""
-    inside = alone and at < len(parts) and _INSIDE.match(parts[at]) and _SPACE.match(space)
-    return bool(inside or (found and (alone or found[0].endswith("s"))))
 
 
 def _bold(tokens: list[Tok]) -> dict[str, bool]:
@@ -471,7 +436,7 @@ def _is_entry(reader: ReaderState, item: Item, root: Symbol, target: Sub) -> boo
         relations_of(reader.context, item.chain, [], item.chain.lines[0], separate=True)
     except (Unreadable, ShapeMismatch):
         return False
-    if re.fullmatch(r"(?i)(?:let|put|define|and let|and put|)", reader.behind.strip()):
+    if re.fullmatch(r"(?i)(?:let|put|define|and let|and put|)", reader.around.behind.strip()):
         whole = to_latex(item.chain)
         raise Unreadable(
             f"'{whole}' may speak of one entry of {root.name} or of all: write 'Assume ${whole}$ for all ${letter}$', "
@@ -561,6 +526,10 @@ _BEFORE_DRAWS = re.compile(
 )
 
 
+_ENDS, _AND_LET, _WORD = re.compile(r"[.;]\s|[.;]$"), re.compile(r"\band let\b"), re.compile(r"[A-Za-z]+")
+_VERBS = (*DEFINING, "given", "assume", "suppose", "draw")
+
+
 def words(reader: ReaderState, text: str, line: int) -> None:
     """Prose between formulas."""
     found = _MEANING.search(text)
@@ -581,13 +550,14 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         reader.context.understood.append((line, "sums are broadcast"))
     if "distinct" in text and re.search(r"\bdistinct\b", text):
         reader.distinct(line)
-    if re.search(r"[.;]\s|[.;]$", text):
+    ends = bool(_ENDS.search(text))
+    if ends:
         reader.drawn, reader.law_index, reader.sentence = [], "", reader.sentence + 1
         reader.independent = False
-    if re.search(r"[.;]\s|[.;]$|\band let\b", text) and not BINDING.search(text.rstrip()):
+    if (ends or _AND_LET.search(text)) and not BINDING.search(text.rstrip()):
         reader.settle()
-    if re.search(r"[.;]\s|[.;]$", text) and not reader.pending:
+    if ends and not reader.pending:
         reader.held.clear()
-    for word in re.findall(r"[A-Za-z]+", text):
-        if word in OPENERS or word.lower() in (*DEFINING, "given", "assume", "suppose", "draw"):
+    for word in _WORD.findall(text):
+        if word in OPENERS or word.lower() in _VERBS:
             reader.verb = word.lower()

@@ -16,7 +16,7 @@ from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Unreadable
 from attention_core.derivation.reading.any_function import functions_in
 from attention_core.derivation.reading.assuming import clause_before
-from attention_core.derivation.reading.properties import PropertyMention, properties_in, spell_id_est
+from attention_core.derivation.reading.properties import PropertyMention, plain_words, properties_in
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import cut_at_commas
@@ -32,12 +32,6 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(r"\b(?:is|an?)\b", re.IGNORECASE)
-_IID = re.compile(
-    r"\b(?:i\.\s?i\.\s?d\.?|iid|(?:mutually |jointly )?independent(?:ly)?(?: and|,) identically(?: "
-    r"distributed)?)(?![\w-])",
-    re.IGNORECASE,
-)
-_FREE_AND = re.compile(r"\bindependent(?:ly)?,? and(?= (?:standard|normal|gaussian))", re.IGNORECASE)
 _DENIES = re.compile(
     r"\b(?:false|wrong|untrue|impossible|incorrect|absurd|not|never|nor|neither|hardly|rarely|fails?|unless|"
     r"except|without|"
@@ -60,7 +54,7 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
 
     What may restrict a symbol and is not read becomes a caveat of the steps below.
     """
-    rest = text = _plain(parts[place])
+    rest = text = plain_words(parts[place])
     clause = clause_before(parts, place - 1) if place else ""
     denied = bool(_DENIES.search(clause) or _ANNOUNCES.search(clause))
     if not _JOINS.match(text):
@@ -75,29 +69,11 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
     return rest
 
 
-def _plain(text: str) -> str:
-    """The words with "i.i.d." and "independent and" as one word that stands before what follows."""
-    if len(text) < 3:  # ", " and the like: half of them
-        return text
-    return _FREE_AND.sub("independent", _IID.sub("independent", spell_id_est(text)))
-
-
 def _is_premise(parts: list[str], place: int, mention: PropertyMention) -> bool:
     """Whether a property is a condition of its own sentence alone, as in "If $A$ is symmetric, its trace is real."."""
     if place < 2 or not _OPENS_PREMISE.search(parts[place - 2]):
         return False
     return bool(_CONCLUSION.match(parts[place][mention.end :] + "$$".join(["", *parts[place + 2 :: 2]])))
-
-
-def without_properties(parts: list[str]) -> list[str]:
-    """The parts of a paragraph without the properties in its prose, which no rule for other words has to know."""
-    out = list(parts)
-    for place in range(0, len(parts), 2):
-        text = _plain(parts[place])
-        for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
-            text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
-        out[place] = text
-    return out
 
 
 def name_subjects(reader: ReaderState, parts: list[str], place: int, line: int) -> None:

@@ -486,9 +486,8 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
     claims = [c for c in one.beside if not _binds(context, c)]
     if any(c.alone and isinstance(c.exprs[0], Dots) for c in one.offered):  # `x = 1, \\dots, n`
         one, claims = replace(one, offered=(*one.beside, *one.offered)), []
-    if one.beside:
-        more = (c for c in one.beside if c not in claims and c not in one.offered)
-        one = replace(one, offered=(*one.offered, *more))
+    more = tuple(c for c in one.beside if c not in claims and c not in one.offered)
+    one = replace(one, offered=(*one.offered, *more)) if more else one
     _doubt_claims(context, one, claims)
     open_ones = [condition for condition in spread(one.offered) if not _binds(context, condition)]
     if open_ones and one.lenient:

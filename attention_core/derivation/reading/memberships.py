@@ -216,7 +216,7 @@ def _refuse_arrays(reader: ReaderState, name: str, line: int) -> None:
     Raises:
         Unreadable: they do.
     """
-    if reader.arrays:
+    if reader.around.arrays:
         raise Unreadable(
             f"the words behind it say that {name} is not a number: write where it lives, as a formula", line
         )

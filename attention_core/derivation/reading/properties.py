@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from attention_core.derivation.document.blocks import KEPT_SENTENCES
 from attention_core.derivation.reading.property_meanings import (
     Meaning,
     any_functions,
@@ -453,3 +454,28 @@ def properties_in(text: str, follows: bool, leads: bool) -> tuple[PropertyMentio
         ):
             read.append(PropertyMention(*place))
     return tuple(read)
+
+
+_IID = re.compile(
+    r"\b(?:i\.\s?i\.\s?d\.?|iid|(?:mutually |jointly )?independent(?:ly)?(?: and|,) identically(?: "
+    r"distributed)?)(?![\w-])",
+    re.IGNORECASE,
+)
+_FREE_AND = re.compile(r"\bindependent(?:ly)?,? and(?= (?:standard|normal|gaussian))", re.IGNORECASE)
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def plain_words(text: str) -> str:
+    """The words with "i.i.d." and "independent and" as one word that stands before what follows."""
+    return _FREE_AND.sub("independent", _IID.sub("independent", spell_id_est(text)))
+
+
+def without_properties(parts: list[str]) -> list[str]:
+    """The parts of a paragraph without the properties in its prose, which no rule for other words has to know."""
+    out = list(parts)
+    for place in range(0, len(parts), 2):
+        text = plain_words(parts[place])
+        for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
+            text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+        out[place] = text
+    return out

@@ -11,8 +11,8 @@ from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.latex.printer import all_names, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Unreadable
-from attention_core.derivation.reading.assuming import Standing
 from attention_core.derivation.reading.properties import PropertyMention
+from attention_core.derivation.reading.surroundings import Surroundings
 from attention_core.derivation.terms.context import Context, Hypothesis
 from attention_core.derivation.terms.relevance import averaged_without_law
 
@@ -53,13 +53,8 @@ class ReaderState:
         self.verb = "let"
         self.sentence = 0
         self.law_index = ""
-        self.standing = Standing.ASSUMED  # of the formula that is read
         self.bold: dict[str, bool] = {}  # whether the letters that a piece declares are in bold
-        self.behind = ""  # the words it stands after
-        self.clause = ""  # all words of its sentence up to it
-        self.stands = False  # whether no words around it turn it
-        self.meant = False  # whether its sentence opens with a verb that assumes, and denies nothing
-        self.arrays = False  # whether the words behind the formula say that its symbol is an array, or no number at all
+        self.around = Surroundings()  # of the formula that is read
         self.subjects: list[list[str]] = []  # what the formulas right before are about, each the names of one
         self.ahead: list[PropertyMention] = []  # properties that stand before their symbol, in the prose at `ahead_at`
         self.ahead_at = 0

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Sentence
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.defining_formulas import declared_in
-from attention_core.derivation.reading.describe import without_properties
+from attention_core.derivation.reading.properties import without_properties
 from attention_core.derivation.reading.statements import statement_of
 from attention_core.derivation.terms.context import Caveat, Context, has_open_functions
 from attention_core.derivation.words.caveats import (

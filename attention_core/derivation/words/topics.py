@@ -278,15 +278,21 @@ _IS_ARRAY = re.compile(
 )
 
 
+_NO_LETTER, _NO_CORE, _CAPITAL = re.compile(r"\W"), re.compile(r"(?:['\u2019]s)?\W*$"), re.compile(r"[A-Z]")
+
+
 def _without_names(text: str) -> str:
     """The title with each proper name replaced by a noun, but for names that say what an array is."""
     words = text.split()
-    content = [re.sub(r"\W", "", w) for w in words if len(re.sub(r"\W", "", w)) > 3]
-    small = any(word.islower() for word in content)
+    letters = (_NO_LETTER.sub("", word) for word in words)
+    small = any(len(word) > 3 and word.islower() for word in letters)
     out = []
     for place, word in enumerate(words):
-        core = re.sub(r"(?:['\u2019]s)?\W*$", "", word)
-        named = bool(re.search(r"[A-Z]", core[1:])) or (small and place > 0 and core[:1].isupper())
+        if word.islower():  # no name
+            out.append(word)
+            continue
+        core = _NO_CORE.sub("", word)
+        named = bool(_CAPITAL.search(core[1:])) or (small and place > 0 and core[:1].isupper())
         named = named and not (place + 1 < len(words) and _IS_ARRAY.match(words[place + 1]))
         out.append(word.replace(core, "model") if core and named and not is_topic(core) else word)
     return " ".join(out)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.document.display import MAX_RELATIONS
+from attention_core.derivation.document.blocks import Display
+from attention_core.derivation.document.display import KEPT_LENGTH, MAX_RELATIONS, relation_lines, statements_of
+from attention_core.derivation.latex.syntax import Unreadable
 
 HEAD = "Let $x, y \\in \\mathbb{R}$, $n \\in \\mathbb{N}$ and $p, q \\in \\mathbb{R}^n$.\n\n"
 
@@ -61,3 +63,17 @@ def test_boxes_and_comments_change_nothing(formula: str, verdict: str) -> None:
 def test_each_relation_of_a_line_has_its_tag_and_its_text(display: str, names: list[str], texts: list[str]) -> None:
     steps = check_document(f"{HEAD}$$ {display} $$\n").steps
     assert [one.id for one in steps] == names and [one.text for one in steps] == texts
+
+
+def test_a_display_that_is_read_again_is_read_alike() -> None:
+    short, long = "a = b, \\quad c = d", "a = " + " + ".join(["b"] * (KEPT_LENGTH // 3))
+    for text in (short, long):
+        first, second = statements_of(Display(3, text)), statements_of(Display(3, text))
+        assert first == second and first is not second
+        assert {line for one in first for line in relation_lines(one.statement)} == {3}
+    assert all(a is b for a, b in zip(statements_of(Display(3, short)), statements_of(Display(3, short)), strict=True))
+    for line in (1, 7):  # what cannot be read says in which line
+        for _ in range(2):
+            with pytest.raises(Unreadable) as caught:
+                statements_of(Display(line, "a = \\frac{b}"))
+            assert caught.value.line == line

@@ -1,0 +1,28 @@
+"""Digits in groups are one number where thin spaces say so, and are refused where they may be two."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.syntax import Unreadable
+
+
+@pytest.mark.parametrize(
+    "text, values",
+    [
+        (r"1\,000", ["1000"]),
+        (r"12\,345\,678", ["12345678"]),
+        (r"1\,000.5", ["1000.5"]),
+        ("7", ["7"]),
+        ("A_{1 1}", ["1", "1"]),
+    ],
+)
+def test_the_numbers(text: str, values: list[str]) -> None:
+    assert [token.value for token in tokenize(text) if token.kind == "NUM"] == values
+
+
+@pytest.mark.parametrize("text", ["1 000", r"2\;5", "[1 2]", "1,000", r"1.0\,00"])
+def test_what_may_be_two_numbers_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable, match=r"may be one number or two|a point too many"):
+        tokenize(text)
