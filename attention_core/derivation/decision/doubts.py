@@ -485,7 +485,9 @@ def _without_law(step: Step, found: Finding) -> Finding:
 _STRANGE = (
     r"operators?|quaternions?|octonions?|complex|imaginary|infinit\w*|groups?|rings?|monoids?|fields?|lie algebras?|"
     r"(?:rotation|permutation|reflection)s?(?! matri)|transformations?|non-?commut\w*|polynomials?|strings?|events?|"
-    r"hermitian|unitary|sets?|categor\w+|spinors?|p-adic|modulo"
+    r"hermitian|unitary|sets?|categor\w+|spinors?|p-adic|modulo|quaternionic|grassmann|ordinals?|cardinals?|fuzzy|"
+    r"floating-point|machine numbers?|dual numbers?|q-numbers?|non-?commut\w*|anti-?commut\w*|fermion\w*|paths?|"
+    r"booleans?"
 )
 _OF_ARRAYS = r"matri(?:x|ces)|vectors?|tensors?|functions?|compositions?|maps?|mappings?|sequences?|random variables?"
 _EVERYWHERE = re.compile(r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b|\bcomplex numbers?\b", re.I)

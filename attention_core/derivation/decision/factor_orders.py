@@ -58,13 +58,13 @@ Word = tuple[tuple[str, bool], ...]
 
 
 def keeps_orders(step: Step) -> bool:
-    r"""Whether a step has two undeclared letters in both orders, or a cross between letters that may be vectors.
+    r"""Whether a step has two undeclared letters in both orders, a cross between letters, or an adjoint.
 
     Args:
         step: A step that is false of numbers.
     """
     letters = _open_letters(step)
-    if _has_cross(step, letters):
+    if _has_cross(step, letters) or any(r"\dagger" in one for one in letters):
         return True
     pairs: set[Pair] = set()
     for side in (step.left, step.right):
@@ -114,7 +114,7 @@ def _open_letters(step: Step) -> frozenset[str]:
         is_capital(one) and step.context.inferred[one].endswith("(a capital letter)") for one in others
     ):
         numbers |= others  # a matrix among numbers alone may act on them
-    return frozenset(numbers - _find_numbers(step))
+    return frozenset(numbers - find_numbers(step))
 
 
 def _movable(step: Step, letters: frozenset[str]) -> frozenset[str]:
@@ -128,7 +128,7 @@ def _movable(step: Step, letters: frozenset[str]) -> frozenset[str]:
     return frozenset(one for one, kind in kinds.items() if kind is not None and kind.scalar)
 
 
-def _find_numbers(step: Step) -> set[str]:
+def find_numbers(step: Step) -> set[str]:
     """The letters that a step or its peers divide by, take a root or a logarithm of, or add to a small letter."""
     found: set[str] = set()
     for peer in (step, *(one for one in step.peers if isinstance(one, Step))):
@@ -168,6 +168,8 @@ def _words(node: object) -> list[Word]:
         case Group(_, (chain,)) if chain.alone:
             inside = _words(chain.exprs[0])
             return [tuple((name, True) for name, _ in word) for word in inside] if len(inside) > 1 else inside
+        case Sup(base, Name()) if symbol_name(base) is not None:
+            return [((to_latex(node), False),)]
         case Sup(base, Num(value)) if value > 1:
             inside = _words(base)
             return [word + word for word in inside] if len(inside) == 1 else [()]
@@ -188,12 +190,20 @@ def _find_exchange(step: Step, letters: frozenset[str]) -> Pair | None:
     terms = [(sign, word) for sign, word in terms if sign]
     if len(terms) != 2 or sum(sign for sign, _ in terms) != 0:
         return None
+    letters = letters | {
+        to_latex(one) for side in (step.left, step.right) for one in walk(side) if _is_power_of(one, letters)
+    }
     first, second = ([name for name, _ in word] for _, word in terms)
     if first == second or Counter(first) != Counter(second) or any(summed for _, word in terms for _, summed in word):
         return None
     moved = [name for name, other in zip(first, second, strict=True) if name != other]
     moved = [name for name in dict.fromkeys(moved) if name in letters]
     return (moved[0], moved[1]) if len(moved) > 1 else None
+
+
+def _is_power_of(node: object, letters: frozenset[str]) -> bool:
+    r"""Whether an open letter has a letter above it, which may be an index: `\gamma^\mu`."""
+    return isinstance(node, Sup) and isinstance(node.exponent, Name) and symbol_name(node.base) in letters
 
 
 def _sign_terms(side: Expr, sign: int) -> Iterator[tuple[int, Word]]:

@@ -19,6 +19,7 @@ from itertools import islice
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, has_shapes, readings
 from attention_core.derivation.decision.factor_orders import find_moved_factor
+from attention_core.derivation.decision.function_letters import find_false_value
 from attention_core.derivation.decision.matrix_exponents import (
     describe_matrices,
     exponents_of_numbers,
@@ -91,7 +92,7 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
             figures = {**found.evidence.figures, "reading": words}
             advice = f"declare {', '.join(f'${name}$' for name in changes)}"
             return Finding(Verdict.AMBIGUOUS, Evidence(text, figures, advice))
-    if words := find_moved_factor(step):
+    if words := find_moved_factor(step) or find_false_value(step, decide):
         text = f"it is false {words}; {READ}, {found.evidence.text}"
         return Finding(Verdict.AMBIGUOUS, Evidence(text, {**found.evidence.figures, "reading": words}, _SAY))
     return None

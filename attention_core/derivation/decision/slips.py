@@ -12,7 +12,10 @@ change away from an identity. So such a step is refuted, unless
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
   above may be defined anew, if no words lead to it as to a result;
 * a letter may be an operator, as in `\delta x^2 = 2 x \delta x`, or two letters may not commute (see `factor_orders`);
-* words beside it say that something is left out, or words anywhere that numbers are calculated with in another way;
+* words beside it say that something is left out, or words anywhere that numbers are calculated with in another way, or
+  words by which its author does not claim it (see `other_intents`);
+* a letter may be a function of what stands in brackets (see `function_letters`), or a symbol has no other place in the
+  step than the one whose index is changed: such an equation says what the symbol is;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
@@ -33,8 +36,11 @@ from itertools import combinations
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
+from attention_core.derivation.decision.function_letters import may_be_values
 from attention_core.derivation.decision.mends import EACH, TURNED, Mend, find_good_mend, verdict_of
+from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
+from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Num, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
@@ -83,6 +89,8 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
     """
     if step.op not in ("=", *TURNED) or step.context.loose or step.strange or _leaves_out(step):
         return None
+    if is_meant_otherwise(step) or may_be_values(step):
+        return None
     if _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step) or keeps_orders(step):
         return None
 
@@ -91,6 +99,8 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
         if step.op in TURNED:
             return one.kind == "direction" and (sure or decide(one.step, ()).verdict in GOOD)
         kinds = SCALES | ENTRIES | SURE if sure else SCALES | ENTRIES
+        if one.kind in ENTRIES | SURE and _restricts(step, one.step):
+            return False
         return one.kind in kinds and not _is_trivial(one.step) and not _vanishes(one.step, EACH * seconds, seed)
 
     slip = find_good_mend(step, seconds, seed, tells)
@@ -142,6 +152,12 @@ def _twice(step: Step) -> Step:
     """The step with twice its right side: both hold where both sides are zero."""
     twice = Times((Num(Fraction(2)), Group("(", (Chain((step.right,)),), ")")), ("",))
     return replace(step, right=twice)
+
+
+def _restricts(step: Step, changed: Step) -> bool:
+    """Whether a symbol is lost with a change of its index: the step may say what it is, as in `2 x_{t + 1} = 2 x_t`."""
+    before, after = (whole_names(one.left) | whole_names(one.right) for one in (step, changed))
+    return bool((before - after) & set(step.context.symbols))
 
 
 _BRACKETS = re.compile(r"\\left|\\right|[\s(){}]")

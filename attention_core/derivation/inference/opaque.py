@@ -340,7 +340,8 @@ class Opaque:
         match node.base:
             case Sub(Name(letter), (Chain((Name(kind),)),)) if kind in LABELS and not isinstance(label, Num | Minus):
                 return Sub(Name(f"{letter}^{{{to_latex(label)}}}"), node.base.items)  # W_Q^i of a head
-        text = _label_text(node.base, label)
+        adjoint = label == Name(r"\dagger") and symbol_name(node.base) is not None and not is_capital(node.base)
+        text = r"\dagger" if adjoint else _label_text(node.base, label)
         if not text or text in self.context.symbols or text in self.powers:
             return None
         if isinstance(node.base, Sub) and isinstance(node.base.base, Name):

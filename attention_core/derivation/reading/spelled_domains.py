@@ -62,7 +62,13 @@ _COUNTS = {
     r"\mathbb{Z}": re.compile(_COUNT % r"integers?"),
     r"\mathbb{C}": re.compile(_COUNT % r"complex\s+numbers?"),
 }
-_OTHER = re.compile(r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block)\b", re.I)
+_OTHER = re.compile(
+    r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block|quaternion\w*|octonion\w*|"
+    r"hyper\w+|split-?\w*|bi-?complex|grassmann\w*|clifford|cardinal|ordinal|surreal|p-adic|interval|fuzzy|floating|"
+    r"floating-point|machine|binary|modular|q|c|q-numbers|(?:non|anti)-?commut\w*|transfinite|infinite)\b",
+    re.I,
+)
+_MODULO = re.compile(r"\s+mod(?:ulo)?\b", re.I)
 _ENTRIES = re.compile(
     r"^\s*(?P<name>\\?[A-Za-z]+|\\(?:mathbf|boldsymbol|bm|vec)\s*\{\s*\\?[A-Za-z]+\s*\})\s*=\s*(?:\\left)?[(\[]\s*"
     r"(?P=name)_\{?1\}?\s*,.*\\[lcd]?dots[^,]*,\s*(?P=name)_(?:\{(?P<long>[^{}]+)\}|(?P<last>\w))\s*"
@@ -283,7 +289,8 @@ def _domain(found: re.Match[str], formulas: list[str]) -> str:
     """What a match says, with the domain as a formula; as it stands if that is not certain."""
     parts = found.groupdict()
     words = " ".join(parts[key] or "" for key in ("before", "between"))
-    domain = "" if _OTHER.search(words) else _space(parts, words, formulas)
+    other = _OTHER.search(words) or _MODULO.match(found.string, found.end())
+    domain = "" if other else _space(parts, words, formulas)
     if not domain:
         return found[0]
     before, between = parts["before"] or "", parts["between"] or ""

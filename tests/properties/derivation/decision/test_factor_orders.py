@@ -22,6 +22,7 @@ def last(formula: str, above: str = "") -> StepReport:
         r"\theta_1 \theta_2 - \theta_2 \theta_1 = 2 \theta_1 \theta_2",  # they anticommute
         r"\sigma_x \sigma_y - \sigma_y \sigma_x = 2 \sigma_x \sigma_y",
         r"u v - v u = 2 u v",
+        r"(a + a^\dagger)^2 = a^2 + 2 a^\dagger a + (a^\dagger)^2 + 1",
         r"(a b)^2 = - a^2 b^2",
         r"c_i c_j + 2 c_j c_i = c_j c_i",
         r"a_1 a_2 (a_1 + a_2) = a_1 a_2 a_1 - a_2 a_1 a_2",
@@ -56,6 +57,7 @@ def test_a_slip_with_one_order_is_refuted() -> None:
     "formula",
     [
         r"x p = p x",
+        r"\gamma^\mu \gamma^\nu = \gamma^\nu \gamma^\mu",
         r"p x - x p = 0",
         r"\hat{x} \hat{p} = \hat{p} \hat{x}",
         r"\sigma_x \sigma_y = \sigma_y \sigma_x",

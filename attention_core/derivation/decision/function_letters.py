@@ -1,0 +1,208 @@
+r"""Letters that may be functions of what stands in brackets behind them, and bars that may be determinants.
+
+$\sigma^2(X + Y)$ is read as a product, since $\sigma^2(1 - \rho)$ is one, but it may be the variance of $X + Y$, and
+$f^{-1}(2 x)$ a value of the inverse. A letter is a factor where it stands without brackets behind it as well. One that
+never does, and has several things in its brackets, may be a function. So
+
+* a false step with such a letter, or with a value of $O$, is not refuted by what it says of products;
+* a true one is AMBIGUOUS if it is false of functions: then each value is a number of its own.
+
+In the same way $|2 A|$ is read as an absolute value and may be a determinant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from attention_core.derivation.decision.factor_orders import find_numbers
+from attention_core.derivation.elaborate.functions import substitute
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.constraints import is_capital
+from attention_core.derivation.inference.infer import FRESH
+from attention_core.derivation.inference.usage import FUNCTIONS, walk, whole_names
+from attention_core.derivation.latex.printer import symbol_name, to_latex
+from attention_core.derivation.latex.syntax import (
+    Call,
+    Chain,
+    Expr,
+    Fence,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Sub,
+    Sup,
+    Times,
+    Unreadable,
+    children,
+)
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import Finding, Verdict
+from attention_core.derivation.terms.context import Symbol
+from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, matrix
+
+Decide = Callable[[Step], Finding]
+_ORDERS = ("O(", "o(", r"\mathcal{O}(", r"\mathcal{o}(", r"\tilde{O}(", r"\Theta(", r"\Omega(", r"O\left(", r"\omega(")
+_BIG_O = ("O(", "o(", r"\mathcal{O}(", r"\mathcal{o}(", r"\tilde{O}(")
+_FACTORS = frozenset(["p", "P", r"\sigma"])  # letters of functions that are squared as numbers
+
+
+def may_be_values(step: Step) -> bool:
+    """Whether a letter of a false step may be a function, a determinant or an order of magnitude.
+
+    Args:
+        step: A step that is false as it was read.
+    """
+    return bool(_leading_letters(step) or _in_bars(step)) or has_order(step, _ORDERS)
+
+
+def has_order(step: Step, heads: tuple[str, ...] = _BIG_O) -> bool:
+    """Whether a step mentions a value such as `O(n)`: not one number, but some number of that order.
+
+    Args:
+        step: The step.
+        heads: How such values begin.
+    """
+    return any(one.startswith(heads) for one in _names(step) & set(step.context.inferred))
+
+
+def find_false_value(step: Step, decide: Decide) -> str:
+    """Words for the letters by which a true step is false where they are functions, or determinants; '' for none.
+
+    Args:
+        step: A step that is true as it was read.
+        decide: Decides a step.
+    """
+    if has_order(step):
+        return r"where $O(\cdot)$ stands for some number of that order, another one at each place"
+    letters = {one for one in _leading_letters(step) if _is_function(step, one)}
+    if letters and _is_false(_with_values(step, letters), decide):
+        return f"where ${', '.join(sorted(letters))}$ is a function of what stands in the brackets"
+    bars = _in_bars(step)
+    if bars and _is_false(_with_determinants(step, bars), decide):
+        return f"where the bars are determinants of matrices ${', '.join(sorted(bars))}$"
+    return ""
+
+
+def _names(step: Step) -> set[str]:
+    return whole_names(step.left) | whole_names(step.right)
+
+
+def _is_false(step: Step, decide: Decide) -> bool:
+    try:
+        return decide(step).verdict is Verdict.REFUTED
+    except (Unreadable, ShapeMismatch, Unsettled):
+        return False
+
+
+def _head(factor: Expr) -> tuple[str, bool]:
+    """The letter of a factor that a bracket may stand behind, and whether it has an exponent of its own."""
+    if isinstance(factor, Sup) and isinstance(factor.exponent, Num | Minus) and symbol_name(factor) is None:
+        return symbol_name(factor.base) or "", True
+    return symbol_name(factor) or "", False
+
+
+def _calls(node: object) -> Iterator[tuple[str, bool, Group]]:
+    """The letters in front of brackets with one thing in them, whether each has an exponent, and the brackets."""
+    for one in walk(node):
+        if isinstance(one, Times):
+            for factor, op, behind in zip(one.factors, one.ops, one.factors[1:], strict=False):
+                inside = behind.base if isinstance(behind, Sup) else behind
+                name, _ = _head(factor)
+                if name and not op and isinstance(inside, Group) and inside.bracket in ("(", "[", "{"):
+                    yield name, isinstance(factor, Sup), inside
+
+
+def _leading_letters(step: Step) -> set[str]:
+    """The undeclared letters that brackets with different contents stand behind wherever they occur."""
+    found: dict[str, list[str]] = {}
+    for side in (step.left, step.right):
+        for name, _, group in _calls(side):
+            found.setdefault(name, []).append(to_latex(group))
+    open_ = set(step.context.inferred) - find_numbers(step)
+    return {
+        name
+        for name, groups in found.items()
+        if name in open_ and len(set(groups)) > 1 and len(groups) == _count(step, name)
+    }
+
+
+def _count(step: Step, name: str) -> int:
+    """How often a symbol stands in a step."""
+    count, stack = 0, list[object]([step.left, step.right])
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Name | Sub | Sup) and (own := symbol_name(one)) is not None:
+            count += own == name
+        else:
+            stack.extend(children(one))
+    return count
+
+
+def _is_function(step: Step, name: str) -> bool:
+    """Whether a letter is one of functions and has an exponent, or all that stands behind it are capitals."""
+    calls = [one for side in (step.left, step.right) for one in _calls(side) if one[0] == name]
+    letters = set().union(*(whole_names(group) for _, _, group in calls))
+    powers = all(power for _, power, _ in calls)
+    return powers and ((name in FUNCTIONS - _FACTORS) or (bool(letters) and all(map(is_capital, letters))))
+
+
+def _with_values(step: Step, letters: set[str]) -> Step:
+    """The step with a number of its own for each value of some functions."""
+    values: dict[str, str] = {}
+
+    def change(node: object) -> object | None:
+        if not isinstance(node, Times):
+            return None
+        factors, ops = list(node.factors), list(node.ops)
+        for place in reversed(range(len(ops))):
+            behind = factors[place + 1]
+            if _head(factors[place])[0] in letters and not ops[place] and isinstance(behind, Group):
+                text = f"{to_latex(factors[place])}{to_latex(behind)}"
+                name = values.setdefault(text, f"\\text{{value {len(values)}}}")
+                factors[place : place + 2], ops[place : place + 1] = [Name(name)], []
+        return None if len(factors) == len(node.factors) else (Times(tuple(factors), tuple(ops)) if ops else factors[0])
+
+    left, right = substitute(step.left, change), substitute(step.right, change)
+    context = step.context.copy()
+    for name in values.values():
+        context.symbols[name] = Symbol(name, "array", step.line, context.level, SCALAR)
+    return replace(step, left=left, right=right, context=context)  # type: ignore[arg-type]
+
+
+def _in_bars(step: Step) -> set[str]:
+    """The undeclared capitals of an equation all of whose letters stand between bars."""
+    fences = [one for side in (step.left, step.right) for one in walk(side) if isinstance(one, Fence)]
+    inside = set().union(*(whole_names(one.body) for one in fences)) if fences else set[str]()
+    outside = set().union(*(whole_names(substitute(s, _empty)) for s in (step.left, step.right)))
+    fits = step.op == "=" and not outside and all(map(is_capital, inside)) and all(one.kind == "abs" for one in fences)
+    return inside if fits and inside <= set(step.context.inferred) else set()
+
+
+def _empty(node: object) -> object | None:
+    return Num(Fraction(1)) if isinstance(node, Fence) else None
+
+
+def _with_determinants(step: Step, letters: set[str]) -> Step:
+    """The step with determinants of square matrices in the place of absolute values."""
+    context = step.context.copy()
+    size = next((name for name in FRESH if name not in context.symbols), "")
+    if not size:
+        return step
+    context.symbols[size] = Symbol(size, "size", step.line, context.level)
+    edge = Size.symbol(size)
+    for name in letters:
+        context.symbols[name] = replace(
+            context.symbols[name], kind="array", type=matrix(edge, edge), mentions=frozenset([size])
+        )
+
+    def change(node: object) -> object | None:
+        return Call("det", (Chain((node.body,)),)) if isinstance(node, Fence) else None
+
+    left, right = substitute(step.left, change), substitute(step.right, change)
+    return replace(step, left=left, right=right, context=context)  # type: ignore[arg-type]
+
+
+__all__ = ["find_false_value", "has_order", "may_be_values"]

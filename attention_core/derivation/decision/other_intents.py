@@ -1,0 +1,80 @@
+r"""Words beside a false step by which its author does not claim it, or not of all numbers.
+
+A display may be an equation to solve ("Find all n with"), something that the document itself denies ("A common mistake
+is"), the limit of a formula ("for large n"), or a formula of another quantity than the one above ("for the sum instead
+we get"). Constants may absorb what changes ("may change from line to line"), and polynomials over a finite field have
+coefficients of their own. A slip is not told from these by its formula, so it stays open beside such words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
+from attention_core.derivation.reading.step import FarWords, Step
+
+NEAR = 3  # lines around a step whose words may be about it
+_ASKS = compile_quick(
+    r"\b(?:solv\w+|solutions?|find (?:all|the|an?|every|each|those)|(?:for )?(?:which|what) (?:values?|numbers?|"
+    r"[a-z]+ (?:satisf\w+|fulfil\w*|solve|obey|make|is|are|have|has))|satisf\w+|fulfil\w*|unknowns?|roots?|equations?|"
+    r"(?:holds?|true|equal) (?:only|iff?|when|where|exactly))\b",
+    re.IGNORECASE,
+)
+_DENIES = compile_quick(
+    r"\b(?:mistake\w*|mistaken|wrong(?:ly)?|incorrect(?:ly)?|fallac\w+|false(?:ly)?|erroneous(?:ly)?|naive(?:ly)?|"
+    r"bugs?|buggy|beware|pitfalls?|misconceptions?|tempt\w+|freshman\W?s|sophomore\W?s|counter-?examples?|fails?|"
+    r"(?:is|are|does|do|was|would|need|must|can) ?(?:not|n't)|cannot|contrar\w+|contradict\w+|absurd\w*|myth|trap|"
+    r"confus\w+|typos?|errat\w+|corrected)\b",
+    re.IGNORECASE,
+)
+_LIMIT = compile_quick(
+    r"\b(?:large|small|big|huge|tiny|limits?|limiting|asymptot\w+|infinit\w+|"
+    r"vanish\w*|negligib\w*|tends?|goes to|approach\w*|leading|dominant|(?:first|lowest|linear|highest) order)\b",
+    re.IGNORECASE,
+)
+_OTHER = compile_quick(
+    r"\b(?:instead|without (?:the|this|that|an?|any)|variants?|alternativ\w+|redefin\w+|convention\w*|swallow\w*|"
+    r"immaterial|irrelevant|(?:does|do) not matter|re-?scal\w+|by (?:abuse|a slight abuse)|old|new(?:ly)?|"
+    r"for convenience|customary|normali[sz]ation)\b",
+    re.IGNORECASE,
+)
+_CONSTANTS = compile_quick(
+    r"\b(?:line to line|occurrences?|place to place|generic constants?|(?:arbitrary|some|any|another|different|"
+    r"universal) constants?|constants? of integration|constants? (?:may|can|might|is|are|that))\b",
+    re.IGNORECASE,
+)
+_FIELDS = compile_quick(
+    r"\bGF ?\(|\bgalois\b|\bxor\b|\bcrcs?\b|\bbits?\b|\bbinary\b|\bcod(?:es?|ewords?|ing)\b|\bparit\w+|"
+    r"without (?:a )?carr\w+|\bmod(?:ulo|ular)?\b|\bcharacteristic\b|\bresidues?\b|\bclock\b|\bcongruen\w+|"
+    r"\b(?:boolean|tropical|max-plus|min-plus)\b",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(
+    r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\b?mod\b|\\pmod"
+)
+_TENDS = re.compile(r"\\to(?![a-zA-Z])|\\rightarrow|\\infty|\\gg|\\ll(?![a-zA-Z])")
+
+
+def is_meant_otherwise(step: Step) -> bool:
+    """Whether words may say that a false step is asked, denied, a limit, of another quantity, or of other numbers.
+
+    Args:
+        step: A step that is false as it was read.
+    """
+    words = step.far_words
+    near = [one for one in words if abs(one.line - step.line) <= NEAR]
+    if _any(near, _ASKS, _DENIES, _LIMIT, _OTHER, _CONSTANTS) or any("?" in one.quote for one in near):
+        return True
+    if any(_TENDS.search(one.quote) for one in near):
+        return True
+    return any(_FIELDS.search(one.words) or _FIELD.search(one.quote) for one in words) or any(
+        re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE) for one in words
+    )
+
+
+def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
+    return any(pattern.search(one.words) for one in words for pattern in patterns)
+
+
+__all__ = ["is_meant_otherwise"]

@@ -1,0 +1,54 @@
+"""A false step beside words by which its author does not claim it is not refuted."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+WRONG = r"(a - b)^2 = a^2 - a b + b^2"
+SPLIT = r"x^3 + 1 = (x + 1)(x^2 + x + 1)"
+
+
+def verdict(formula: str, above: str, below: str = "") -> str:
+    return str(check_document(f"{above}\n\n$$ {formula} $$\n\n{below}\n", infer=True).steps[-1].verdict)
+
+
+@pytest.mark.parametrize(
+    ("formula", "above"),
+    [
+        (r"(n + 1)^2 = n^2 + n + 1", "Exercise. Find all $n$ with"),
+        (r"\sin(-x) = \sin x", "Which angles satisfy this equation?"),
+        (r"\sin(-x) = \sin x", "When are both the same?"),
+        (WRONG, "A common mistake of students is"),
+        (WRONG, "It would be wonderful if this were true, but it is not:"),
+        (WRONG, "A naive implementation would compute"),
+        (r"\frac{n - 1}{n} = 1", "For large $n$, one gets"),
+        (r"\frac{n - 1}{n} \sigma^2 = \sigma^2", "In the limit of many samples:"),
+        (r"\frac{2 (m + 1)}{m} = 2", "Asymptotically,"),
+        (r"\frac{2 (m + 1)}{m} = 2", "Let us see where $m \\to \\infty$ leads."),
+        (r"2 (x + C) = 2 x + C", "Here $C$ denotes a constant that may change from line to line."),
+        (SPLIT, "The binary cyclic code of length three."),
+        (SPLIT, "Over $\\mathbb{F}_2$ the polynomial splits:"),
+        (SPLIT, "A CRC is the remainder of a division."),
+        (r"\frac{d}{dx} \frac{1}{2} x^2 = 2 x", "For the sum instead of the mean we get"),
+    ],
+)
+def test_words_that_ask_deny_or_speak_of_other_numbers_leave_it_open(formula: str, above: str) -> None:
+    assert verdict(formula, above) == "UNDECIDED"
+
+
+def test_words_of_another_place_do_not() -> None:
+    far = "A common mistake is to forget a term.\n\nSome words.\n\nMore words.\n\nNow we expand"
+    assert verdict(WRONG, far) == "REFUTED"
+    assert verdict(WRONG, "Now we expand", "and go on.") == "REFUTED"
+
+
+def test_a_denial_below_counts() -> None:
+    assert verdict(WRONG, "We look at", "This fails for $a = b = 1$.") == "UNDECIDED"
+
+
+def test_words_of_other_arithmetic_count_anywhere() -> None:
+    text = "# Cyclic codes\n\nSome words.\n\nMore words.\n\nEven more.\n\nWe factor"
+    assert verdict(SPLIT, text) == "UNDECIDED"
+    assert verdict(SPLIT, "We factor") == "REFUTED"
