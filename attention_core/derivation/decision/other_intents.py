@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
 from attention_core.derivation.reading.step import FarWords, Step
 
+LEADS = 2  # lines from a step to the sentence that leads to it, at most
 NEAR = 3  # lines around a step whose words may be about it
 _ASKS = compile_quick(
     r"\b(?:solv\w+|solutions?|find (?:all|the|an?|every|each|those)|(?:for )?(?:which|what) (?:values?|numbers?|"
@@ -44,6 +45,16 @@ _CONSTANTS = compile_quick(
     r"universal) constants?|constants? of integration|constants? (?:may|can|might|is|are|that))\b",
     re.IGNORECASE,
 )
+_CONDITION = compile_quick(
+    r"^\W*(?:(?:now|next|first|then|so|but|and|here|for now)\W+)?(?:let us |we |i )?"
+    r"(?:assume|suppose|require|want|need|demand|impose|ask|wish|postulate|conjecture)\b|\b(?:conditions?|constraints?|requirements?|equat(?:e|es|ed|ing)|"
+    r"set(?:ting)? (?:both|these|them|it|this|each|the two)|intersect\w*|cross(?:es|ing|ings)?|obeys?|fixed points?|"
+    r"stationar\w+|equilibri\w+|balance[sd]?|break-?even|hypothes\w+|conjectur\w+|claimed|retracted|might think|"
+    r"believe|were the case|do we have|is it|whether)\b|\b(?:if|when|whenever|where|such that|so that|unless|once|"
+    r"provided(?: that)?|for)\W*$",
+    re.IGNORECASE,
+)
+"""What a sentence says that leads to a condition, and not to a result."""
 _FIELDS = compile_quick(
     r"\bGF ?\(|\bgalois\b|\bxor\b|\bcrcs?\b|\bbits?\b|\bbinary\b|\bcod(?:es?|ewords?|ing)\b|\bparit\w+|"
     r"without (?:a )?carr\w+|\bmod(?:ulo|ular)?\b|\bcharacteristic\b|\bresidues?\b|\bclock\b|\bcongruen\w+|"
@@ -66,11 +77,17 @@ def is_meant_otherwise(step: Step) -> bool:
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
     if _any(near, _ASKS, _DENIES, _LIMIT, _OTHER, _CONSTANTS) or any("?" in one.quote for one in near):
         return True
-    if any(_TENDS.search(one.quote) for one in near):
+    if any(_TENDS.search(one.quote) for one in near) or _any(_find_lead(step), _CONDITION):
         return True
     return any(_FIELDS.search(one.words) or _FIELD.search(one.quote) for one in words) or any(
         re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE) for one in words
     )
+
+
+def _find_lead(step: Step) -> list[FarWords]:
+    """The words of the sentences right above a step."""
+    above = [one for one in step.far_words if 0 < step.line - one.line <= LEADS]
+    return [one for one in above if one.line == max(other.line for other in above)]
 
 
 def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:

@@ -232,10 +232,16 @@ def _leaves_out(step: Step) -> bool:
 
 
 def _further(step: Step) -> Iterator[str]:
-    """Hypotheses beside the usual ones: numbers that are 0 and 1, or signs; one that is at most another."""
+    """Hypotheses beside the usual ones: entries that are 0 and 1, or signs; shares; one that is at most another."""
     known = step.context.symbols
     own = [known[name] for name in sorted(collect_symbols(step)) if name in known]
-    numbers = [one.name for one in own if one.kind == "array" and one.type is not None and one.type.scalar]
+    arrays = [one for one in own if one.kind == "array" and one.type is not None]
+    numbers = [one.name for one in arrays if one.type is not None and one.type.scalar]
+    yield from (f"{a} + {b} = 1" for a, b in combinations(numbers, 2))
+    yield from (f"{one.name} \\odot {one.name} = {one.name}" for one in arrays if one.name not in numbers)
+    letter = next((one for one in "ijklrst" if one not in known), "i'")
+    members = [f"{one.name}_{letter}" for one in own if one.kind == "family"]
+    yield from (f"{one}^2 = {value}" for one in members for value in (one, "1"))
     for name in numbers:
         yield f"{name}^2 = {name}"
         yield f"{name}^2 = 1"

@@ -31,6 +31,12 @@ def verdict(formula: str, above: str, below: str = "") -> str:
         (SPLIT, "The binary cyclic code of length three."),
         (SPLIT, "Over $\\mathbb{F}_2$ the polynomial splits:"),
         (SPLIT, "A CRC is the remainder of a division."),
+        (WRONG, "Suppose that"),
+        (WRONG, "We require"),
+        (WRONG, "The condition is"),
+        (WRONG, "The curves intersect if"),
+        (WRONG, "Equating the two gives"),
+        (WRONG, "Do we have"),
         (r"\frac{d}{dx} \frac{1}{2} x^2 = 2 x", "For the sum instead of the mean we get"),
     ],
 )
@@ -46,6 +52,11 @@ def test_words_of_another_place_do_not() -> None:
 
 def test_a_denial_below_counts() -> None:
     assert verdict(WRONG, "We look at", "This fails for $a = b = 1$.") == "UNDECIDED"
+
+
+def test_a_condition_farther_above_does_not() -> None:
+    assert verdict(WRONG, "We require care.\n\nNow we expand") == "REFUTED"
+    assert verdict(WRONG, "Where we assumed that all is well, we get") == "REFUTED"
 
 
 def test_words_of_other_arithmetic_count_anywhere() -> None:

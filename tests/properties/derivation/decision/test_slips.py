@@ -43,6 +43,8 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
         (r"\|x\|^2 = \|x\|", ""),  # of a unit vector
         (r"x^\top A y = y^\top A x", ""),  # of a symmetric matrix
         (r"y^2 + y z = y + y z", ""),  # of a label, 0 or 1
+        (r"\sum_i a_i y_i^2 + \sum_i b_i y_i = \sum_i (a_i + b_i) y_i", ""),  # of labels
+        (r"2 (p + q)^2 = 2 p + 2 q", ""),  # of shares
         (r"(-1)^n x = x", ""),  # of an even n
         (r"\frac{\partial}{\partial w} (w - y)^2 = w - y", "Ignoring constant factors, we get"),
         (r"\log N(x) = -\frac{x^2}{2}", "Up to a constant,"),
