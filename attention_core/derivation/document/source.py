@@ -176,7 +176,8 @@ class _Reader:
             self.line(text)
             return
         blank, self.blank = self.blank, not text.strip()
-        option, heading, fence = option_on(text, line), heading_on(text, line), _FENCE.match(text)
+        option, heading = option_on(text, line), heading_on(text, line)
+        fence = _FENCE.match(text) if "```" in text or "~~~" in text else None
         if not self.tex and blank and not self.listed and not self.prose and _INDENTED.match(text):
             self.blank = True  # code goes on
             self.code(line, text.strip())
@@ -240,7 +241,7 @@ class _Reader:
     def openings(self, text: str) -> Iterator[re.Match[str]]:
         """What opens a display or a comment, outside code spans."""
         if self.spans_of != self.at:  # once a line, the last span first: those that lie after fall away
-            self.spans_of, self.spans = self.at, [] if self.tex else list(_code_spans(text))[::-1]
+            self.spans_of, self.spans = self.at, [] if self.tex or "`" not in text else list(_code_spans(text))[::-1]
         spans = self.spans
         for opening in _OPENING.finditer(text, self.column):
             while spans and spans[-1][1] <= opening.start():

@@ -15,17 +15,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.functions import function_form, rename_bound_indices, require_used_parameters
 from attention_core.derivation.elaborate.hypotheses import find_defined_name, relations_of
 from attention_core.derivation.elaborate.index_ranges import inferred_range, spread
 from attention_core.derivation.elaborate.indicators import entry_type_fits, missing_index
 from attention_core.derivation.elaborate.subscripts import index_items
-from attention_core.derivation.latex.lexer import tokenize
-from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
@@ -55,8 +54,8 @@ from attention_core.derivation.words.paragraphs import (
     BINDING,
     OPENERS,
     condition_parts,
-    cut_at_commas,
     is_condition,
+    read_pieces,
     says_domain,
 )
 
@@ -229,17 +228,16 @@ class Reader(ReaderState):
         if self.take_function(text, line):
             return
         try:
-            pieces = cut_at_commas(tokenize(text, line))
+            pieces = read_pieces(text, line)
         except Unreadable as error:
             self.pass_over(error, bool(DECLARES.search(text)))
             return
         waiting: list[Expr] = []
-        for tokens in pieces:
+        for tokens, statement in pieces:
             self.bold = _bold(tokens) if not waiting else {**self.bold, **_bold(tokens)}
-            try:
-                statement = parse_tokens(tokens)
-            except Unreadable as error:
-                self.pass_over(error, any(t.kind == "REL" and t.value in _DECLARING for t in tokens))
+            if isinstance(statement, Unreadable):
+                unread = Unreadable(statement.message, statement.line)
+                self.pass_over(unread, any(t.kind == "REL" and t.value in _DECLARING for t in tokens))
                 waiting = []
                 continue
             if statement.arrows:
@@ -526,17 +524,34 @@ _BEFORE_DRAWS = re.compile(
 )
 
 
+class _Words(NamedTuple):
+    """What words between formulas do, whatever is declared."""
+
+    changing: str  # the first word that changes the meaning
+    ends: bool  # whether a sentence ends in them
+    settles: bool  # whether what waited for "for ..." waits no longer
+    verb: str  # the last word that says what the formulas behind it are for
+
+
 _ENDS, _AND_LET, _WORD = re.compile(r"[.;]\s|[.;]$"), re.compile(r"\band let\b"), re.compile(r"[A-Za-z]+")
 _VERBS = (*DEFINING, "given", "assume", "suppose", "draw")
 
 
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _read_words(text: str) -> _Words:
+    """What words between formulas do."""
+    found, ends = _MEANING.search(text), bool(_ENDS.search(text))
+    verbs = [word.lower() for word in _WORD.findall(text) if word in OPENERS or word.lower() in _VERBS]
+    settles = (ends or bool(_AND_LET.search(text))) and not BINDING.search(text.rstrip())
+    return _Words(found.group() if found else "", ends, settles, verbs[-1] if verbs else "")
+
+
 def words(reader: ReaderState, text: str, line: int) -> None:
     """Prose between formulas."""
-    found = _MEANING.search(text)
-    if found:
-        word = found.group().lower()
-        advice = _ADVICE.get(word, "say it with a formula, or leave the sentence out of this paragraph")
-        raise Unreadable(f"the word '{found.group()}' changes the meaning and is not understood here: {advice}", line)
+    changing, ends, settles, verb = _read_words(text)
+    if changing:
+        advice = _ADVICE.get(changing.lower(), "say it with a formula, or leave the sentence out of this paragraph")
+        raise Unreadable(f"the word '{changing}' changes the meaning and is not understood here: {advice}", line)
     if not text.strip(" ,"):
         return
     if "independent" in text and re.search(r"\bindependent(ly)?\b", text):
@@ -550,14 +565,11 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         reader.context.understood.append((line, "sums are broadcast"))
     if "distinct" in text and re.search(r"\bdistinct\b", text):
         reader.distinct(line)
-    ends = bool(_ENDS.search(text))
     if ends:
         reader.drawn, reader.law_index, reader.sentence = [], "", reader.sentence + 1
         reader.independent = False
-    if (ends or _AND_LET.search(text)) and not BINDING.search(text.rstrip()):
+    if settles:
         reader.settle()
     if ends and not reader.pending:
         reader.held.clear()
-    for word in _WORD.findall(text):
-        if word in OPENERS or word.lower() in _VERBS:
-            reader.verb = word.lower()
+    reader.verb = verb or reader.verb

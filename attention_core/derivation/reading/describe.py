@@ -55,18 +55,26 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
     What may restrict a symbol and is not read becomes a caveat of the steps below.
     """
     rest = text = plain_words(parts[place])
-    clause = clause_before(parts, place - 1) if place else ""
-    denied = bool(_DENIES.search(clause) or _ANNOUNCES.search(clause))
     if not _JOINS.match(text):
         reader.ahead, reader.ahead_at = [], place
     for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
         if one.ahead:
             reader.ahead.append(one)
-        elif denied or _is_premise(parts, place, one) or not _assume(reader, one, _subjects(reader, text), line):
+        elif (
+            _is_denied(parts, place)
+            or _is_premise(parts, place, one)
+            or not _assume(reader, one, _subjects(reader, text), line)
+        ):
             continue
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
     _note_unread(reader, parts, place, rest, line)
     return rest
+
+
+def _is_denied(parts: list[str], place: int) -> bool:
+    """Whether the words up to the formula before a place deny what they say of it, or only announce it."""
+    clause = clause_before(parts, place - 1) if place else ""
+    return bool(_DENIES.search(clause) or _ANNOUNCES.search(clause))
 
 
 def _is_premise(parts: list[str], place: int, mention: PropertyMention) -> bool:

@@ -396,7 +396,7 @@ def drop_counts(step: Step, headings: Container[int]) -> None:
     counts = [
         c
         for c in step.context.caveats
-        if c.names is None and _is_count(c) and (c.line in headings or _ALONE.fullmatch(c.quote))
+        if c.words and c.names is None and _is_count(c) and (c.line in headings or _ALONE.fullmatch(c.quote))
     ]
     if not counts:
         return
@@ -414,8 +414,8 @@ _KINDS = re.compile(r"(?:rotation|reflection|permutation)\w*", re.IGNORECASE)
 
 
 def _is_count(caveat: Caveat) -> bool:
-    """Whether the words of a caveat say how many there are of something, or which arrays."""
-    return bool(caveat.words) and all(word.lower() in NUMBERS or _KINDS.fullmatch(word) for word in caveat.words)
+    """Whether all words of a caveat say how many there are of something, or which arrays."""
+    return all(word.lower() in NUMBERS or _KINDS.fullmatch(word) for word in caveat.words)
 
 
 def _is_number(symbol: Symbol) -> bool:

@@ -258,17 +258,14 @@ def _find_leftovers(
     context: Context, sentence: Sentence, names: frozenset[str], about: About, read: bool
 ) -> Caveat | None:
     """The words of a sentence that nothing read, None if nothing is left; arguments as of `_match_patterns`."""
-    parts, maybe = list(sentence.parts), about.keywords["maybe"]
-    if read:
-        parts = without_properties(parts)
-        parts[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in parts[::2]]
-    plain = without_roles(context, parts)
+    maybe = about.keywords["maybe"]
+    plain = without_roles(context, _without_read(sentence.parts) if read else sentence.parts)
     unread = left_over(plain, read=read)
     words = unread
     if REASON.match(sentence.prose):
         words = tuple(word for word in words if not is_known(context, word))
     symbols = names & set(context.symbols)
-    if symbols and all(is_weights(context, name) for name in symbols):
+    if words and symbols and all(is_weights(context, name) for name in symbols):
         words = tuple(word for word in words if not _OF_WEIGHTS.match(word))
     known = bool(unread) and not words and len(sentence.prose.split()) <= MAX_REASON
     if not maybe and (says_roles(context, sentence) or says_independent(context, sentence)):
@@ -285,6 +282,14 @@ def _find_leftovers(
         and _ties_formulas(context, sentence)
     )
     return about(symbols or None, words=words, whole=whole, written=written)
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _without_read(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of a sentence that was read, without the words that reading it knows."""
+    out = without_properties(list(parts))
+    out[::2] = [_READ.sub(" ", _OPENS.sub(" ", PROPERTY.sub(" ", part))) for part in out[::2]]
+    return tuple(out)
 
 
 def _only_names(context: Context, sentence: Sentence) -> bool:

@@ -153,7 +153,8 @@ def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
             sentences = sentences_of(block)
             for one in sentences:
                 declares = is_declaration(Paragraph(one.line, one.text)) and one.end.strip() != "?"
-                out += [replace(piece, declares=declares) for piece in _pieces(one.line, one.text)]
+                pieces = _pieces(one.line, one.text)
+                out += [replace(piece, declares=True) for piece in pieces] if declares else pieces
             out += _pieces(block.line, block.text) if len(sentences) > 1 and not is_declaration(block) else []
         elif isinstance(block, Display):
             tags = (

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.document.display import condition_chains
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import Chain, Name, Unreadable
+from attention_core.derivation.latex.syntax import Chain, Name, Statement, Unreadable
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.terms.context import Failed
 
@@ -102,6 +103,31 @@ def cut_at_commas(tokens: list[Tok]) -> list[list[Tok]]:
             out.append(piece)
         start = cut + 1
     return out
+
+
+KEPT_PIECES = 2048
+"""How many formulas are kept as pieces: a declaration is tried several times, and looked at in several ways."""
+
+
+@lru_cache(maxsize=KEPT_PIECES)
+def read_pieces(text: str, line: int) -> tuple[tuple[list[Tok], Statement | Unreadable], ...]:
+    """The tokens of a formula between its commas, not to be changed, each with what they say or why that is not read.
+
+    Args:
+        text: The formula.
+        line: Where it starts.
+
+    Raises:
+        Unreadable: it cannot be cut into tokens.
+    """
+    return tuple([(tokens, _statement_or_error(tokens)) for tokens in cut_at_commas(tokenize(text, line))])
+
+
+def _statement_or_error(tokens: list[Tok]) -> Statement | Unreadable:
+    try:
+        return parse_tokens(tokens)
+    except Unreadable as error:
+        return Unreadable(error.message, error.line)
 
 
 def condition_parts(text: str, line: int) -> list[Chain]:

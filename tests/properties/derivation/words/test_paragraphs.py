@@ -6,6 +6,7 @@ import pytest
 
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.syntax import Statement, Unreadable
 from attention_core.derivation.terms.context import Failed
 from attention_core.derivation.words.paragraphs import (
     cause_above,
@@ -14,6 +15,7 @@ from attention_core.derivation.words.paragraphs import (
     going_on,
     is_condition,
     is_declaration,
+    read_pieces,
     says_domain,
 )
 
@@ -91,3 +93,14 @@ def test_domains_and_conditions(formula: str, domain: bool, sizes: bool, conditi
     assert says_domain(formula, 1, False) is domain
     assert says_domain(formula, 1, True) is sizes
     assert is_condition(formula, 1) is condition
+
+
+def test_the_pieces_of_a_formula_are_read_or_say_why_not() -> None:
+    pieces = read_pieces(r"x > 0, y \frac, z", 4)
+    assert [[token.value for token in tokens][:2] for tokens, _ in pieces] == [["x", ">"], ["y", ""], ["z"]]
+    relation, unread, alone = (found for _, found in pieces)
+    assert isinstance(relation, Statement) and relation.chains[0].lines == (4,)
+    assert isinstance(unread, Unreadable) and unread.line == 4
+    assert isinstance(alone, Statement) and alone.chains[0].alone
+    with pytest.raises(Unreadable, match="never closed"):
+        read_pieces("(x", 1)
