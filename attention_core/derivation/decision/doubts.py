@@ -487,11 +487,14 @@ _STRANGE = (
     r"(?:rotation|permutation|reflection)s?(?! matri)|transformations?|non-?commut\w*|polynomials?|strings?|events?|"
     r"hermitian|unitary|sets?|categor\w+|spinors?|p-adic|modulo|quaternionic|grassmann|ordinals?|cardinals?|fuzzy|"
     r"floating-point|machine numbers?|dual numbers?|q-numbers?|non-?commut\w*|anti-?commut\w*|fermion\w*|paths?|"
-    r"booleans?"
+    r"booleans?|algebras?|algebraic structures?"
 )
 _OF_ARRAYS = r"matri(?:x|ces)|vectors?|tensors?|functions?|compositions?|maps?|mappings?|sequences?|random variables?"
 _EVERYWHERE = re.compile(r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b|\bcomplex numbers?\b", re.I)
-_SETS = re.compile(r"\\in\s*\\math(?:bb|bf|cal|frak)\s*\{?\s*[CHFGQZKO](?![a-zA-Z])")
+_SETS = re.compile(
+    r"\\in\s*(?:\\math(?:bb|bf|cal|frak)\s*\{?\s*[CHFGQZKO](?![a-zA-Z])|G(?![a-zA-Z(\[_^])|M_|\\mathfrak|"
+    r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
+)
 _IS = r"^[^.;]{0,20}?(?:\b(?:is|are|be|being|denotes?|was|were|may|can|stands? for)\b|[:|,(])[^.;]{0,60}?\b(?:%s)\b"
 _BEFORE = r"\b(?:%s)\b(?:\W+\w+){0,2}\W*$"
 

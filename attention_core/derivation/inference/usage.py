@@ -184,8 +184,18 @@ def index_letters(formula: object) -> set[str]:
             parts = index_parts(node)
             found |= {part.text for part in parts if isinstance(part, Name)} if len(parts) == 2 else set()
         elif isinstance(node, Times):
-            found |= {name for group in _find_indicators(node) for name in names_in(group)}
+            groups = _find_indicators(node)
+            found |= {name for group in groups for name in names_in(group)} - _ordered_numbers(groups)
     return found
+
+
+_OF_INDICES = frozenset("ijklmnrst")
+
+
+def _ordered_numbers(groups: Sequence[Group]) -> set[str]:
+    r"""The letters of indicators that are ordered and no usual letters of indices: the x of `\mathbf{1}[x > 0]`."""
+    ordered = (one for group in groups for one in group.items if set(one.ops) & {"<", ">", "<=", ">="})
+    return {name for one in ordered for name in names_in(one)} - _OF_INDICES
 
 
 def _find_indicators(node: Times) -> list[Group]:
@@ -384,7 +394,8 @@ def needs(context: Context, usage: Usage, node: object, bound: frozenset[str] = 
         yield from _needs_of_subscript(context, usage, node, bound)
     elif isinstance(node, Times) and (conditions := _find_indicators(node)) and ONES not in context.symbols:
         compared = sorted({name for group in conditions for name in names_in(group)} - bound - set(context.symbols))
-        yield from (Need(name, "index") for name in compared)
+        numbers = _ordered_numbers(conditions)
+        yield from (Need(name, "symbol" if name in numbers else "index") for name in compared if not is_constant(name))
         yield from needs(context, usage, tuple(f for f in node.factors if not any(f is g for g in conditions)), bound)
     elif isinstance(node, Name):
         name = node.text

@@ -21,6 +21,10 @@ OTHERS = [
     ("The amplitudes $z$ are complex.", "|z|^2 = z^2"),
     (r"Let $r, s \in R$ for a ring $R$.", "r s = s r"),
     ("The score $s$ may be infinite.", "s - s = 0"),
+    ("Let $x$ and $y$ be elements of an algebra.", "(x + y) (x - y) = x^2 - y^2"),
+    (r"For $g, h \in G$ we find", "(g h)^2 = g^2 h^2"),
+    (r"Let $g, h \in SO(3)$ be given.", "(g h)^2 = g^2 h^2"),
+    ("The variables $a$ and $b$ are fermionic.", "(a + b)^2 = a^2 + 2 a b + b^2"),
 ]
 
 

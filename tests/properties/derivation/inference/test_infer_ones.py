@@ -32,6 +32,20 @@ def test_an_indicator_is_no_vector_of_ones() -> None:
     assert step.verdict == "EXACT" and "a vector of ones" not in step.evidence.text
 
 
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\mathbf{1}[x > 0] = 1", "UNDECIDED"),  # x is a number, and not a whole one from 1 on
+        (r"\mathbf{1}[a \ge 1] = 1", "UNDECIDED"),
+        (r"\mathbf{1}[x > y] + \mathbf{1}[x \le y] = 1", "PROVED"),
+        (r"\mathbf{1}[i \le j] + \mathbf{1}[i > j] = 1", "EXACT"),
+    ],
+)
+def test_what_an_indicator_orders_is_a_number_unless_its_letter_is_that_of_an_index(formula: str, verdict: str) -> None:
+    (step,) = check_document(f"$$ {formula} $$", infer=True).steps
+    assert step.verdict == verdict and ("\\in \\mathbb{N}" in step.evidence.text) == (verdict == "EXACT")
+
+
 def test_a_size_is_asked_for_where_nothing_is_inferred() -> None:
     (step,) = check_document(
         "Let $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$.\n\n$$ \\mathbf{1}^\\top x = x^\\top \\mathbf{1} $$\n"
