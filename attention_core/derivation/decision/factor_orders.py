@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -96,7 +96,7 @@ def find_moved_factor(step: Step) -> str:
         return f"where ${pair[0]}$ and ${pair[1]}$ do not commute"
     operators = _operators(step, letters)
     if operators:
-        left, right = _apply(step.left, operators), _apply(step.right, operators)
+        left, right = (_apply(side, operators, letters) for side in (step.left, step.right))
         if left is not None and right is not None and left != right:
             return f"where ${', '.join(sorted(operators))}$ acts on what stands behind it"
     return ""
@@ -241,8 +241,9 @@ def _leads(step: Step, letter: str, letters: frozenset[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Product:
-    """Factors that commute, and an operator at the end, with what it acts on."""
+    """Numbers, factors that commute, and an operator at the end, with what it acts on."""
 
+    numbers: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
     operator: str = ""
     argument: _Product | None = None
@@ -250,48 +251,51 @@ class _Product:
     def write(self) -> str:
         """The product as one factor: nothing that follows is acted on."""
         inside = "" if self.argument is None else self.argument.write()
-        return " ".join((*self.factors, f"{self.operator}[{inside}]" if self.operator else ""))
+        return " ".join((*self.numbers, *self.factors, f"{self.operator}[{inside}]" if self.operator else ""))
 
     def close(self) -> _Product:
         """The product with an operator that has something to act on as a factor."""
         if self.argument is None or self.argument == _Product():
             return self
-        return _Product(tuple(sorted((*self.factors, f"{self.operator}[{self.argument.write()}]"))))
+        return _Product(self.numbers, tuple(sorted((*self.factors, f"{self.operator}[{self.argument.write()}]"))))
 
     def times(self, other: _Product) -> _Product:
         """The product with another one behind it."""
+        numbers = tuple(sorted((*self.numbers, *other.numbers)))
         if self.argument is not None:
-            return _Product(self.factors, self.operator, self.argument.times(other))
-        return _Product(tuple(sorted((*self.factors, *other.factors))), other.operator, other.argument)
+            bare = replace(other, numbers=())
+            return _Product(numbers, self.factors, self.operator, self.argument.times(bare))
+        return _Product(numbers, tuple(sorted((*self.factors, *other.factors))), other.operator, other.argument)
 
 
 _Sum = dict[_Product, Fraction]
 
 
-def _apply(node: Expr, operators: frozenset[str]) -> _Sum | None:
+def _apply(node: Expr, operators: frozenset[str], letters: frozenset[str]) -> _Sum | None:
     """A side as a sum of products in which operators act on what stands behind them; None for another formula."""
     match node:
         case Num(value):
             return {_Product(): value} if value else {}
         case Name() | Sub() | Sup() if (name := symbol_name(node)) is not None:
-            one = _Product((), name, _Product()) if name in operators else _Product((name,))
-            return {one: Fraction(1)}
+            own = _Product(factors=(name,)) if name in letters else _Product((name,))
+            return {_Product(operator=name, argument=_Product()) if name in operators else own: Fraction(1)}
         case Minus(body):
-            return _scale(_apply(body, operators), Fraction(-1))
+            return _scale(_apply(body, operators, letters), Fraction(-1))
         case Plus(terms):
-            return _add([_apply(term, operators) for term in terms])
+            return _add([_apply(term, operators, letters) for term in terms])
         case Group(_, (chain,)) if chain.alone:
-            inside = _apply(chain.exprs[0], operators)
+            inside = _apply(chain.exprs[0], operators, letters)
             return None if inside is None else _add([{one.close(): c} for one, c in inside.items()])
         case Sup(base, Num(value)) if value.denominator == 1 and 1 < value <= MAX_POWER:
-            return _multiply([_apply(base, operators)] * int(value))
+            return _multiply([_apply(base, operators, letters)] * int(value))
         case Times(factors, ops) if "/" not in ops:
-            return _multiply([_apply(one, operators) for one in factors])
+            return _multiply([_apply(one, operators, letters) for one in factors])
         case Frac(top, Num(value)) if value:
-            return _scale(_apply(top, operators), 1 / value)
+            return _scale(_apply(top, operators, letters), 1 / value)
     if whole_names(node) & operators:
         return None
-    return {_Product((to_latex(node),)): Fraction(1)}
+    numbers = not whole_names(node) & letters
+    return {_Product((to_latex(node),)) if numbers else _Product(factors=(to_latex(node),)): Fraction(1)}
 
 
 def _scale(some: _Sum | None, by: Fraction) -> _Sum | None:

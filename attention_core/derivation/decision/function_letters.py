@@ -28,6 +28,7 @@ from attention_core.derivation.latex.syntax import (
     Chain,
     Expr,
     Fence,
+    Frac,
     Group,
     Minus,
     Name,
@@ -55,7 +56,15 @@ def may_be_values(step: Step) -> bool:
     Args:
         step: A step that is false as it was read.
     """
-    return bool(_leading_letters(step) or _in_bars(step)) or has_order(step, _ORDERS)
+    return bool(_leading_letters(step) or _in_bars(step)) or has_order(step, _ORDERS) or _has_residues(step)
+
+
+def _has_residues(step: Step) -> bool:
+    r"""Whether all fractions of a step stand alone in brackets, as Legendre's $\left(\frac{a}{p}\right)$ does."""
+    nodes = [one for side in (step.left, step.right) for one in walk(side)]
+    fractions = [one for one in nodes if isinstance(one, Frac)]
+    alone = [one.items[0].exprs[0] for one in nodes if isinstance(one, Group) and one.bracket == "(" and one.items]
+    return len(fractions) > 1 and all(any(one is other for other in alone) for one in fractions)
 
 
 def has_order(step: Step, heads: tuple[str, ...] = _BIG_O) -> bool:

@@ -87,6 +87,7 @@ def test_an_exchange_of_undeclared_letters_is_ambiguous(formula: str) -> None:
         (r"(a + b)^2 = a^2 + 2 a b + b^2", ""),
         (r"(x + \delta)^2 = x^2 + 2 x \delta + \delta^2", ""),
         (r"\lambda A = A \lambda", ""),
+        (r"\mathcal{L}(a f + b g) = a \mathcal{L} f + b \mathcal{L} g", "Let $a, b \\in \\mathbb{R}$."),
         (r"a b c = a c b = c b a", ""),  # reordered on the way
         (r"a b = b a", "Multiplication of numbers is commutative."),
         (r"x p = p x", "Let $x, p \\in \\mathbb{R}$."),

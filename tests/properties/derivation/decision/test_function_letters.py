@@ -25,6 +25,7 @@ def last(formula: str, above: str = "") -> StepReport:
         r"2(1 + O(h)) = 2 + O(h)",
         r"-(x + \mathcal{O}(x^2)) = -x + \mathcal{O}(x^2)",
         r"|-A| = -|A|",  # a determinant of odd order
+        r"\left(\frac{a}{p}\right) \left(\frac{b}{p}\right) = \left(\frac{a b}{p}\right)",  # Legendre's symbol
     ],
 )
 def test_what_may_be_a_value_is_not_refuted_as_a_product(formula: str) -> None:
