@@ -60,10 +60,9 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         readings = _readings_of(step)
         if readings and not (found.verdict is Verdict.REFUTED and rests_on_indices(step, _inferred_names(step))):
             shown = _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
-            return _with_slip(step, shown, found, effort, advise)
-        found = _apply_doubts(step, found, effort)
-        if readings:
-            found = replace(found, evidence=_with_readings(found.evidence, readings))
+            return _with_slip(step, shown, found, effort, advise, problem)
+        shown = _with_slip(step, _apply_doubts(step, found, effort), found, effort, advise, problem)
+        found = replace(shown, evidence=_with_readings(shown.evidence, readings)) if readings else shown
         if advise and problem is not None and found.counterexample is not None:
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
                 advice = _advise(step, problem, extra)
@@ -77,9 +76,9 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             return _other_reading(step, found, found, effort)
         found = _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
         if advise and found.verdict is Verdict.REFUTED:
-            from attention_core.derivation.decision.mends import find_mend
+            from attention_core.derivation.decision.mends import Search, find_mend
 
-            advice = find_mend(step, min(effort.seconds, ADVICE_SECONDS), effort.seed)
+            advice = find_mend(step, Search(min(effort.seconds, ADVICE_SECONDS), effort.seed))
             found = replace(found, evidence=replace(found.evidence, advice=advice))
         return found
     except Unsettled as error:
@@ -90,21 +89,25 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
 
 
-def _with_slip(step: Step, shown: Finding, found: Finding, effort: Effort, advise: bool) -> Finding:
+def _with_slip(
+    step: Step, shown: Finding, found: Finding, effort: Effort, advise: bool, problem: Problem | None
+) -> Finding:
     """The finding on a step that is false as it was read, with the one change that makes it hold so.
 
     Where that change tells that its symbols were read right, the step is refuted (see `slips`); elsewhere the document
     may say more of them, and with `advise` the change is named.
     """
     left_open = shown.verdict is Verdict.UNDECIDED and found.verdict is Verdict.REFUTED
-    if not left_open or found.counterexample is None or step.context.loose:
+    if not left_open or found.counterexample is None or step.context.loose or problem is None:
         return shown
-    from attention_core.derivation.decision.mends import find_mend
+    from attention_core.derivation.decision.mends import Search, find_mend
     from attention_core.derivation.decision.slips import find_slip, without_talk
+    from attention_core.derivation.decision.spots import find_spots
 
     seconds = min(effort.seconds, SLIP_SECONDS)
-    with suppress(OutOfTime, Unsettled), ceiling(CEILING * seconds):
-        slip = find_slip(step, _decide_under(replace(effort, seconds=seconds / OTHERS)), seconds, effort.seed)
+    search = Search(seconds, effort.seed, find_spots(problem))
+    with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
+        slip = find_slip(step, _decide_under(replace(effort, seconds=seconds / OTHERS)), search)
         if slip is not None and decide_step(slip.step, replace(effort, seconds=seconds)).verdict not in GOOD:
             slip = None  # as it was read, the changed step would not be accepted either
         refuted = shown if slip is None else _apply_doubts(without_talk(step, slip), found, effort, slip=True)
@@ -113,7 +116,7 @@ def _with_slip(step: Step, shown: Finding, found: Finding, effort: Effort, advis
             return replace(refuted, evidence=_with_readings(replace(found.evidence, text=text), _readings_of(step)))
     advice = ""
     with suppress(OutOfTime), ceiling(CEILING * seconds):
-        advice = find_mend(step, seconds, effort.seed) if advise and step.op == "=" else ""
+        advice = find_mend(step, search) if advise and step.op == "=" else ""
     trivial = not advice or "with $0$ in place" in advice  # both sides vanish then
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
 
@@ -145,10 +148,11 @@ def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Find
 def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
     """A factor that a side lacks, the nearest mend, or a hypothesis that may be missing; '' without an idea."""
     from attention_core.derivation.decision.advice import find_missing_factor, find_missing_hypothesis
-    from attention_core.derivation.decision.mends import find_direction, find_mend
+    from attention_core.derivation.decision.mends import Search, find_direction, find_mend
     from attention_core.derivation.decision.size_ranges import find_size_range
+    from attention_core.derivation.decision.spots import find_spots
 
-    seconds, seed = min(problem.effort.seconds, ADVICE_SECONDS), problem.effort.seed
+    search = Search(min(problem.effort.seconds, ADVICE_SECONDS), problem.effort.seed, find_spots(problem))
     if isinstance(step.left, Array) and isinstance(step.right, Array) and "matrix}" not in step.text:
         return ""  # columns of parts, which the document does not write: no change of them says what to write
     if problem.claim.op != "=" and (found := find_size_range(problem)):
@@ -156,10 +160,10 @@ def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
     if problem.tally.far:  # at the sizes that guesses are tried at, the step holds anyway
         return find_missing_factor(problem) or find_size_range(problem)
     if problem.claim.op == "=":
-        found = find_missing_factor(problem) or find_mend(step, seconds, seed)
+        found = find_missing_factor(problem) or find_mend(step, search)
         return found or find_size_range(problem) or find_missing_hypothesis(problem, extra)
-    found = find_direction(step, seconds, seed) or find_missing_hypothesis(problem, extra)
-    return found or find_mend(step, seconds, seed)  # many changes make a bound true
+    found = find_direction(step, search) or find_missing_hypothesis(problem, extra)
+    return found or find_mend(step, search)  # many changes make a bound true
 
 
 def _readings_of(step: Step) -> list[str]:

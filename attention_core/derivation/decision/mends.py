@@ -7,7 +7,7 @@ counterexample of the mended step is found. No verdict changes by it but that of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -18,6 +18,7 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.advice import LIGHT
 from attention_core.derivation.decision.decide import decide
+from attention_core.derivation.decision.spots import Point, is_ruled_out
 from attention_core.derivation.effort import Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.latex.printer import SIGNS, symbol_name, to_latex
@@ -39,6 +40,7 @@ from attention_core.derivation.latex.syntax import (
     Unreadable,
     names_in,
 )
+from attention_core.derivation.proofs.all_sizes import is_proved_everywhere
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.terms import ShapeMismatch
@@ -48,6 +50,7 @@ MAX_TRIED = 150  # mends of one step
 MAX_MADE = 600  # mends that are put in order
 SHARE = 0.25  # of a step's time, for all of them
 EACH = 0.08  # of a step's time, for one
+SHARE_OF_MANY = 0.6  # where points rule out most changes in a hundredth of a second
 SHORT = 12  # characters of a sum that is quoted whole
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
@@ -62,39 +65,48 @@ class Mend:
     kind: str = ""
 
 
-def find_mend(step: Step, seconds: float, seed: int = 0) -> str:
+@dataclass(frozen=True)
+class Search:
+    """How mends are searched for: `seconds` of processor time of a step, of which a share is used, the seed of the
+    cases, and points of the step (see `spots`), at which each mend is tried first."""
+
+    seconds: float
+    seed: int = 0
+    spots: Sequence[Point] = ()
+
+
+def find_mend(step: Step, search: Search) -> str:
     """What to write instead in one place of a false step, '' if nothing that was tried helps.
 
     Args:
         step: The step.
-        seconds: The processor time of a step; a share of it is used.
-        seed: Of the cases.
+        search: The time of it, and where to try first.
     """
-    return _advise(_first_good(mends_of(step), seconds, seed))
+    return _advise(_first_good(mends_of(step), search))
 
 
-def find_good_mend(step: Step, seconds: float, seed: int, wanted: Wanted) -> Mend | None:
+def find_good_mend(step: Step, search: Search, kinds: frozenset[str], wanted: Wanted) -> Mend | None:
     """The first mend of some kinds under which a step holds, None if none of those that were tried.
 
     Args:
         step: The step.
-        seconds: The processor time of a step; a share of it is used.
-        seed: Of the cases.
+        search: The time of it, and where to try first.
+        kinds: Those that are tried.
         wanted: Whether a mend that holds so will do.
     """
-    found = _first_good(mends_of(step), seconds, seed, wanted)
+    mends = (one for one in mends_of(step, alike=True) if one.kind in kinds)
+    found = _first_good(mends, search, wanted)
     return None if found is None else found[0]
 
 
-def find_direction(step: Step, seconds: float, seed: int = 0) -> str:
+def find_direction(step: Step, search: Search) -> str:
     """A false inequality without a minus in front of a side, or the other way round, if it holds so.
 
     Args:
         step: The step.
-        seconds: The processor time of a step; a share of it is used.
-        seed: Of the cases.
+        search: The time of it, and where to try first.
     """
-    return _advise(_first_good(_other_direction(step), seconds, seed))
+    return _advise(_first_good(_other_direction(step), search))
 
 
 def _advise(found: tuple[Mend, Verdict] | None) -> str:
@@ -107,13 +119,14 @@ def _advise(found: tuple[Mend, Verdict] | None) -> str:
 
 
 def _first_good(
-    mends: Iterator[Mend], seconds: float, seed: int, wanted: Wanted = lambda one, verdict: True
+    mends: Iterator[Mend], search: Search, wanted: Wanted = lambda one, verdict: True
 ) -> tuple[Mend, Verdict] | None:
     """The first of some mends that holds and is wanted."""
+    share = SHARE_OF_MANY if search.spots else SHARE
     try:
-        with ceiling(SHARE * seconds):
+        with ceiling(share * search.seconds):
             for one in islice(mends, MAX_TRIED):
-                verdict = verdict_of(one.step, EACH * seconds, seed)
+                verdict = verdict_of(one.step, EACH * search.seconds, search.seed, search.spots)
                 if verdict is not None and verdict in GOOD and wanted(one, verdict):
                     return one, verdict
     except OutOfTime:
@@ -121,19 +134,24 @@ def _first_good(
     return None
 
 
-def verdict_of(step: Step, seconds: float, seed: int) -> Verdict | None:
+def verdict_of(step: Step, seconds: float, seed: int, spots: Sequence[Point] = ()) -> Verdict | None:
     """The verdict on a mended step after a few cases, None if it cannot be read or is met by too few.
 
     Args:
         step: The step.
         seconds: Its processor time.
         seed: Of the cases.
+        spots: Points of the step as it stood: one that is false at them is tried nowhere else.
     """
     for effort in (LIGHT, Effort(ladder=0)):  # of all that hypotheses tie together, few cases are met
         try:
             context, claim, extra = claim_of(step)
             problem = Problem(context, claim, extra, replace(effort, seed=seed, seconds=seconds))
             with ceiling(seconds):
+                if is_ruled_out(problem, spots):
+                    return Verdict.REFUTED
+                if spots and is_proved_everywhere(problem):  # and both sides have values at the points
+                    return Verdict.PROVED
                 found = decide(problem)
         except (Unreadable, ShapeMismatch, RecursionError, Unsettled, TooLarge, OutOfTime):
             return None
@@ -143,14 +161,15 @@ def verdict_of(step: Step, seconds: float, seed: int) -> Verdict | None:
     return None
 
 
-def mends_of(step: Step) -> Iterator[Mend]:
-    """The steps that one change makes of a step, the likeliest first; none has the same formula on both sides.
+def mends_of(step: Step, alike: bool = False) -> Iterator[Mend]:
+    """The steps that one change makes of a step, the likeliest first.
 
     What is taken away comes first, then what is changed, then what is added: of a sign, a factor or an index too much
     both `m + 1 = m` without the 1 and with another 1 are true, and the shorter one is meant.
 
     Args:
         step: The step.
+        alike: Whether to make those as well that have the same formula on both sides.
     """
     seen = {_written(step)}
     longer: list[list[Mend]] = [[], [], []]
@@ -161,7 +180,7 @@ def mends_of(step: Step) -> Iterator[Mend]:
     for one in islice(local, MAX_MADE):
         left, op, right = _written(one.step)
         twice = any(r"\top^\top" in side for side in (left, right))
-        if (left, op, right) not in seen and left != right and not twice:
+        if (left, op, right) not in seen and (alike or left != right) and not twice:
             seen.add((left, op, right))
             more = len(left) + len(op) + len(right) - length
             longer[0 if more < 0 else 1 if more == 0 else 2].append(one)

@@ -21,8 +21,8 @@ change away from an identity. So such a step is refuted, unless
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
 knows that leaves it out: no sentence makes such a step good. Nor does any where an inequality holds the other way
-round, since its sides are equal then. Elsewhere those that name a symbol of the step, or stand
-beside it, may.
+round, since its sides are equal then. Where R' has another index, exponent, transpose or end of a sum, entries are
+alike then, or 0 or 1, or a matrix is its transpose: what says so is a relation, or a word that restricts.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
-from attention_core.derivation.decision.mends import EACH, TURNED, Mend, find_good_mend, verdict_of
+from attention_core.derivation.decision.mends import EACH, TURNED, Mend, Search, find_good_mend, verdict_of
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
-from attention_core.derivation.inference.usage import whole_names
+from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Num, Sub, Times
+from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.words.vocabulary import NOUN, PROPERTY
 
 SCALES = frozenset({"signs", "without", "side_signs", "numbers", "coefficients"})
 """Changes of a sign or a number: the step holds as it stands only where what they change is zero."""
@@ -74,18 +75,17 @@ _LEADS = compile_quick(
 )
 _OPERATORS = frozenset(["d", "D", r"\delta", r"\Delta", r"\nabla", r"\partial"])
 r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change away from an identity of numbers."""
-BESIDE = 2  # lines from a step to a sentence beside it
+BESIDE = 2  # lines from a step to the display right above it
 NEAR = 3  # lines around a step whose words may say that something is left out, or lead to it
 
 
-def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend | None:
+def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     """The one change that makes a false step an identity; None where it does not tell that the step is wrong.
 
     Args:
         step: A step that is false as it was read.
         decide: Decides a step under some more hypotheses.
-        seconds: The processor time of a step; a share of it is used.
-        seed: Of the cases.
+        search: The time of a step, and where mends are tried first.
     """
     if step.op not in ("=", *TURNED) or step.context.loose or step.strange or _leaves_out(step):
         return None
@@ -97,44 +97,73 @@ def find_slip(step: Step, decide: Decide, seconds: float, seed: int = 0) -> Mend
     def tells(one: Mend, verdict: Verdict) -> bool:
         sure = verdict in (Verdict.PROVED, Verdict.EXACT)
         if step.op in TURNED:
-            return one.kind == "direction" and (sure or decide(one.step, ()).verdict in GOOD)
-        kinds = SCALES | ENTRIES | SURE if sure else SCALES | ENTRIES
-        if one.kind in ENTRIES | SURE and _restricts(step, one.step):
+            return sure or decide(one.step, ()).verdict in GOOD
+        if (one.kind in SURE and not sure) or (one.kind in ENTRIES | SURE and _restricts(step, one.step)):
             return False
-        return one.kind in kinds and not _is_trivial(one.step) and not _vanishes(one.step, EACH * seconds, seed)
+        return not _is_trivial(one.step) and not _vanishes(one.step, search)
 
-    slip = find_good_mend(step, seconds, seed, tells)
+    kinds = frozenset({"direction"}) if step.op in TURNED else SCALES | ENTRIES | SURE
+    slip = find_good_mend(step, search, kinds, tells)
     return None if slip is None or _holds_under_usual(step, decide) else slip
 
 
 def without_talk(step: Step, slip: Mend) -> Step:
     """A step without those of the words around it that cannot make good what a slip changes.
 
-    Of a wrong sign or number no words can: an author leaves out what is zero. Elsewhere those can that name a symbol of
-    the step, or stand beside it.
+    Of a wrong sign or number no words can: an author leaves out what is zero, and what is found to be zero further
+    down was not known to be. Of an index, an exponent or a transpose those can that state a relation, or have a word
+    that restricts.
 
     Args:
         step: The step.
         slip: The change.
     """
     context = step.context.copy()
-    context.caveats = (
-        [] if slip.kind in SCALES | {"direction"} else [one for one in context.caveats if _may_be_about(step, one)]
-    )
-    return replace(step, context=context)
+    if slip.kind not in SCALES | {"direction"}:
+        context.caveats = [one for one in context.caveats if _may_make_good(step, one)]
+        return replace(step, context=context)
+    context.caveats = []
+    known = [one for one in step.far_relations if one.line <= step.line + NEAR]
+    return replace(step, context=context, far_relations=known)
 
 
-def _may_be_about(step: Step, caveat: Caveat) -> bool:
-    if caveat.names is not None or abs(caveat.line - step.line) <= BESIDE:
-        return True
+_RELATION = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|in|to|equiv|approx|sim|propto|perp|parallel)(?![a-zA-Z])")
+_MAKES_ALIKE = compile_quick(
+    r"\b(?:scalars?|single|only|one|unit\w*|norm\w*|indicators?|bits?|mask\w*|periodic\w*|cycl\w*|circular\w*|wrap\w*|"
+    r"pad\w*|tied|ties|repeat\w*|cop(?:y|ies)|duplicat\w*|same|degenerat\w*|special|trivial\w*|simpl\w*|self-?adjoint|"
+    r"covarianc\w*|gram|kernels?|hessians?|laplacian\w*|undirected|adjacency|project\w*|involut\w*|idempoten\w*|"
+    r"homogen\w*|stationary|isotrop\w*|without loss|wlog|suppos\w*|assum\w*|restrict\w*|unless|except)\b",
+    re.IGNORECASE,
+)
+
+
+def _may_make_good(step: Step, caveat: Caveat) -> bool:
+    """Whether a sentence that was not read may say that entries are alike, or 0, or 1, or a matrix its transpose.
+
+    Nothing else makes good an index, an exponent or a transpose in whose place another one makes an identity.
+    """
     quotes = [words.quote for words in step.far_words if words.line == caveat.line]
-    return _names_one(" ".join((caveat.quote, *quotes)), sorted(collect_symbols(step)))
+    text = " ".join((caveat.quote, *quotes))
+    parts = re.split(r"(?<!\\)\$", text)
+    names = sorted(collect_symbols(step))
+    stated = any(_RELATION.search(one) and _names_one(one, names) for one in parts[1::2])
+    prose = " ".join(parts[::2])
+    if caveat.formula or stated or PROPERTY.search(prose) or _MAKES_ALIKE.search(prose):
+        return True
+    named = caveat.names is not None or any(_names_one(one, names) for one in parts[1::2])
+    return named and any(_describes(word, prose) for word in caveat.words)
 
 
-def _names_one(text: str, names: Sequence[str]) -> bool:
-    """Whether a formula of some text mentions one of some symbols."""
-    formulas = " ".join(re.split(r"(?<!\\)\$", text)[1::2])
-    return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formulas) for name in names)
+def _describes(word: str, prose: str) -> bool:
+    """Whether a word says of which kind something is: "a frobnicated matrix", "they are frobnicated"."""
+    one = re.escape(word)
+    before = re.search(rf"\b{one}\W+(?=(?:\w+\W+)?{NOUN.pattern})", prose, re.IGNORECASE)
+    return bool(before or re.search(rf"\b(?:is|are|be|being)\W+(?:\w+ly\W+)?{one}\b", prose, re.IGNORECASE))
+
+
+def _names_one(formula: str, names: Sequence[str]) -> bool:
+    """Whether a formula mentions one of some symbols."""
+    return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formula) for name in names)
 
 
 def _holds_under_usual(step: Step, decide: Decide) -> bool:
@@ -168,20 +197,23 @@ _UNIT = re.compile(r"(?<![\d.])1(?=[a-zA-Z\\])|[+-]0(?![\d.])")
 def _is_trivial(step: Step) -> bool:
     """Whether both sides are the same signs but for their order, brackets, powers, a factor 1 and a 0.
 
-    `2 x = x` is an equation, in `x y = -y x` they do not commute, and the L of `L x^2 = 2 x L x` differentiates.
+    `2 x = x` is an equation, in `x y = -y x` they do not commute, and the L of `L x^2 = 2 x L x` differentiates. A sum
+    on both sides is no equation, as it would cancel, and where all stands in one order nothing need commute; what has
+    a transpose is an array, whose products of two vectors commute.
     """
     left, right = (
         _UNIT.sub("", _BRACKETS.sub("", _POWER.sub(_write_out, to_latex(s)))) for s in (step.left, step.right)
     )
-    return sorted(left) == sorted(right)
+    sums = any(isinstance(node, Plus) for node in walk(step.left)) and left == right
+    return sorted(left) == sorted(right) and not sums and "top" not in left
 
 
 def _write_out(power: re.Match[str]) -> str:
     return power[1] * int(power[2])
 
 
-def _vanishes(step: Step, seconds: float, seed: int) -> bool:
-    return verdict_of(_twice(step), seconds, seed) in GOOD
+def _vanishes(step: Step, search: Search) -> bool:
+    return verdict_of(_twice(step), EACH * search.seconds, search.seed, search.spots) in GOOD
 
 
 def _assigns(step: Step) -> bool:

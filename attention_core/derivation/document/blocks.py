@@ -175,6 +175,13 @@ def sentences_of(paragraph: Paragraph) -> list[Sentence]:
     return list(_sentences(paragraph.line, paragraph.text))
 
 
+_LAYOUT = re.compile(
+    r"</?(?:a|b|big|blockquote|br|center|details|div|em|figcaption|figure|font|h[1-6]|header|hr|i|img|li|ol|p|picture|"
+    r"section|small|source|span|strong|summary|u|ul)(?:\s+[\w:-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]*))?)*\s*/?>",
+    re.IGNORECASE,
+)
+"""Tags of HTML that place and dress words, and pictures with their texts; those of tables and of code are none."""
+
 KEPT_PARAGRAPHS, KEPT_SENTENCES = 1024, 2048
 """Of how many paragraphs and sentences is kept what their words say: several readers look at each, and an editor reads
 a document anew whenever a line of it changes. Forty documents of a hundred lines have as many."""
@@ -183,7 +190,7 @@ a document anew whenever a line of it changes. Forty documents of a hundred line
 @lru_cache(maxsize=KEPT_PARAGRAPHS)
 def _sentences(line: int, written: str) -> tuple[Sentence, ...]:
     paragraph = Paragraph(line, written)
-    text = _QUOTED.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), paragraph.text)
+    text = _QUOTED.sub(_blank, paragraph.text)
     out: list[Sentence] = []
     parts: list[str] = []
     begin = where = 0
@@ -191,6 +198,7 @@ def _sentences(line: int, written: str) -> tuple[Sentence, ...]:
         if place % 2:
             parts.append(part)
         else:
+            part = _LAYOUT.sub(_blank, part) if "<" in part else part
             at = 0
             for end in _END.finditer(part):
                 parts.append(part[at : end.start()])
@@ -201,6 +209,11 @@ def _sentences(line: int, written: str) -> tuple[Sentence, ...]:
         where += len(part) + 1
     _add(out, paragraph, begin, parts, "")
     return tuple(out)
+
+
+def _blank(found: re.Match[str]) -> str:
+    """As many blanks, on as many lines."""
+    return re.sub(r"[^\n]", " ", found.group())
 
 
 def _add(out: list[Sentence], paragraph: Paragraph, begin: int, parts: list[str], end: str) -> None:

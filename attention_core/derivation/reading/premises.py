@@ -20,6 +20,7 @@ from attention_core.derivation.reading.statements import is_open, statement_of
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis, Symbol
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import SIGNS, caveats_of, declared_names, relation_in, shorten_quote
+from attention_core.derivation.words.leftovers import left_over
 from attention_core.derivation.words.paragraphs import is_declaration
 from attention_core.derivation.words.vocabulary import ASSUMES, CONDITION, GOAL, PROPERTY
 
@@ -343,7 +344,17 @@ def assume_descriptions(context: Context, described: Mapping[str, Described]) ->
         if symbol is None or name not in context.inferred or context.described.get(name) is symbol:
             continue
         context.described[name] = symbol
-        context.hypotheses += commit_assumption(context, replace(one, names=(name,)).text, one.line) or []
+        text = replace(one, names=(name,)).text
+        context.hypotheses += commit_assumption(context, text, one.line) or []
+        if words := _unread_words(one.phrase, name):
+            about = context.level, frozenset({name})
+            context.caveats.append(Caveat(one.line, shorten_quote(text), *about, words=words, whole=True))
+
+
+def _unread_words(phrase: str, name: str) -> tuple[str, ...]:
+    """The words of a noun phrase that say something of a symbol and are not assumed: "a frobnicated vector"."""
+    parts = ("Let ", name, f" be {PROPERTY.sub(' ', ' '.join(phrase.split()))}.")
+    return left_over(parts, read=True)
 
 
 def unread_declaration(context: Context, paragraph: Paragraph) -> Caveat:

@@ -104,7 +104,10 @@ def test_a_symbol_that_is_defined_may_be_defined_anew_but_not_as_a_result() -> N
     ("above", "sign", "end"),
     [
         ("Frobnicated notes on gizmos.\n\nNow we find\n", "REFUTED", "REFUTED"),
-        ("Frobnicated notes on gizmos.", "REFUTED", "UNDECIDED"),
+        ("Frobnicated notes on gizmos.", "REFUTED", "REFUTED"),
+        ("Let $x$ be a frobnicated vector.", "REFUTED", "UNDECIDED"),
+        ("The last entry is a copy of $-c$.", "REFUTED", "UNDECIDED"),
+        ("Consider the last gizmo: $x_n + c = 0$.", "REFUTED", "UNDECIDED"),
         ("Here $A$ and $x$ are frobnicated.\n\nNow we find\n", "REFUTED", "UNDECIDED"),
         ("All arithmetic is modulo 2.\n\nNow we find\n", "UNDECIDED", "UNDECIDED"),
     ],

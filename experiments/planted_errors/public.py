@@ -1,0 +1,107 @@
+"""Plant errors in public documents: every break of each step that is accepted as it stands, decided in its document.
+
+The documents are those of the lists of experiments/wild_documents, fetched by whoever runs this. A document declares
+little or nothing, so that an error is refuted only if it is wrong under every reading (see decision/slips.py). A break
+that is accepted left the step true, or is a wrong verdict: all are printed, to be looked at one by one.
+
+python experiments/planted_errors/public.py FOLDER [FOLDER ...]           # every error
+python experiments/planted_errors/public.py FOLDER --every 4              # one of four
+python experiments/planted_errors/public.py FOLDER --json OUT             # each error with its message
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from breaks import breaks
+
+from attention_core.derivation.check import document_steps, report_step
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD
+
+ENDINGS = {".md", ".ipynb", ".tex", ".markdown", ".qmd", ".rst", ".txt"}
+
+
+def plant(path: Path, seconds: float, every: int) -> list[dict[str, Any]]:
+    """One of so many breaks of the accepted steps of a document, with its verdict and the message."""
+    effort = Effort(seconds=seconds)
+    found, count = [], 0
+    for step in document_steps(path, infer=True)[1]:
+        if isinstance(step, Step) and report_step(step, effort).verdict in GOOD:
+            for one in breaks(step):
+                count += 1
+                if count % every:
+                    continue
+                broken = in_both_readings(one.step)
+                report = report_step(broken, effort)
+                formula = f"{to_latex(broken.left)} {broken.op} {to_latex(broken.right)}"
+                about = {"document": str(path), "line": step.line, "step": step.text, "formula": formula}
+                said = {"verdict": str(report.verdict), "message": report.evidence.text}
+                found.append({**about, "kind": one.kind, "what": one.what, **said})
+    return found
+
+
+def in_both_readings(broken: Step) -> Step:
+    """The broken step, broken as well where it is read by itself."""
+    if broken.plain is None:
+        return broken
+    sides: Any = {"left": broken.left, "op": broken.op, "right": broken.right}
+    return replace(broken, plain=replace(broken.plain, **sides))
+
+
+def iterate_documents(folders: list[Path]) -> Iterator[Path]:
+    """The documents in some folders."""
+    for folder in folders:
+        yield from sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file())
+
+
+def print_table(found: list[dict[str, Any]]) -> None:
+    """Print the verdicts by kind, and why the rest are not refuted."""
+    kinds: dict[str, Counter[str]] = {}
+    for one in found:
+        kinds.setdefault(one["kind"], Counter())[one["verdict"]] += 1
+    for kind, verdicts in kinds.items():
+        print(f"{kind:12} {verdicts['REFUTED']:4} of {verdicts.total():4}  {dict(verdicts)}")
+    total = sum(kinds.values(), Counter())
+    readable = total.total() - total["UNREADABLE"]
+    accepted = sum(total[str(verdict)] for verdict in GOOD)
+    left = readable - accepted
+    print(f"{total['REFUTED']} of {left} readable errors that are not accepted are refuted; {dict(total)}")
+    for one in found:
+        if one["verdict"] in map(str, GOOD):
+            where = f"{Path(one['document']).name}:{one['line']}"
+            print(f"accepted: {where} {one['kind']}, {one['what']}: {one['formula']}")
+
+
+def main() -> None:
+    """Plant and count."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args()
+    with ProcessPoolExecutor(given.processes) as pool:
+        lists = pool.map(partial(plant, seconds=given.seconds, every=given.every), iterate_documents(given.folders))
+        found = [one for some in lists for one in some]
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    print_table(found)
+
+
+if __name__ == "__main__":
+    main()
