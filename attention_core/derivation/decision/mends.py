@@ -8,7 +8,7 @@ counterexample of the mended step is found. No verdict changes by it but that of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import chain, islice
@@ -50,7 +50,7 @@ MAX_TRIED = 150  # mends of one step
 MAX_MADE = 600  # mends that are put in order
 SHARE = 0.25  # of a step's time, for all of them
 EACH = 0.08  # of a step's time, for one
-SHARE_OF_MANY = 0.6  # where points rule out most changes in a hundredth of a second
+SHARE_OF_MANY = 0.4  # where points rule out most changes in a hundredth of a second
 SHORT = 12  # characters of a sum that is quoted whole
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
@@ -67,12 +67,23 @@ class Mend:
 
 @dataclass(frozen=True)
 class Search:
-    """How mends are searched for: `seconds` of processor time of a step, of which a share is used, the seed of the
-    cases, and points of the step (see `spots`), at which each mend is tried first."""
+    """How mends of a step are searched for.
+
+    `seconds` are the processor time of the step, of which a share is used; `seed` is of the cases; each mend is tried
+    at the points `spots` first (see there); `tried` keeps the verdicts, for the next search among mends of this step.
+    """
 
     seconds: float
     seed: int = 0
     spots: Sequence[Point] = ()
+    tried: dict[tuple[str, str, str], Verdict | None] = field(default_factory=dict)
+
+    def decide(self, step: Step) -> Verdict | None:
+        """The verdict on a mended step, which is looked for once."""
+        written = _written(step)
+        if written not in self.tried:
+            self.tried[written] = verdict_of(step, EACH * self.seconds, self.seed, self.spots)
+        return self.tried[written]
 
 
 def find_mend(step: Step, search: Search) -> str:
@@ -126,7 +137,7 @@ def _first_good(
     try:
         with ceiling(share * search.seconds):
             for one in islice(mends, MAX_TRIED):
-                verdict = verdict_of(one.step, EACH * search.seconds, search.seed, search.spots)
+                verdict = search.decide(one.step)
                 if verdict is not None and verdict in GOOD and wanted(one, verdict):
                     return one, verdict
     except OutOfTime:

@@ -37,7 +37,7 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
-from attention_core.derivation.decision.mends import EACH, TURNED, Mend, Search, find_good_mend, verdict_of
+from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
 from attention_core.derivation.inference.usage import walk, whole_names
@@ -213,7 +213,7 @@ def _write_out(power: re.Match[str]) -> str:
 
 
 def _vanishes(step: Step, search: Search) -> bool:
-    return verdict_of(_twice(step), EACH * search.seconds, search.seed, search.spots) in GOOD
+    return search.decide(_twice(step)) in GOOD
 
 
 def _assigns(step: Step) -> bool:

@@ -33,6 +33,14 @@ from attention_core.derivation.terms.terms import SCALAR, Size, Term, copies, fi
 Bound = dict[str, tuple[Size, Size] | None]
 
 
+_LABEL = re.compile(r"\^\{\(([^()]*)\)\}")
+
+
+def _labels(name: str) -> set[str]:
+    """The letters in the labels of a name."""
+    return {letter for label in _LABEL.findall(name) for letter in re.findall(r"\\?[a-zA-Z]+", label)}
+
+
 class Elaborator:
     """Turns written expressions into terms under one context; `bound` are the indices of the sums around."""
 
@@ -43,7 +51,17 @@ class Elaborator:
     # -- names --------------------------------------------------------------------------------------------------
 
     def lookup(self, name: str) -> Symbol | None:
-        """The declaration of a name."""
+        """The declaration of a name.
+
+        Raises:
+            Unreadable: It is one symbol whose label is an index of a sum around it: `x^{(i)}` under a sum over i.
+        """
+        if self.bound and "^{(" in name and (moved := self.bound.keys() & _labels(name)):
+            letter = min(moved)
+            raise self.fail(
+                f"{name} stands in a sum over {letter}, and a label in brackets is a part of the name: write a family, "
+                f"as in 'Let $x_{letter} \\in \\mathbb{{R}}^d$ for ${letter} = 1, \\dots, n$'"
+            )
         return self.context.symbols.get(name)
 
     def fail(self, message: str) -> Unreadable:

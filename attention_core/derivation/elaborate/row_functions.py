@@ -13,8 +13,21 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import TYPE_CHECKING
 
-from attention_core.derivation.latex.syntax import Call, Expr, Group, Name, Sub, Sup, Times, Transpose, children
+from attention_core.derivation.latex.syntax import (
+    Call,
+    Chain,
+    Expr,
+    Group,
+    Name,
+    Sub,
+    Sup,
+    Times,
+    Transpose,
+    children,
+    names_in,
+)
 from attention_core.derivation.latex.tokens import ROW_WORDS
+from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import (
     ONE,
     SCALAR,
@@ -73,6 +86,20 @@ def write_row_functions(is_declared: Callable[[str], bool], node: object) -> obj
     fields = {name: write_row_functions(is_declared, getattr(node, name)) for name in node.__slots__}  # type: ignore[attr-defined]
     made = type(node)(**fields)
     return with_row_functions(is_declared, made) if isinstance(made, Times) else made
+
+
+def write_row_words(context: Context, chains: list[Chain]) -> list[Chain]:
+    """Formulas with the words for sums and means of rows as calls, where the document does not declare them.
+
+    Args:
+        context: What is declared.
+        chains: The formulas.
+    """
+    known = context.symbols.__contains__
+    if not has_row_function((name for chain in chains for name in names_in(chain)), known):
+        return chains
+    written = (write_row_functions(known, chain) for chain in chains)
+    return [one for one in written if isinstance(one, Chain)]
 
 
 def has_row_function(names: Iterable[str], is_declared: Callable[[str], bool]) -> bool:

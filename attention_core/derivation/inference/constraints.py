@@ -81,7 +81,10 @@ class Bold:
 
     def holds(self, name: str) -> bool:
         """Whether a symbol is in bold."""
-        return letter_of(name) in (self.indexed if "_{" in name or name.endswith(MEMBER) else self.alone)
+        letter = letter_of(name)
+        if r"^{(\cdot)}" in name:  # the label is its index
+            return letter in self.alone | self.indexed
+        return letter in (self.indexed if "_{" in name or name.endswith(MEMBER) else self.alone)
 
 
 _BOLD = re.compile(

@@ -17,7 +17,7 @@ from attention_core.derivation.document.display import DisplayStatement, stateme
 from attention_core.derivation.elaborate.functions import function_form
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in
-from attention_core.derivation.elaborate.row_functions import has_row_function, write_row_functions
+from attention_core.derivation.elaborate.row_functions import write_row_words
 from attention_core.derivation.inference.constraints import (
     MEMBER,
     Bold,
@@ -31,6 +31,7 @@ from attention_core.derivation.inference.described import Described, nearest
 from attention_core.derivation.inference.eigenvalues import is_eigenvalue
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import TERMS, Opaque, is_average
+from attention_core.derivation.inference.sample_labels import read_samples
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.unit_vectors import bound_units, defines_units, unit_vector
 from attention_core.derivation.inference.usage import (
@@ -183,7 +184,9 @@ class Inference:
         ):
             return statement
         around, bold = self.section(place)
-        around = _write_words(context, list(statement.statement.chains) if alone else around)
+        around = write_row_words(context, list(statement.statement.chains) if alone else around)
+        around, read = read_samples(around, statement.statement.chains)
+        statement = replace(statement, statement=replace(statement.statement, chains=read))
         name_ones = partial(self.name_ones, sum(isinstance(block, Heading) for block in self.blocks[:place]))
         opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones)
         formulas = opaque.chains(around)
@@ -305,15 +308,6 @@ class Inference:
             for size in (one.type.rows, one.type.cols):
                 for letter in size.symbols():
                     builder.size(letter, reason)
-
-
-def _write_words(context: Context, chains: list[Chain]) -> list[Chain]:
-    """Formulas with the words for sums and means of rows as calls, where the document does not declare them."""
-    known = context.symbols.__contains__
-    if not has_row_function((name for chain in chains for name in names_in(chain)), known):
-        return chains
-    written = (write_row_functions(known, chain) for chain in chains)
-    return [one for one in written if isinstance(one, Chain)]
 
 
 def _forget_misread(context: Context, usage: Usage, line: int) -> None:

@@ -1,0 +1,72 @@
+r"""Labels that are indices: `x^{(i)}` under a sum over i is another vector for each i, and not one symbol.
+
+A letter with a label in brackets is a symbol of its own: $W^{(2)}$ of the second layer. Where a sum, a product or an
+extreme runs over the label it numbers samples, and $\sum_i x^{(i)} = n x^{(i)}$ is false. There all of that letter,
+$x^{(1)}$ and $x_j^{(i)}$ as well, is a family with the label as its first index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from attention_core.derivation.elaborate.functions import substitute
+from attention_core.derivation.inference.usage import bound_letters, walk
+from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.syntax import Big, Chain, Group, Name, Sub, Sup, names_in
+
+
+def read_samples(formulas: Sequence[Chain], chains: Sequence[Chain]) -> tuple[list[Chain], tuple[Chain, ...]]:
+    """Some formulas, and those of a statement among them, with members of families in the place of samples.
+
+    Args:
+        formulas: Those of a section.
+        chains: Those of a statement.
+    """
+    samples = find_samples((*formulas, *chains))
+    if not samples:
+        return list(formulas), tuple(chains)
+    rule = partial(read_sample, samples)
+    written: tuple[list[Chain], ...] = tuple([substitute(one, rule) for one in some] for some in (formulas, chains))  # type: ignore[misc]
+    return written[0], tuple(written[1])
+
+
+def find_samples(formulas: Iterable[Chain]) -> frozenset[str]:
+    """The letters that have a label over which a sum runs, in some formulas.
+
+    Args:
+        formulas: Those of a section.
+    """
+    sums = (node for chain in formulas for node in walk(chain) if isinstance(node, Big))
+    return frozenset(
+        name for one in sums for name, label in _labelled(one.body) if names_in(label) & bound_letters(one)
+    )
+
+
+def read_sample(samples: frozenset[str], node: object) -> Sub | None:
+    r"""`x^{(i)}` as the member `x^{(\cdot)}_i` of a family, None of anything else.
+
+    Args:
+        samples: The letters that number samples.
+        node: A node of a formula.
+    """
+    inner, items = (node.base, node.items) if isinstance(node, Sub) else (node, ())
+    for name, label in _of(inner):
+        if name in samples:
+            return Sub(Name(rf"{name}^{{(\cdot)}}"), (label, *items))
+    return None
+
+
+def _labelled(node: object) -> Iterable[tuple[str, Chain]]:
+    return (found for one in walk(node) for found in _of(one))
+
+
+def _of(node: object) -> list[tuple[str, Chain]]:
+    """The letter and the label that a node is, if it is one."""
+    match node:
+        case Sup(base, Group("(", (label,))) if label.alone and (name := symbol_name(base)) is not None:
+            return [(name, label)]
+    return []
+
+
+__all__ = ["find_samples", "read_sample", "read_samples"]
