@@ -65,7 +65,8 @@ _LEAVES_OUT = compile_quick(
 _ARITHMETIC = compile_quick(
     r"\b(?:modulo (?:\d|two|[a-z]\b|a prime)|mod \d|characteristic (?:\d|two|[a-z]\b)|integer division|in degrees|"
     r"(?:modular|binary|boolean|integer|saturating) (?:arithmetic|algebra|ring|semiring)|finite fields?|"
-    r"quaternions?)\b",
+    r"quaternions?|(?:max(?:imum)?|sup(?:remum)?|infinity|uniform|l_?1|taxicab|manhattan|spectral|operator|nuclear|"
+    r"weighted|energy)[- ]norms?|norms? (?:is|are|here|means?|denotes?))\b",
     re.IGNORECASE,
 )
 _LEADS = compile_quick(
@@ -132,7 +133,8 @@ _MAKES_ALIKE = compile_quick(
     r"\b(?:scalars?|single|only|one|unit\w*|norm\w*|indicators?|bits?|mask\w*|periodic\w*|cycl\w*|circular\w*|wrap\w*|"
     r"pad\w*|tied|ties|repeat\w*|cop(?:y|ies)|duplicat\w*|same|degenerat\w*|special|trivial\w*|simpl\w*|self-?adjoint|"
     r"covarianc\w*|gram|kernels?|hessians?|laplacian\w*|undirected|adjacency|project\w*|involut\w*|idempoten\w*|"
-    r"homogen\w*|stationary|isotrop\w*|without loss|wlog|suppos\w*|assum\w*|restrict\w*|unless|except)\b",
+    r"homogen\w*|stationary|isotrop\w*|without loss|wlog|suppos\w*|assum\w*|restrict\w*|unless|except|agrees?|alike|"
+    r"coincid\w*|match(?:es|ing)?|first|last|initial\w*|final\w*|starts?|starting|begin\w*|ends?|ending|empty)\b",
     re.IGNORECASE,
 )
 
