@@ -17,27 +17,33 @@ from attention_core.derivation.reading.step import FarWords, Step
 LEADS = 2  # lines from a step to the sentence that leads to it, at most
 NEAR = 3  # lines around a step whose words may be about it
 _ASKS = compile_quick(
-    r"\b(?:solv\w+|solutions?|find (?:all|the|an?|every|each|those)|(?:for )?(?:which|what) (?:values?|numbers?|"
-    r"[a-z]+ (?:satisf\w+|fulfil\w*|solve|obey|make|is|are|have|has))|satisf\w+|fulfil\w*|unknowns?|roots?|equations?|"
+    r"\b(?:solve|solutions? (?:of|to|are|is)|find (?:all|every|each|those|the (?:values?|numbers?|roots?|solutions?|"
+    r"points?))|(?:for )?(?:which|what) (?:values?|numbers?|[a-z]+ (?:satisf\w+|fulfil\w*|solve|obey|make|is|are|"
+    r"have|has))|satisf\w+|fulfil\w*|unknowns?|(?<!square )(?<!cube )roots? (?:of|are|is)|to (?:be )?solved?|"
     r"(?:holds?|true|equal) (?:only|iff?|when|where|exactly))\b",
     re.IGNORECASE,
 )
 _DENIES = compile_quick(
     r"\b(?:mistake\w*|mistaken|wrong(?:ly)?|incorrect(?:ly)?|fallac\w+|false(?:ly)?|erroneous(?:ly)?|naive(?:ly)?|"
     r"bugs?|buggy|beware|pitfalls?|misconceptions?|tempt\w+|freshman\W?s|sophomore\W?s|counter-?examples?|fails?|"
-    r"(?:is|are|does|do|was|would|need|must|can) ?(?:not|n't)|cannot|contrar\w+|contradict\w+|absurd\w*|myth|trap|"
-    r"confus\w+|typos?|errat\w+|corrected)\b",
+    r"contrar\w+|contradict\w+|absurd\w*|myth|trap|confus\w+|typos?|errat\w+|corrected)\b",
     re.IGNORECASE,
 )
+_NOT = compile_quick(
+    r"\b(?:(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)|cannot|never|nor)\b", re.IGNORECASE
+)
 _LIMIT = compile_quick(
-    r"\b(?:large|small|big|huge|tiny|limits?|limiting|asymptot\w+|infinit\w+|"
-    r"vanish\w*|negligib\w*|tends?|goes to|approach\w*|leading|dominant|(?:first|lowest|linear|highest) order)\b",
+    r"\b(?:(?:for|when|as|if|with|sufficiently|very|arbitrarily|infinitely)(?: \w+){0,2} "
+    r"(?:large|small|big|huge|tiny)|"
+    r"(?:large|small)[- ]\w+ limit|in the limit|limiting|asymptot\w+|infinitely|infinitesimal\w*|vanish\w*|negligib\w*|"
+    r"tends?|goes to|approach(?:es|ing)|(?:leading|dominant|first|lowest|linear|highest)[- ](?:order|terms?))\b",
     re.IGNORECASE,
 )
 _OTHER = compile_quick(
-    r"\b(?:instead|without (?:the|this|that|an?|any)|variants?|alternativ\w+|redefin\w+|convention\w*|swallow\w*|"
-    r"immaterial|irrelevant|(?:does|do) not matter|re-?scal\w+|by (?:abuse|a slight abuse)|old|new(?:ly)?|"
-    r"for convenience|customary|normali[sz]ation)\b",
+    r"\b(?:instead|without (?:the|this|that|an?|any)|variants?|redefin\w+|by convention|swallow\w*|"
+    r"immaterial|irrelevant|(?:does|do) not matter|re-?scal\w+|by (?:abuse|a slight abuse)|for convenience|customary|"
+    r"(?:old|new) (?:values?|versions?|definitions?|conventions?|units?|variables?)|"
+    r"(?:other|another|different) (?:conventions?|definitions?|normali[sz]ations?|units?))\b",
     re.IGNORECASE,
 )
 _CONSTANTS = compile_quick(
@@ -56,15 +62,19 @@ _CONDITION = compile_quick(
 )
 """What a sentence says that leads to a condition, and not to a result."""
 _FIELDS = compile_quick(
-    r"\bGF ?\(|\bgalois\b|\bxor\b|\bcrcs?\b|\bbits?\b|\bbinary\b|\bcod(?:es?|ewords?|ing)\b|\bparit\w+|"
-    r"without (?:a )?carr\w+|\bmod(?:ulo|ular)?\b|\bcharacteristic\b|\bresidues?\b|\bclock\b|\bcongruen\w+|"
-    r"\b(?:boolean|tropical|max-plus|min-plus)\b",
+    r"\bGF ?\(|\bgalois\b|\bxor\b|\bcrcs?\b|\bbinary (?:codes?|codewords?|fields?|polynomials?|arithmetic)\b|"
+    r"\bcode-?words?\b|\b(?:linear|cyclic|hamming|error-correcting) codes?\b|\bcoding theory\b|"
+    r"\bparity[- ](?:bits?|checks?)\b|"
+    r"\bwithout (?:a )?carr\w+|\bmod(?:ulo)? (?:\d|two|three|a prime)|\bmodular\b|"
+    r"\bcharacteristic (?:\d|two|three|a prime)|"
+    r"\bresidue (?:class\w*|rings?|fields?)|\bclocks?\b|\bcongruen(?:t|ces?) mod|\b(?:tropical|max-plus|min-plus)\b|"
+    r"\bboolean (?:algebras?|rings?|semirings?|arithmetic|polynomials?)\b",
     re.IGNORECASE,
 )
 _FIELD = re.compile(
     r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\b?mod\b|\\pmod"
 )
-_TENDS = re.compile(r"\\to(?![a-zA-Z])|\\rightarrow|\\infty|\\gg|\\ll(?![a-zA-Z])")
+_TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
 
 
 def is_meant_otherwise(step: Step) -> bool:
@@ -75,9 +85,10 @@ def is_meant_otherwise(step: Step) -> bool:
     """
     words = step.far_words
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
-    if _any(near, _ASKS, _DENIES, _LIMIT, _OTHER, _CONSTANTS) or any("?" in one.quote for one in near):
+    if _any(near, _ASKS, _DENIES, _LIMIT, _OTHER, _CONSTANTS) or any(_TENDS.search(one.quote) for one in near):
         return True
-    if any(_TENDS.search(one.quote) for one in near) or _any(_find_lead(step), _CONDITION):
+    beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
+    if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(_find_lead(step), _CONDITION):
         return True
     return any(_FIELDS.search(one.words) or _FIELD.search(one.quote) for one in words) or any(
         re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE) for one in words

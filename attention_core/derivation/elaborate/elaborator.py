@@ -56,13 +56,14 @@ class Elaborator:
         Raises:
             Unreadable: It is one symbol whose label is an index of a sum around it: `x^{(i)}` under a sum over i.
         """
-        if self.bound and "^{(" in name and (moved := self.bound.keys() & _labels(name)):
+        found = self.context.symbols.get(name)
+        if found is not None and self.bound and "^{(" in name and (moved := self.bound.keys() & _labels(name)):
             letter = min(moved)
             raise self.fail(
                 f"{name} stands in a sum over {letter}, and a label in brackets is a part of the name: write a family, "
                 f"as in 'Let $x_{letter} \\in \\mathbb{{R}}^d$ for ${letter} = 1, \\dots, n$'"
             )
-        return self.context.symbols.get(name)
+        return found
 
     def fail(self, message: str) -> Unreadable:
         """An error at this line."""

@@ -34,7 +34,8 @@ def test_a_conclusion_leaves_a_false_step_refuted() -> None:
 )
 def test_what_may_be_assumed_does_not(sentence: str) -> None:
     assert argued_derivative(sentence) == ""
-    assert verdict(HEAD, sentence, FALSE) is not Verdict.REFUTED
+    assert verdict(HEAD, sentence, r"$$ \nabla_z^2 s = z z^\top $$") is not Verdict.REFUTED
+    assert verdict(HEAD, sentence, FALSE) is Verdict.REFUTED  # a slip: no hypothesis makes 3 of 2
 
 
 def test_a_matrix_that_is_free_may_be_the_hessian() -> None:

@@ -1,0 +1,57 @@
+r"""`x^{(i)}` under a sum over i is another vector for each i, and a symbol of its own elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.inference.sample_labels import find_samples
+from attention_core.derivation.words.caveats import chains_of
+
+
+def verdicts(text: str, infer: bool = True) -> list[str]:
+    return [str(step.verdict) for step in check_document(text, infer=infer).steps]
+
+
+@pytest.mark.parametrize(
+    "false",
+    [
+        r"\sum_{i=1}^n x^{(i)} = n x^{(i)}",
+        r"\frac{\sum_{i=1}^n p_i x^{(i)}}{\sum_{i=1}^n p_i} = x^{(i)}",
+        r"\sum_{i=1}^n \| \mathbf x^{(i)} - \mu \|^2 = n \| \mathbf x^{(i)} - \mu \|^2",
+        r"\prod_{i=1}^n y^{(i)} = (y^{(i)})^n",
+    ],
+)
+def test_a_sum_over_samples_is_no_multiple_of_one(false: str) -> None:
+    assert verdicts(f"$$ {false} $$\n") == ["UNDECIDED"]
+
+
+def test_a_sample_in_the_place_of_all_is_a_slip() -> None:
+    assert verdicts("$$ \\sum_{i=1}^n x^{(i)} = n x^{(1)} $$\n") == ["REFUTED"]
+
+
+@pytest.mark.parametrize(
+    "true",
+    [
+        r"\sum_{i=1}^n 2 x^{(i)} = 2 \sum_{i=1}^n x^{(i)}",
+        r"\sum_{i=1}^n (w^\top \mathbf x^{(i)} - y^{(i)})^2 = \sum_{i=1}^n (y^{(i)} - w^\top \mathbf x^{(i)})^2",
+        r"\sum_{i=1}^n \sum_{j=1}^d x_j^{(i)} = \sum_{j=1}^d \sum_{i=1}^n x_j^{(i)}",
+        r"W^{(2)} (a + b) = W^{(2)} a + W^{(2)} b",
+    ],
+)
+def test_what_holds_of_samples_is_accepted(true: str) -> None:
+    assert set(verdicts(f"$$ {true} $$\n")) <= {"PROVED", "EXACT", "AGREES"}
+
+
+def test_a_declared_label_is_no_index() -> None:
+    text = "Let $n \\in \\mathbb{N}$ and $x^{(i)} \\in \\mathbb{R}$.\n\n$$ \\sum_{i=1}^n x^{(i)} = n x^{(i)} $$\n"
+    (step,) = check_document(text, infer=False).steps
+    assert step.verdict == "UNREADABLE" and "write a family" in step.evidence.text
+    assert verdicts(text) == ["UNDECIDED"]
+    entries = "Let $a \\in \\mathbb{R}^4$.\n\n$$ \\sum_{i=1}^4 a^{(i)} = a^{(1)} + a_2 + a_3 + a^{(4)} $$\n"
+    assert verdicts(entries, infer=False) == ["PROVED"]
+
+
+def test_letters_whose_label_a_sum_runs_over_are_found() -> None:
+    chains = chains_of(r"\sum_{i=1}^n W^{(2)} x^{(i)} + b^{(j)} = y", 1)
+    assert find_samples(chains) == {"x"}
