@@ -200,7 +200,7 @@ def _is_trivial(step: Step) -> bool:
     """Whether both sides are the same signs but for their order, brackets, powers, a factor 1 and a 0.
 
     `2 x = x` is an equation, in `x y = -y x` they do not commute, and the L of `L x^2 = 2 x L x` differentiates. A sum
-    on both sides is no equation, as it would cancel, and where all stands in one order nothing need commute; what has
+    on both sides would cancel in an equation, and where all stands in one order nothing need commute; what has
     a transpose is an array, whose products of two vectors commute.
     """
     left, right = (

@@ -185,16 +185,14 @@ class Inference:
             return statement
         around, bold = self.section(place)
         around = write_row_words(context, list(statement.statement.chains) if alone else around)
-        around, read = read_samples(around, statement.statement.chains)
-        statement = replace(statement, statement=replace(statement.statement, chains=read))
+        around, read = read_samples(around, statement.statement)
+        statement = replace(statement, statement=read)
         name_ones = partial(self.name_ones, sum(isinstance(block, Heading) for block in self.blocks[:place]))
         opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones)
         formulas = opaque.chains(around)
         usage = usage_of(formulas)
         chains = opaque.chains(statement.statement.chains)
-        for chain in statement.statement.chains:
-            if (complete := add_missing_index(chain)) != chain:
-                context.understood.append((statement.line, f"a sum without an index, read as {to_latex(complete)}"))
+        _note_missing_indices(context, statement)
         own: set[str] = set()
         name = "" if left or not chains else definable(context, statement.statement.chains[0])
         form = function_form(statement.statement.chains[0].exprs[0]) if name else None
@@ -308,6 +306,12 @@ class Inference:
             for size in (one.type.rows, one.type.cols):
                 for letter in size.symbols():
                     builder.size(letter, reason)
+
+
+def _note_missing_indices(context: Context, statement: DisplayStatement) -> None:
+    for chain in statement.statement.chains:
+        if (complete := add_missing_index(chain)) != chain:
+            context.understood.append((statement.line, f"a sum without an index, read as {to_latex(complete)}"))
 
 
 def _forget_misread(context: Context, usage: Usage, line: int) -> None:

@@ -8,27 +8,31 @@ $x^{(1)}$ and $x_j^{(i)}$ as well, is a family with the label as its first index
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.inference.usage import bound_letters, walk
 from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import Big, Chain, Group, Name, Sub, Sup, names_in
+from attention_core.derivation.latex.syntax import Big, Chain, Group, Name, Statement, Sub, Sup, names_in
 
 
-def read_samples(formulas: Sequence[Chain], chains: Sequence[Chain]) -> tuple[list[Chain], tuple[Chain, ...]]:
-    """Some formulas, and those of a statement among them, with members of families in the place of samples.
+def read_samples(formulas: Sequence[Chain], statement: Statement) -> tuple[list[Chain], Statement]:
+    """Some formulas, and a statement among them, with members of families in the place of samples.
 
     Args:
         formulas: Those of a section.
-        chains: Those of a statement.
+        statement: The statement.
     """
-    samples = find_samples((*formulas, *chains))
+    samples = find_samples((*formulas, *statement.chains))
     if not samples:
-        return list(formulas), tuple(chains)
+        return list(formulas), statement
     rule = partial(read_sample, samples)
-    written: tuple[list[Chain], ...] = tuple([substitute(one, rule) for one in some] for some in (formulas, chains))  # type: ignore[misc]
-    return written[0], tuple(written[1])
+    written: tuple[list[Chain], ...] = tuple(
+        [substitute(one, rule) for one in some]  # type: ignore[misc]
+        for some in (formulas, statement.chains)
+    )
+    return written[0], replace(statement, chains=tuple(written[1]))
 
 
 def find_samples(formulas: Iterable[Chain]) -> frozenset[str]:
