@@ -53,7 +53,9 @@ def _count_list(chains: Sequence[Chain], place: int) -> int:
     if dotted and end + 1 < len(chains) and chains[end + 1].alone:
         return end + 2 - place
     if dotted:
-        raise Unreadable(f"'{to_latex(chains[place])}, \\dots' does not say where it ends")
+        raise Unreadable(
+            f"'{to_latex(chains[place])}, \\dots' does not say where it ends: write it, as in 'i = 1, \\dots, n'"
+        )
     return end - place
 
 

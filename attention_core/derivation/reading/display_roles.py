@@ -21,6 +21,7 @@ from attention_core.derivation.document.blocks import Block, Display, Heading
 from attention_core.derivation.document.display import statements_of
 from attention_core.derivation.document.source import FRAMED_GOES_ON, GOES_ON
 from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.latex.labels import labels_of_braces
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import (
     Big,
@@ -266,3 +267,15 @@ def _is_simple(context: Context, side: Expr, constant: Expr) -> bool:
             apart = factors[0] != factors[1] or not isinstance(constant, Num)
             return isinstance(first, Transpose) and None not in factors and apart
     return False
+
+
+def tell_labels(context: Context, block: Display) -> None:
+    """List the relations in labels of braces, which are not checked.
+
+    Args:
+        context: What is understood so far.
+        block: The display.
+    """
+    for start, label in labels_of_braces(block.text):
+        told = f"not checked: the label {label} of a brace"
+        context.understood.append((block.line + block.text.count("\n", 0, start), told))

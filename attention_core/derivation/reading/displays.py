@@ -37,7 +37,7 @@ from attention_core.derivation.latex.syntax import (
 from attention_core.derivation.reading.claimed_sides import is_claim, is_stated_above
 from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
-from attention_core.derivation.reading.display_roles import Around, find_defined_symbol
+from attention_core.derivation.reading.display_roles import Around, find_defined_symbol, tell_labels
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.function_slopes import write_calls, write_slopes
 from attention_core.derivation.reading.recursions import write_members
@@ -73,9 +73,7 @@ def steps_of_display(
     try:
         statements = statements_of(block, lenient=supply is not None)
     except Unreadable as error:
-        return [
-            Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
-        ]
+        return [_unread(block, error)]
     out: list[Step | Unread] = []
     asides: list[Caveat] = []
     for written_one in (_as_real_equations(context, one) for one in statements):
@@ -83,9 +81,12 @@ def steps_of_display(
             if _states_nothing(context, written_one, asides):
                 continue
             written_one = _without_map(context, _without_last_law(context, written_one))
-        out += _read_somehow(context, written_one, around, supply, judge)
+        try:
+            out += _read_somehow(context, written_one, around, supply, judge)
+        except Unreadable as error:  # of a condition beside it
+            out.append(_unread(block, error))
     if supply is not None:
-        _tell_labels(context, block)
+        tell_labels(context, block)
     _look_around(block, [one for one in out if isinstance(one, Step)], statements)
     unread = [one for one in out if isinstance(one, Unread)]
     for step in out:
@@ -97,6 +98,11 @@ def steps_of_display(
                 step.unread_words += (r"\mid",)  # `a = b \mid c` may say b under a condition
             step.context.caveats += [*asides, *(_beside(context, one.line, one.text) for one in near)]
     return out
+
+
+def _unread(block: Display, error: Unreadable) -> Unread:
+    text = " ".join(block.text.split())[:200]
+    return Unread("", error.line or block.line, text, error.message, list(block.options))
 
 
 def _states_nothing(context: Context, one: DisplayStatement, asides: list[Caveat]) -> bool:
@@ -173,13 +179,6 @@ def _read_somehow(
             one.strange = why
             one.plain = plain if TERMS in one.context.loose and isinstance(plain, Step) else None
     return again
-
-
-def _tell_labels(context: Context, block: Display) -> None:
-    """List the relations in labels of braces, which are not checked."""
-    for start, label in labels_of_braces(block.text):
-        told = f"not checked: the label {label} of a brace"
-        context.understood.append((block.line + block.text.count("\n", 0, start), told))
 
 
 def _read_statement(

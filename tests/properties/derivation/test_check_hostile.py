@@ -322,3 +322,10 @@ def test_words_in_other_scripts_are_not_understood_and_no_obstacle() -> None:
 def test_comments_that_are_never_closed_are_walked_once() -> None:
     assert list(comments_in("<!-- a --> <!-- b " + "<!--" * 50_000)) == [(0, " a ")]
     assert left_over(["(" * 50_000, "x", "."]) == ("(" * 40 + "...",)
+
+
+@pytest.mark.parametrize("infer", [True, False])
+@pytest.mark.parametrize("condition", [r"i = 0, \dots", r"i = 0, 1, \dots", r"\text{for } i = 0, \dots"])
+def test_a_range_without_an_end_is_unreadable_and_no_crash(condition: str, infer: bool) -> None:
+    (step,) = check_document(f"$$ x_i = 2 y_i, \\quad {condition} $$\n", infer=infer).steps
+    assert step.verdict == "UNREADABLE" and "does not say where it ends: write it" in step.evidence.text
