@@ -199,6 +199,9 @@ def decide(problem: Problem) -> Finding:
             return finding
         agreement = summarize_agreement(problem)
         found = prove(problem, agreement) if problem.effort.proofs else agreement
+        if found.verdict is Verdict.AGREES and problem.tally.notes and not problem.tuples.sizes:
+            # what could be computed, such as powers of 0 and 1, is no sample of the values
+            return Finding(Verdict.UNDECIDED, Evidence(f"{found.evidence.text}: {SMALLER}", found.evidence.figures))
         if found.verdict is Verdict.AGREES and (why := explain_missing_span(problem)):
             advice = "state the equation that is meant, or say for which sizes the step is meant"
             return Finding(Verdict.UNDECIDED, Evidence(why, {}, advice))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from attention_core.derivation.latex.printer import symbol_name, to_latex
@@ -33,12 +34,22 @@ from attention_core.derivation.terms.terms import SCALAR, Size, Term, copies, fi
 Bound = dict[str, tuple[Size, Size] | None]
 
 
-_LABEL = re.compile(r"\^\{\(([^()]*)\)\}")
+_LABEL = re.compile(r"\^\{\(([^()]*)\)\}|_\{([^{}]*)\}")
 
 
-def _labels(name: str) -> set[str]:
-    """The letters in the labels of a name."""
-    return {letter for label in _LABEL.findall(name) for letter in re.findall(r"\\?[a-zA-Z]+", label)}
+@lru_cache(maxsize=1024)
+def index_letters(name: str) -> frozenset[str]:
+    """The letters in the labels and subscripts of a name, which a sum may run over.
+
+    Args:
+        name: The name of a symbol.
+
+    Example:
+        >>> sorted(index_letters("x_{j}^{(i)}"))
+        ['i', 'j']
+    """
+    parts = (one or other for one, other in _LABEL.findall(name))
+    return frozenset(letter for part in parts for letter in re.findall(r"\\?[a-zA-Z]+", part))
 
 
 class Elaborator:
@@ -54,14 +65,18 @@ class Elaborator:
         """The declaration of a name.
 
         Raises:
-            Unreadable: It is one symbol whose label is an index of a sum around it: `x^{(i)}` under a sum over i.
+            Unreadable: It is one symbol that has an index of a sum around it: a declared `x_i` under a sum over i.
         """
         found = self.context.symbols.get(name)
-        if found is not None and self.bound and "^{(" in name and (moved := self.bound.keys() & _labels(name)):
+        if found is None or not self.bound or "{" not in name:
+            return found
+        if found.kind not in ("array", "definition") or found.params:
+            return found
+        if moved := self.bound.keys() & index_letters(name):
             letter = min(moved)
             raise self.fail(
-                f"{name} stands in a sum over {letter}, and a label in brackets is a part of the name: write a family, "
-                f"as in 'Let $x_{letter} \\in \\mathbb{{R}}^d$ for ${letter} = 1, \\dots, n$'"
+                f"{name} was declared as one symbol and stands in a sum over {letter}: declare a family, as in "
+                "'Let $x_1, \\dots, x_n \\in \\mathbb{R}^d$', and write $x_i$ for its members"
             )
         return found
 

@@ -31,7 +31,7 @@ from attention_core.derivation.inference.described import Described, nearest
 from attention_core.derivation.inference.eigenvalues import is_eigenvalue
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import TERMS, Opaque, is_average
-from attention_core.derivation.inference.sample_labels import read_samples
+from attention_core.derivation.inference.sample_labels import forget_single, read_samples
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.unit_vectors import bound_units, defines_units, unit_vector
 from attention_core.derivation.inference.usage import (
@@ -177,16 +177,16 @@ class Inference:
         Returns:
             The statement, with symbols in the place of values of functions that are not defined.
         """
+        single = forget_single(context, statement.statement.chains, statement.line)
         if (
-            not context.loose
+            not (single or context.loose)
             and _is_declared(context, statement)
             and not any(isinstance(node, Derivative) for chain in statement.statement.chains for node in walk(chain))
         ):
             return statement
         around, bold = self.section(place)
         around = write_row_words(context, list(statement.statement.chains) if alone else around)
-        around, read = read_samples(around, statement.statement)
-        statement = replace(statement, statement=read)
+        around, statement = read_samples(around, statement)
         name_ones = partial(self.name_ones, sum(isinstance(block, Heading) for block in self.blocks[:place]))
         opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones)
         formulas = opaque.chains(around)

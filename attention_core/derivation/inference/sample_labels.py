@@ -11,28 +11,53 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from attention_core.derivation.document.display import DisplayStatement
+from attention_core.derivation.elaborate.elaborator import index_letters
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.inference.usage import bound_letters, walk
-from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import Big, Chain, Group, Name, Statement, Sub, Sup, names_in
+from attention_core.derivation.latex.printer import all_names, symbol_name
+from attention_core.derivation.latex.syntax import Big, Chain, Group, Name, Sub, Sup, names_in
+from attention_core.derivation.terms.context import Caveat, Context
 
 
-def read_samples(formulas: Sequence[Chain], statement: Statement) -> tuple[list[Chain], Statement]:
+def read_samples(formulas: Sequence[Chain], written: DisplayStatement) -> tuple[list[Chain], DisplayStatement]:
     """Some formulas, and a statement among them, with members of families in the place of samples.
 
     Args:
         formulas: Those of a section.
-        statement: The statement.
+        written: The statement.
     """
+    statement = written.statement
     samples = find_samples((*formulas, *statement.chains))
     if not samples:
-        return list(formulas), statement
+        return list(formulas), written
     rule = partial(read_sample, samples)
-    written: tuple[list[Chain], ...] = tuple(
-        [substitute(one, rule) for one in some]  # type: ignore[misc]
-        for some in (formulas, statement.chains)
-    )
-    return written[0], replace(statement, chains=tuple(written[1]))
+    around, own = ([substitute(one, rule) for one in some] for some in (formulas, statement.chains))
+    read = replace(statement, chains=tuple(one for one in own if isinstance(one, Chain)))
+    return [one for one in around if isinstance(one, Chain)], replace(written, statement=read)
+
+
+def forget_single(context: Context, chains: Iterable[Chain], line: int) -> bool:
+    """Forget the symbols that were declared one by one and that a sum runs over; return whether there were any.
+
+    "Let $x_i \\in \\mathbb{R}^d$ be a sample" names all of them. What was assumed of one is a caveat then.
+
+    Args:
+        context: What is declared.
+        chains: The formulas of a statement.
+        line: Its line.
+    """
+    single: set[str] = set()
+    for one in (node for chain in chains for node in walk(chain) if isinstance(node, Big)):
+        named = {name for name in all_names(one.body) if name in context.symbols and name not in context.inferred}
+        arrays = (name for name in named if context.symbols[name].kind == "array")
+        single |= {name for name in arrays if index_letters(name) & bound_letters(one)}
+    for name in single:
+        for lost in (one for one in context.hypotheses if name in one.mentions):
+            context.caveats.append(Caveat(lost.line, lost.text, context.level, None, whole=True))
+        context.forget(name, line)
+        context.dropped.pop(name, None)
+    return bool(single)
 
 
 def find_samples(formulas: Iterable[Chain]) -> frozenset[str]:
@@ -73,4 +98,4 @@ def _of(node: object) -> list[tuple[str, Chain]]:
     return []
 
 
-__all__ = ["find_samples", "read_sample", "read_samples"]
+__all__ = ["find_samples", "forget_single", "read_sample", "read_samples"]

@@ -299,11 +299,14 @@ def _share_sets(below: tuple[Chain, ...]) -> Iterator[Chain]:
     yield from waiting
 
 
+MAX_DIGITS = 4000  # Python writes out no whole number of more than 4300
+
+
 @lru_cache(maxsize=256)
 def number(text: str) -> Num:
-    """The number that is written, exactly; an exponent of ten beyond 10^4 is refused."""
+    """The number that is written, exactly; one of more than MAX_DIGITS digits is refused."""
     mantissa, _, exponent = text.lower().partition("e")
-    if (exponent and abs(int(exponent)) > 10000) or len(text) > 5000:
+    if len(text) > MAX_DIGITS or (exponent and abs(int(exponent)) + len(mantissa) > MAX_DIGITS):
         raise Unreadable(f"the number {text[:20]}... is too large to be written out")
     return Num(Fraction(mantissa) * Fraction(10) ** int(exponent) if exponent else Fraction(mantissa))
 

@@ -205,6 +205,19 @@ def averaged_without_law(context: Context, terms: Sequence[Term]) -> str:
     return min((n for n in found if n in context.symbols and n not in context.inferred), default="")
 
 
+def averaged_and_tied(context: Context, terms: Sequence[Term]) -> str:
+    r"""The first symbol without a law that is averaged and that a hypothesis ties to a random one, '' for none.
+
+    Under "Assume $y = X w + \\epsilon$" y is as random as the noise is, and `E[y]` is not y.
+    """
+    inside = [part.args[0] for term in terms for part in term.walk() if part.op == "expect"]
+    found = {str(p.data) for body in inside for p in body.walk() if p.op in ("leaf", "member")} & set(context.symbols)
+    random = {name for name, symbol in context.symbols.items() if symbol.law is not None}
+    fixed = {name for name in found - random if context.symbols[name].term is None}
+    tied = [one.mentions for one in context.hypotheses if one.mentions & random]
+    return min((name for name in fixed if any(name in names for names in tied)), default="")
+
+
 def relation_names(context: Context, relation: Relation) -> set[str]:
     """The declared names a relation mentions."""
     found = find_mentioned_names(context, relation.left) | find_mentioned_names(context, relation.right)

@@ -329,3 +329,9 @@ def test_comments_that_are_never_closed_are_walked_once() -> None:
 def test_a_range_without_an_end_is_unreadable_and_no_crash(condition: str, infer: bool) -> None:
     (step,) = check_document(f"$$ x_i = 2 y_i, \\quad {condition} $$\n", infer=infer).steps
     assert step.verdict == "UNREADABLE" and "does not say where it ends: write it" in step.evidence.text
+
+
+def test_a_number_of_many_digits_is_refused_in_one_line() -> None:
+    for digits in (4200, 5000):
+        (step,) = check_document(f"$$ x = {'1' * digits} $$\n", infer=True).steps
+        assert step.verdict == "UNREADABLE" and "too large to be written out" in step.evidence.text

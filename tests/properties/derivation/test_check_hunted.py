@@ -29,3 +29,14 @@ def test_no_wrong_step_is_accepted_and_most_are_refuted(document: str) -> None:
     found = verdicts(document)
     assert not any(one in GOOD for one in found.values()), found
     assert sum(one is Verdict.REFUTED for one in found.values()) >= 0.75 * len(found), found
+
+
+def test_what_a_hypothesis_ties_to_noise_is_not_held_fixed_in_an_average() -> None:
+    head = (
+        "Let $n, d \\in \\mathbb{N}$, $X \\in \\mathbb{R}^{n \\times d}$, $w \\in \\mathbb{R}^d$, $y \\in \\mathbb{R}^n$, "
+        "$e \\sim \\mathcal{N}(0, I_n)$. Assume $y = X w + e$.\n\n"
+    )
+    (step,) = check_document(head + "$$ \\mathbb{E}[y] = X w $$\n").steps
+    assert step.verdict == "UNDECIDED" and "a hypothesis ties it to what is random" in step.evidence.text
+    (step,) = check_document(head.replace("Assume $y =", "Put $z :=") + "$$ \\mathbb{E}[z] = X w $$\n").steps
+    assert step.verdict in ("PROVED", "EXACT")

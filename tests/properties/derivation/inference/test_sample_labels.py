@@ -46,7 +46,7 @@ def test_what_holds_of_samples_is_accepted(true: str) -> None:
 def test_a_declared_label_is_no_index() -> None:
     text = "Let $n \\in \\mathbb{N}$ and $x^{(i)} \\in \\mathbb{R}$.\n\n$$ \\sum_{i=1}^n x^{(i)} = n x^{(i)} $$\n"
     (step,) = check_document(text, infer=False).steps
-    assert step.verdict == "UNREADABLE" and "write a family" in step.evidence.text
+    assert step.verdict == "UNREADABLE" and "declare a family" in step.evidence.text
     assert verdicts(text) == ["UNDECIDED"]
     entries = "Let $a \\in \\mathbb{R}^4$.\n\n$$ \\sum_{i=1}^4 a^{(i)} = a^{(1)} + a_2 + a_3 + a^{(4)} $$\n"
     assert verdicts(entries, infer=False) == ["PROVED"]
@@ -55,3 +55,20 @@ def test_a_declared_label_is_no_index() -> None:
 def test_letters_whose_label_a_sum_runs_over_are_found() -> None:
     chains = chains_of(r"\sum_{i=1}^n W^{(2)} x^{(i)} + b^{(j)} = y", 1)
     assert find_samples(chains) == {"x"}
+
+
+@pytest.mark.parametrize("name", ["x_i", "x^{(i)}"])
+def test_one_declared_symbol_is_no_family_under_a_sum(name: str) -> None:
+    head = f"Let $m, d \\in \\mathbb{{N}}$ and ${name} \\in \\mathbb{{R}}^d$.\n\n"
+    false = f"$$ \\| \\sum_{{i=1}}^m {name} \\|^2 = m \\sum_{{i=1}}^m \\|{name}\\|^2 $$\n"
+    (step,) = check_document(head + false, infer=False).steps
+    assert step.verdict == "UNREADABLE" and "was declared as one symbol" in step.evidence.text
+    assert verdicts(head + false) == ["UNDECIDED"]
+    true = "$$ \\sum_{i=1}^m w^\\top x_i = w^\\top \\sum_{i=1}^m x_i $$\n".replace("x_i", name)
+    assert verdicts(head + true) == ["PROVED"]
+
+
+def test_what_was_assumed_of_one_is_not_forgotten_in_silence() -> None:
+    text = "Let $x_i \\in \\mathbb{R}^d$ with $\\|x_i\\| = 1$.\n\n$$ \\sum_{i=1}^n \\|x_i\\| = 2 n $$\n"
+    (step,) = check_document(text, infer=True).steps
+    assert step.verdict == "UNDECIDED"
