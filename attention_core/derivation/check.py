@@ -36,7 +36,7 @@ from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
 from attention_core.derivation.terms.context import ENDED_ADVICE
-from attention_core.derivation.terms.relevance import averaged_and_tied, averaged_without_law
+from attention_core.derivation.terms.relevance import averaged_without_law, find_tie_to_noise
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
@@ -303,7 +303,7 @@ def _decide_step(
     if found.verdict in GOOD and (name := averaged_without_law(context, (claim.left, claim.right))):
         text = f"{name} is averaged and has no law: write its law, or its mean and variance"
         found = Finding(Verdict.UNDECIDED, Evidence(text, found.evidence.figures))
-    if found.verdict is Verdict.REFUTED and (name := averaged_and_tied(context, (claim.left, claim.right))):
+    if found.verdict is Verdict.REFUTED and (name := find_tie_to_noise(context, (claim.left, claim.right))):
         text = f"{name} is averaged, and a hypothesis ties it to what is random: write 'Put ${name} := ...'"
         found = Finding(Verdict.UNDECIDED, Evidence(f"{text}; with {name} held fixed, {found.evidence.text}"))
     cut = cut_claims(step, claim) if found.verdict is Verdict.REFUTED and step.op == "~" else []

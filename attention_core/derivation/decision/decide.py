@@ -199,8 +199,8 @@ def decide(problem: Problem) -> Finding:
             return finding
         agreement = summarize_agreement(problem)
         found = prove(problem, agreement) if problem.effort.proofs else agreement
-        if found.verdict is Verdict.AGREES and problem.tally.notes and not problem.tuples.sizes:
-            # what could be computed, such as powers of 0 and 1, is no sample of the values
+        few = found.verdict is Verdict.AGREES and problem.tally.notes and not _has_sizes(problem)
+        if few and problem.claim.op == "=":  # powers of 0 and 1, which can be computed, are not a sample of the values
             return Finding(Verdict.UNDECIDED, Evidence(f"{found.evidence.text}: {SMALLER}", found.evidence.figures))
         if found.verdict is Verdict.AGREES and (why := explain_missing_span(problem)):
             advice = "state the equation that is meant, or say for which sizes the step is meant"
@@ -210,6 +210,10 @@ def decide(problem: Problem) -> Finding:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except TooLarge as error:
         return Finding(Verdict.UNDECIDED, Evidence(f"too large to decide ({error}): {SMALLER}"))
+
+
+def _has_sizes(problem: Problem) -> bool:
+    return bool(problem.tuples.sizes or problem.tuples.indices)
 
 
 def _note_divergence(problem: Problem, found: Finding) -> Finding:

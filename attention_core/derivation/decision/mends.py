@@ -18,7 +18,7 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.advice import LIGHT
 from attention_core.derivation.decision.decide import decide
-from attention_core.derivation.decision.spots import Point, is_ruled_out
+from attention_core.derivation.decision.spots import Point, fails_at_spots
 from attention_core.derivation.effort import Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.latex.printer import SIGNS, symbol_name, to_latex
@@ -159,7 +159,7 @@ def verdict_of(step: Step, seconds: float, seed: int, spots: Sequence[Point] = (
             context, claim, extra = claim_of(step)
             problem = Problem(context, claim, extra, replace(effort, seed=seed, seconds=seconds))
             with ceiling(seconds):
-                if is_ruled_out(problem, spots):
+                if fails_at_spots(problem, spots):
                     return Verdict.REFUTED
                 if spots and is_proved_everywhere(problem):  # and both sides have values at the points
                     return Verdict.PROVED

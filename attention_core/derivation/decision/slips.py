@@ -42,7 +42,7 @@ from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Num, Plus, Sub, Times
+from attention_core.derivation.latex.syntax import Chain, Derivative, Expr, Group, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
@@ -99,6 +99,8 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         sure = verdict in (Verdict.PROVED, Verdict.EXACT)
         if step.op in TURNED:
             return sure or decide(one.step, ()).verdict in GOOD
+        if "with $0$ in place" in one.words and _differentiates(step):
+            return False
         if (one.kind in SURE and not sure) or (one.kind in ENTRIES | SURE and _restricts(step, one.step)):
             return False
         return not _is_trivial(one.step) and not _vanishes(one.step, search)
@@ -212,6 +214,11 @@ def _is_trivial(step: Step) -> bool:
 
 def _write_out(power: re.Match[str]) -> str:
     return power[1] * int(power[2])
+
+
+def _differentiates(step: Step) -> bool:
+    """Whether a step has a derivative: a term of it too much may be how another symbol depends on the variable."""
+    return any(isinstance(node, Derivative) for side in (step.left, step.right) for node in walk(side))
 
 
 def _vanishes(step: Step, search: Search) -> bool:

@@ -34,7 +34,7 @@ def find_spots(problem: Problem) -> list[Point]:
     return [(site.env, {_key(site, node): value for node, value in case.items()}) for site, case in _cases(problem)]
 
 
-def is_ruled_out(problem: Problem, spots: Sequence[Point]) -> bool:
+def fails_at_spots(problem: Problem, spots: Sequence[Point]) -> bool:
     """Whether a relation between the same symbols is false at one of some points.
 
     Args:
@@ -79,4 +79,4 @@ def _fails_at(problem: Problem, env: dict[str, int], values: dict[Key, Any]) -> 
     return _holds(problem, site, {node: values[_key(site, node)] for node in site.plan.entries}) is False
 
 
-__all__ = ["Point", "find_spots", "is_ruled_out"]
+__all__ = ["Point", "find_spots", "fails_at_spots"]

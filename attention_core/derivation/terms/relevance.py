@@ -205,7 +205,7 @@ def averaged_without_law(context: Context, terms: Sequence[Term]) -> str:
     return min((n for n in found if n in context.symbols and n not in context.inferred), default="")
 
 
-def averaged_and_tied(context: Context, terms: Sequence[Term]) -> str:
+def find_tie_to_noise(context: Context, terms: Sequence[Term]) -> str:
     r"""The first symbol without a law that is averaged and that a hypothesis ties to a random one, '' for none.
 
     Under "Assume $y = X w + \\epsilon$" y is as random as the noise is, and `E[y]` is not y.

@@ -60,6 +60,7 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
         (r"w = w - 2 (w - v)", ""),
         (r"x = x + 2 y - y", ""),
         (r"x^2 = 4", ""),  # an equation
+        (r"\frac{\partial}{\partial x} \frac{x}{r} = \frac{1}{r} - 1 \cdot \frac{x^2}{r^3}", ""),  # r depends on x
         (r"Q^\top Q = I", "Let $Q$ be a frobnicated matrix."),
         (r"(Q + Q^\top) x = 2 Q^\top x - 2 Q x", "Let $Q$ be a frobnicated matrix."),
     ],
