@@ -214,7 +214,8 @@ def find_tie_to_noise(context: Context, terms: Sequence[Term]) -> str:
     found = {str(p.data) for body in inside for p in body.walk() if p.op in ("leaf", "member")} & set(context.symbols)
     random = {name for name, symbol in context.symbols.items() if symbol.law is not None}
     fixed = {name for name in found - random if context.symbols[name].term is None}
-    tied = [one.mentions for one in context.hypotheses if one.mentions & random]
+    equations = [one for one in context.hypotheses if one.relation.op == "="]  # and not the laws, which are orders
+    tied = [one.mentions for one in equations if one.mentions & random]
     return min((name for name in fixed if any(name in names for names in tied)), default="")
 
 
