@@ -208,7 +208,7 @@ def averaged_without_law(context: Context, terms: Sequence[Term]) -> str:
 def find_tie_to_noise(context: Context, terms: Sequence[Term]) -> str:
     r"""The first symbol without a law that is averaged and that a hypothesis ties to a random one, '' for none.
 
-    Under "Assume $y = X w + \\epsilon$" y is as random as the noise is, and `E[y]` is not y.
+    Under "Assume $y = X w + \epsilon$" y is as random as the noise is, and `E[y]` is not y.
     """
     inside = [part.args[0] for term in terms for part in term.walk() if part.op == "expect"]
     found = {str(p.data) for body in inside for p in body.walk() if p.op in ("leaf", "member")} & set(context.symbols)
