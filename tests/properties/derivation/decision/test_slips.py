@@ -116,3 +116,16 @@ def test_a_symbol_that_is_defined_may_be_defined_anew_but_not_as_a_result() -> N
 def test_words_make_good_where_a_sum_ends_and_no_sign(above: str, sign: str, end: str) -> None:
     assert inferred(r"\nabla_x x^\top A x = (A - A^\top) x", above).verdict == sign
     assert inferred(r"\sum_{j=1}^n (x_j + c) = \sum_{j=1}^{n-1} x_j + n c", above).verdict == end
+
+
+@pytest.mark.parametrize(
+    ("above", "verdict"),
+    [
+        ('<p align="center">\n  <img src="a.svg" width="100%" alt="A picture"/>\n</p>', "REFUTED"),
+        ("<b>Let $A$ be a frobnicated matrix.</b>", "UNDECIDED"),  # words within tags stay words
+    ],
+)
+def test_tags_that_place_a_picture_are_no_sentence(above: str, verdict: str) -> None:
+    text = f"{above}\n\nLet $A, B \\in \\mathbb{{R}}^{{2 \\times 2}}$.\n\n$$ A B = B A $$\n"
+    (step,) = check_document(text, infer=True).steps
+    assert step.verdict == verdict
