@@ -55,6 +55,7 @@ class Tally:
     barren: list[str] = field(default_factory=list)
     impossible: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    too_large: bool = False  # whether values or sizes were left out since numbers grew too long
     seen: bool = False
     why: str = ""
     altered: int = 0  # cases that differ a little from a tight one

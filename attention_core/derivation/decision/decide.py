@@ -199,7 +199,7 @@ def decide(problem: Problem) -> Finding:
             return finding
         agreement = summarize_agreement(problem)
         found = prove(problem, agreement) if problem.effort.proofs else agreement
-        few = found.verdict is Verdict.AGREES and problem.tally.notes and not _has_sizes(problem)
+        few = found.verdict is Verdict.AGREES and problem.tally.too_large and not _has_sizes(problem)
         if few and problem.claim.op == "=":  # powers of 0 and 1, which can be computed, are not a sample of the values
             return Finding(Verdict.UNDECIDED, Evidence(f"{found.evidence.text}: {SMALLER}", found.evidence.figures))
         if found.verdict is Verdict.AGREES and (why := explain_missing_span(problem)):
@@ -308,6 +308,7 @@ def search(problem: Problem) -> Finding | None:
                 if not tally.cases:
                     raise
                 tally.notes.append(f"{_name_left_out(tally.tuples)} were too large: {error}")
+                tally.too_large = True
                 break
     return None
 

@@ -13,7 +13,7 @@ import random
 import time
 from dataclasses import replace
 
-from attention_core.derivation.cases.counterexamples import refutation, shrink_and_report
+from attention_core.derivation.cases.counterexamples import describe, refutation, shrink_and_report
 from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.cases.problem import Best, Problem, Site, is_outsized
 from attention_core.derivation.graph.choices import SPARSE, Choices, alter
@@ -38,6 +38,7 @@ def search_cases(problem: Problem, site: Site, count: int, share: int = 0) -> Fi
     if problem.moves and problem.tally.cases > 24:
         count = min(count, 2)
     before, best = problem.tally.cases, Best()
+    too_large: TooLarge | None = None
     for number in range(count):
         if time.process_time() > problem.deadline:
             break
@@ -46,8 +47,15 @@ def search_cases(problem: Problem, site: Site, count: int, share: int = 0) -> Fi
             if problem.tally.cases == before and number:
                 break
             continue
-        if found := _judge(problem, site, choices, case, best):
+        try:
+            found = _judge(problem, site, choices, case, best)
+        except TooLarge as error:  # the other values may be smaller: x^(2^20) is 1 at x = -1
+            too_large = error
+            continue
+        if found:
             return found
+    if too_large is not None:
+        _note_values(problem, site, too_large, problem.tally.cases > before)
     if problem.claim.op in ("<", "<=", ">", ">=") and not constant:
         found = _climb(problem, site, share, best)
         if found is not None:
@@ -55,6 +63,16 @@ def search_cases(problem: Problem, site: Site, count: int, share: int = 0) -> Fi
     if problem.tally.cases > before:
         problem.tally.tuples.append(site.env)
     return None
+
+
+def _note_values(problem: Problem, site: Site, error: TooLarge, compared: bool) -> None:
+    """Note that other values were too large. Raises: the error, where no case was compared."""
+    if not compared:
+        raise error
+    where = f" at {describe(site.env)}" if site.env else ""
+    if not problem.tally.too_large:
+        problem.tally.notes.append(f"other values{where} were too large: {error}")
+    problem.tally.too_large = True
 
 
 def compare_sides(problem: Problem, site: Site, case: Case) -> Outcome:

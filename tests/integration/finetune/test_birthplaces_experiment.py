@@ -95,9 +95,16 @@ def test_two_processes_share_each_step_and_one_speaks(data: Path, tmp_path: Path
 def test_steps_to_be_recorded_are_those_of_the_trainer(
     run: Callable[..., str], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a processor they are not recorded, but are the same steps: both optimizers, the short last batch, the rate."""
+    """On a processor they are not recorded, but are the same steps: both optimizers, the short last batch, the rate.
+
+    Muon rounds to bfloat16 in both, one matrix at a time and in batches: products in another order round to other
+    numbers, and how far the losses then part depends on the processor. In float64 they round alike to 2^-53, and what
+    is left is float32's rounding of two sums, over 36 steps of a rate of .004.
+    """
     module = importlib.import_module("run")
+    monkeypatch.setattr(torch.Tensor, "bfloat16", torch.Tensor.double)
     changes = {
+        "precision": "float32",
         "epochs": 6,
         "batch_size": 5,
         "weight_decay": 2.0,
@@ -119,7 +126,7 @@ def test_steps_to_be_recorded_are_those_of_the_trainer(
         assert len(ends) == len(graphed) == 6
         for one, other in zip(ends, graphed, strict=True):
             for field in ("step", "tokens", "learning_rate", "loss", "gradient_norm"):
-                assert other[field] == pytest.approx(one[field], rel=5e-4)
+                assert other[field] == pytest.approx(one[field], rel=1e-5)
 
 
 def test_recorded_steps_go_on_where_time_was_up(
