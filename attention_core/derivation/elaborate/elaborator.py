@@ -52,6 +52,20 @@ def index_letters(name: str) -> frozenset[str]:
     return frozenset(letter for part in parts for letter in re.findall(r"\\?[a-zA-Z]+", part))
 
 
+def advise_family(name: str) -> str:
+    r"""How to declare the family that a symbol with an index would belong to: `x^{(i)}`, or `x_{i}`.
+
+    Args:
+        name: The symbol.
+    """
+    letter, _, behind = name.partition("^{(")
+    if behind:
+        letter = letter.partition("_{")[0]
+        return rf"'Let ${letter}^{{(1)}}, \dots, {letter}^{{(n)}} \in \mathbb{{R}}^d$'"
+    letter = name.partition("_{")[0]
+    return rf"'Let ${letter}_1, \dots, {letter}_n \in \mathbb{{R}}^d$'"
+
+
 class Elaborator:
     """Turns written expressions into terms under one context; `bound` are the indices of the sums around."""
 
@@ -76,7 +90,7 @@ class Elaborator:
             letter = min(moved)
             raise self.fail(
                 f"{name} was declared as one symbol and stands in a sum over {letter}: declare a family, as in "
-                "'Let $x_1, \\dots, x_n \\in \\mathbb{R}^d$', and write $x_i$ for its members"
+                f"{advise_family(name)}, and write ${name}$ for its members"
             )
         return found
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.elaborator import advise_family, index_letters
 from attention_core.derivation.elaborate.functions import expand_definition, norm_with_index
 from attention_core.derivation.elaborate.indicators import (
     ONES,
@@ -26,6 +27,7 @@ from attention_core.derivation.elaborate.indicators import (
     kronecker,
     missing_index,
 )
+from attention_core.derivation.elaborate.sample_families import declared_member
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Chain,
@@ -126,11 +128,15 @@ def _letter_constant(elab: Elaborator, name: str) -> Term:
     command = _COMMAND.match(name)
     if command and command[1] not in ACCENTS | ALPHABETS:
         raise elab.fail(f"the command \\{command[1]} is not understood; write the formula without it")
+    if "^{(" in name:
+        raise elab.fail(_say_undeclared_label(elab, name))
     raise elab.fail(f"{name} is not declared: write 'Let ${name} \\in \\mathbb{{R}}$' (or its shape) above the display")
 
 
 def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:
     """An index where the base is declared and the subscript is a numeral or an index; else a name."""
+    if (member := declared_member(elab.context, expr)) is not None:
+        expr = member
     items = index_items(elab, expr.items)
     base_name, full = symbol_name(expr.base), symbol_name(expr)
     base = elab.lookup(base_name) if base_name is not None else None
@@ -328,6 +334,8 @@ def power(elab: Elaborator, expr: Expr, base: Expr, exponent: Expr) -> Term:
     name = symbol_name(expr)
     if name is not None and elab.lookup(name) is not None:
         return symbol(elab, name)
+    if (member := declared_member(elab.context, expr)) is not None:
+        return elaborate_subscript(elab, member)
     if isinstance(exponent, Group) and exponent.bracket == "(" and len(exponent.items) == 1:
         inner = exponent.items[0]
         found = elab.lookup(base.text) if isinstance(base, Name) else None
@@ -335,10 +343,7 @@ def power(elab: Elaborator, expr: Expr, base: Expr, exponent: Expr) -> Term:
             return elaborate_subscript(elab, Sub(base, (inner,)))
     label = isinstance(exponent, Group) and exponent.bracket in ("(", "[") and symbol_name(base) is not None
     if label and not (base == Name("e") and elab.lookup("e") is None):
-        raise elab.fail(
-            f"{name or to_latex(expr)} is not declared: in brackets it is a label, a symbol of its own; write 'Let "
-            f"${name or to_latex(expr)} \\in \\mathbb{{R}}$' (or its shape), or a power without brackets"
-        )
+        raise elab.fail(_say_undeclared_label(elab, name or to_latex(expr)))
     if isinstance(base, Name) and base.text == "e" and elab.lookup("e") is None:
         return scalar_function("exp", elab.term(exponent))
     if exponent in (Name("-"), Name("+")):
@@ -352,6 +357,18 @@ def power(elab: Elaborator, expr: Expr, base: Expr, exponent: Expr) -> Term:
     if not to.type.scalar:
         raise ShapeMismatch(f"{to.type} cannot be an exponent")
     return Term("pow", (body, to), SCALAR)
+
+
+def _say_undeclared_label(elab: Elaborator, name: str) -> str:
+    """What to write for a symbol with a label: a family, where the label has an index of a sum or of the document."""
+    known = [elab.lookup(letter) for letter in index_letters(name)]
+    if elab.bound.keys() & index_letters(name) or any(one is not None and one.kind == "index" for one in known):
+        family = advise_family(name)
+        return f"{name} is not declared: where its label numbers samples, write {family} (or their shape)"
+    return (
+        f"{name} is not declared: in brackets it is a label, a symbol of its own; write 'Let "
+        f"${name} \\in \\mathbb{{R}}$' (or its shape), or a power without brackets"
+    )
 
 
 def _matrix_power(elab: Elaborator, body: Term, exponent: Expr) -> Term:

@@ -24,7 +24,7 @@ from attention_core.derivation.inference.usage import (
     letter_of,
     without_d,
 )
-from attention_core.derivation.latex.printer import symbol_name, to_latex
+from attention_core.derivation.latex.printer import FAMILY_LABEL, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Array,
     Big,
@@ -82,7 +82,7 @@ class Bold:
     def holds(self, name: str) -> bool:
         """Whether a symbol is in bold."""
         letter = letter_of(name)
-        if r"^{(\cdot)}" in name:  # the label is its index
+        if FAMILY_LABEL in name:  # the label is its index
             return letter in self.alone | self.indexed
         return letter in (self.indexed if "_{" in name or name.endswith(MEMBER) else self.alone)
 

@@ -186,7 +186,7 @@ class Inference:
             return statement
         around, bold = self.section(place)
         around = write_row_words(context, list(statement.statement.chains) if alone else around)
-        around, statement = read_samples(around, statement)
+        around, statement = read_samples(context, around, statement)
         name_ones = partial(self.name_ones, sum(isinstance(block, Heading) for block in self.blocks[:place]))
         opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones)
         formulas = opaque.chains(around)

@@ -14,21 +14,26 @@ from functools import partial
 from attention_core.derivation.document.display import DisplayStatement
 from attention_core.derivation.elaborate.elaborator import index_letters
 from attention_core.derivation.elaborate.functions import substitute
+from attention_core.derivation.elaborate.sample_families import label_of, read_sample, write_samples
 from attention_core.derivation.inference.usage import bound_letters, walk
-from attention_core.derivation.latex.printer import all_names, symbol_name
-from attention_core.derivation.latex.syntax import Big, Chain, Group, Name, Sub, Sup, names_in
+from attention_core.derivation.latex.printer import all_names
+from attention_core.derivation.latex.syntax import Big, Chain, names_in
 from attention_core.derivation.terms.context import Caveat, Context
 
 
-def read_samples(formulas: Sequence[Chain], written: DisplayStatement) -> tuple[list[Chain], DisplayStatement]:
+def read_samples(
+    context: Context, formulas: Sequence[Chain], written: DisplayStatement
+) -> tuple[list[Chain], DisplayStatement]:
     """Some formulas, and a statement among them, with members of families in the place of samples.
 
     Args:
+        context: What is declared: its families, and their members, are read where they stand as well.
         formulas: Those of a section.
         written: The statement.
     """
     statement = written.statement
     samples = find_samples((*formulas, *statement.chains))
+    formulas = write_samples(context, formulas)
     if not samples:
         return list(formulas), written
     rule = partial(read_sample, samples)
@@ -72,30 +77,8 @@ def find_samples(formulas: Iterable[Chain]) -> frozenset[str]:
     )
 
 
-def read_sample(samples: frozenset[str], node: object) -> Sub | None:
-    r"""`x^{(i)}` as the member `x^{(\cdot)}_i` of a family, None of anything else.
-
-    Args:
-        samples: The letters that number samples.
-        node: A node of a formula.
-    """
-    inner, items = (node.base, node.items) if isinstance(node, Sub) else (node, ())
-    for name, label in _of(inner):
-        if name in samples:
-            return Sub(Name(rf"{name}^{{(\cdot)}}"), (label, *items))
-    return None
-
-
 def _labelled(node: object) -> Iterable[tuple[str, Chain]]:
-    return (found for one in walk(node) for found in _of(one))
+    return (found for one in walk(node) if (found := label_of(one)) is not None)
 
 
-def _of(node: object) -> list[tuple[str, Chain]]:
-    """The letter and the label that a node is, if it is one."""
-    match node:
-        case Sup(base, Group("(", (label,))) if label.alone and (name := symbol_name(base)) is not None:
-            return [(name, label)]
-    return []
-
-
-__all__ = ["find_samples", "forget_single", "read_sample", "read_samples"]
+__all__ = ["find_samples", "forget_single", "read_samples"]

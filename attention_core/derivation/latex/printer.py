@@ -91,6 +91,19 @@ def to_latex(expr: object) -> str:
             return _form(expr)
 
 
+FAMILY_LABEL = r"^{(\cdot)}"
+"""Behind the letter of a family whose members have labels: $x^{(\\cdot)}$ is that of $x^{(1)}, \\dots, x^{(n)}$."""
+
+
+def family_name(letter: str) -> str:
+    """The name of the family whose members are written with a label at a letter.
+
+    Args:
+        letter: The letter.
+    """
+    return f"{letter}{FAMILY_LABEL}"
+
+
 def symbol_name(expr: Expr) -> str | None:
     """The symbol that an expression spells with its subscripts, if it spells one."""
     match expr:
@@ -163,7 +176,7 @@ def _form(expr: object) -> str:
 
 
 def all_names(node: object) -> set[str]:
-    """Names as written, and the compound names that subscripts and labels such as `W^{(2)}` spell."""
+    """Names as written, the compound names that subscripts and labels such as `W^{(2)}` spell, and their families."""
     found: set[str] = set()
     stack = [node]
     while stack:
@@ -174,4 +187,6 @@ def all_names(node: object) -> set[str]:
         stack.extend(children(one))
         if isinstance(one, (Sub, Sup)) and (compound := symbol_name(one)):
             found.add(compound)
+        if isinstance(one, Sup) and isinstance(one.exponent, Group) and (letter := symbol_name(one.base)):
+            found.add(family_name(letter))
     return found

@@ -24,6 +24,7 @@ from attention_core.derivation.elaborate.functions import function_form, rename_
 from attention_core.derivation.elaborate.hypotheses import find_defined_name, relations_of
 from attention_core.derivation.elaborate.index_ranges import inferred_range, spread
 from attention_core.derivation.elaborate.indicators import entry_type_fits, missing_index
+from attention_core.derivation.elaborate.sample_families import defined_member, write_run, write_samples
 from attention_core.derivation.elaborate.subscripts import index_items
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Root, Sub, Sup, Unreadable, names_in
@@ -242,11 +243,12 @@ class Reader(ReaderState):
                 continue
             if statement.arrows:
                 raise Unreadable("an implication is not understood in a declaration", line)
-            chain = statement.chains[0]
+            (chain,) = write_samples(self.context, statement.chains[:1])
             if chain.alone:
                 waiting.append(chain.exprs[0])
                 continue
-            item, waiting = Item([*waiting, chain.exprs[0]], chain), []
+            left = write_run([*waiting, chain.exprs[0]])
+            item, waiting = Item(left, replace(chain, exprs=(left[-1], *chain.exprs[1:]))), []
             try:
                 self.item_of_one_shape(item, text, tokens[0].line)
             except Unreadable as error:
@@ -453,6 +455,7 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
         return
     reader.context.applied = 0
     elab = Elaborator(with_same_sizes(reader.context), line=line)
+    left = defined_member(elab, left, right) or left
     form, squared = function_form(left), _find_squared_name(left)
     if form is not None and len(item.chain.ops) == len(item.left) == 1:
         _define_function(reader, form, right, line)

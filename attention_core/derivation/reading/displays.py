@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Display, Paragraph
@@ -35,14 +34,12 @@ from attention_core.derivation.latex.syntax import (
     Unreadable,
 )
 from attention_core.derivation.reading.claimed_sides import is_claim, is_stated_above
-from attention_core.derivation.reading.complex_numbers import write_parts
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import Around, find_defined_symbol, tell_labels
 from attention_core.derivation.reading.domains import domain_of
-from attention_core.derivation.reading.function_slopes import write_calls, write_slopes
-from attention_core.derivation.reading.recursions import write_members
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
+from attention_core.derivation.reading.written_forms import write_forms
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import shorten_quote
@@ -76,7 +73,7 @@ def steps_of_display(
         return [_unread(block, error)]
     out: list[Step | Unread] = []
     asides: list[Caveat] = []
-    for written_one in (_as_real_equations(context, one) for one in statements):
+    for written_one in (write_forms(context, one) for one in statements):
         if supply is not None:
             if _states_nothing(context, written_one, asides):
                 continue
@@ -129,16 +126,6 @@ def _states_nothing(context: Context, one: DisplayStatement, asides: list[Caveat
 
 _IN_WORDS = re.compile(r"(?<!\\)\$([^$]*)\$")
 _TAG = re.compile(r"\\tag\*?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-
-
-def _as_real_equations(context: Context, one: DisplayStatement) -> DisplayStatement:
-    """A statement with sequences and complex numbers written as numbers and columns of numbers, and with slopes."""
-    statement = one.statement
-    with suppress(RecursionError):  # reading it as a step reports that
-        statement = write_slopes(context, write_calls(context, statement))
-        statement = write_members(context, statement) if context.recursions else statement
-        statement = write_parts(context, statement) if context.imaginary is not None else statement
-    return one if statement is one.statement else replace(one, statement=statement)
 
 
 def _look_around(block: Display, steps: list[Step], statements: list[DisplayStatement]) -> None:

@@ -82,7 +82,7 @@ _ORDERS = re.compile(r"^[^=]*(?:[<>]|\\(?:[lg]eq?(?:slant)?|neq?)(?![A-Za-z]))[^
 _MEMBERS = re.compile(
     rf"(?P<members>{_F})\s*,?\s*(?:for|with|where|,)\s*(?:all|each|every|any)?\s*(?P<range>{_F})(?!\s*(?:and|,)\s*{_F})"
 )
-_MEMBER = r"((?:\\(?:mathbf|boldsymbol|bm|vec)\s*\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+))_\{?([a-z])\}?"
+_MEMBER = r"((?:\\(?:mathbf|boldsymbol|bm|vec)\s*\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+))(?:_\{?|\^\{?(\())([a-z])\)?\}?"
 _TO = r"(?:,\s*2\s*)?,\s*\\[lcd]?dots[bcim]?\s*,\s*"
 _RANGE = re.compile(
     rf"^\s*(?:(?P<a>[a-z])\s*=\s*1\s*{_TO}(?P<na>[A-Za-z]\w*|\\ell)"
@@ -274,13 +274,14 @@ def _family(found: re.Match[str], formulas: list[str]) -> str:
     letter, last = next((range_[k], range_[f"n{k}"]) for k in "abcd" if range_[k])
     named = re.findall(_MEMBER, left)
     plain = not re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])|\\dots|,", _PAIR.sub("", domain))
-    bases = [base for base, index in named if index == letter]
+    bases = [base for base, _, index in named if index == letter]
     known = any(re.match(rf"\s*{re.escape(base)}\s*(?:,|\\in|=)", one) for base in bases for one in formulas)
     if len(bases) < len(named) or not plain or known:
         return found[0]
     out = []
-    for base in bases:
-        formulas.append(rf"{base}_1, \dots, {base}_{{{last}}} \in {domain.strip()}")
+    for base, label, _ in named:
+        first, end = ("^{(1)}", f"^{{({last})}}") if label else ("_1", f"_{{{last}}}")
+        formulas.append(rf"{base}{first}, \dots, {base}{end} \in {domain.strip()}")
         out.append(f"\0{len(formulas) - 1}\0")
     return ", ".join(out) + "\n" * found[0].count("\n")
 
