@@ -29,12 +29,13 @@ from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
+from attention_core.derivation.latex.shown_names import show_names, show_names_in
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
 from attention_core.derivation.reading.losses import TRIED_ORDER, describe_losses, order_of_derivatives
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
-from attention_core.derivation.records import GOOD, DocumentReport, Evidence, Finding, StepReport, Verdict
+from attention_core.derivation.records import GOOD, Counterexample, DocumentReport, Evidence, Finding, StepReport, Verdict
 from attention_core.derivation.terms.context import ENDED_ADVICE
 from attention_core.derivation.terms.relevance import averaged_without_law, find_tie_to_noise
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
@@ -360,14 +361,22 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
         step = Unread(step.id, step.line, step.text, f"'% expect: {expected}' is not understood: only 'refuted' is", [])
         expected = ""
     if isinstance(step, Unread):
-        return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, Evidence(step.message), expected=expected)
+        evidence = Evidence(show_names(step.message))
+        return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, evidence, expected=expected)
     try:
         found = _judge_step(step, effort, not expected, necessity)
     except Exception as error:  # a fault of the checker in one step: reported there, and the other steps are checked
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
     seconds = time.perf_counter() - start
-    about = (step.id, step.line, step.text, found.verdict, found.evidence, found.counterexample)
+    about = (step.id, step.line, step.text, found.verdict, *_show_names_of(found))
     return StepReport(*about, seconds, expected, required=require, claim=partial(_write_claim, step))
+
+
+def _show_names_of(found: Finding) -> tuple[Evidence, Counterexample | None]:
+    """The evidence and the counterexample with names as the document writes them."""
+    evidence, example = found.evidence, found.counterexample
+    shown = Evidence(show_names(evidence.text), show_names_in(evidence.figures), show_names(evidence.advice))
+    return shown, example and replace(example, values=show_names_in(example.values), where=show_names(example.where))
 
 
 def _write_claim(step: Step) -> Any:
@@ -437,7 +446,7 @@ def document_steps(
         none = "the document has no display: write what it claims between $$ and $$"
         why = "no display claims anything: there is nothing to check" if understood else none
         steps = [Unread("line-1", 1, "", why)]
-    return name, steps, understood
+    return name, steps, [(line, show_names(words)) for line, words in understood]
 
 
 def names_of_step(step: Step | Unread) -> set[str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from html import escape
 
+from attention_core.derivation.latex.printer import FAMILY_LABEL
 from attention_core.derivation.latex.syntax import (
     SLOPE,
     Array,
@@ -134,13 +135,16 @@ def mathml(node: Expr | None) -> str:
             return number(value)
         case Name(text):
             return name(text)
+        case Sub(Name(text) as family, (label, *entry)) if _is_family(family):
+            member = Sup(Name(text.removesuffix(FAMILY_LABEL)), Group("(", (label,), ")"))
+            return mathml(Sub(member, tuple(entry)) if entry else member)
         case Sub(base, items):
             return f"<msub>{mathml(base)}{join_chains(items)}</msub>"
-        case Sup(Sub(base, items), exponent):
+        case Sup(Sub(base, items), exponent) if not _is_family(base):
             return f"<msubsup>{mathml(base)}{join_chains(items)}{mathml(exponent)}</msubsup>"
         case Sup(base, exponent):
             return f"<msup>{mathml(base)}{mathml(exponent)}</msup>"
-        case Transpose(Sub(base, items), letter):
+        case Transpose(Sub(base, items), letter) if not _is_family(base):
             return f"<msubsup>{mathml(base)}{join_chains(items)}{name(letter) if letter else operator('⊤')}</msubsup>"
         case Transpose(base, letter):
             return f"<msup>{mathml(base)}{name(letter) if letter else operator('⊤')}</msup>"
@@ -159,6 +163,11 @@ def mathml(node: Expr | None) -> str:
             return f"<mroot>{mathml(body)}{mathml(degree)}</mroot>"
         case _:
             return rarer(node)
+
+
+def _is_family(base: Expr) -> bool:
+    """Whether a base is a family whose members are written with a label."""
+    return isinstance(base, Name) and base.text.endswith(FAMILY_LABEL)
 
 
 def rarer(node: Expr | None) -> str:
