@@ -288,6 +288,13 @@ def test_readme_gives_the_two_commands() -> None:
     assert commands == [MAIN_COMMAND, TEST_COMMAND]
 
 
+def test_readme_clones_before_it_installs() -> None:
+    lines = [line.strip() for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()]
+    clone = next(place for place, line in enumerate(lines) if line.startswith("git clone "))
+    name = lines[clone].rpartition("/")[2]
+    assert lines[clone + 1 : clone + 3] == [f"cd {name}", "python -m pip install -c constraints.txt ."]
+
+
 def test_readme_says_how_to_install_without_cuda() -> None:
     """The usual wheel of torch for Linux brings CUDA: the command of the README, with PyTorch's own index beside it."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()

@@ -57,10 +57,15 @@ def test_the_page_of_refused_lines_shows_what_the_command_says(tmp_path: Path) -
 
 def test_the_document_of_the_readme_is_refuted_as_it_says() -> None:
     readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"```markdown\n(.*?)```", readme, re.DOTALL)
+    text, promise = re.findall(r"```markdown\n(.*?)```", readme, re.DOTALL)
     first, second = check_document(text).steps
     assert first.passed and second.verdict == "REFUTED" and second.counterexample is not None
     assert "x = [1], y = [1]" in second.evidence.text and "refuted at x = [1], y = [1]" in readme
+    (words,) = re.findall(r'may say in words what it assumes \("(.*?)"\)', readme)
+    doubted = text.replace("$$", f"{words.capitalize()}.\n\n$$", 1)
+    quoted = check_document(doubted).steps[1]
+    assert quoted.verdict == "UNDECIDED" and words.capitalize() in quoted.evidence.text
+    assert check_document(f"{promise}\n{doubted}").steps[1].verdict == "REFUTED"
 
 
 def test_the_page_lists_every_option_and_every_verdict() -> None:
