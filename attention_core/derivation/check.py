@@ -35,7 +35,15 @@ from attention_core.derivation.reading.any_function import describe_functions, l
 from attention_core.derivation.reading.losses import TRIED_ORDER, describe_losses, order_of_derivatives
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
-from attention_core.derivation.records import GOOD, Counterexample, DocumentReport, Evidence, Finding, StepReport, Verdict
+from attention_core.derivation.records import (
+    GOOD,
+    Counterexample,
+    DocumentReport,
+    Evidence,
+    Finding,
+    StepReport,
+    Verdict,
+)
 from attention_core.derivation.terms.context import ENDED_ADVICE
 from attention_core.derivation.terms.relevance import averaged_without_law, find_tie_to_noise
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch

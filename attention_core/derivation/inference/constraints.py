@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
+from attention_core.derivation.inference.bold_letters import Bold
 from attention_core.derivation.inference.size_expressions import domain_type, size_names, size_of
 from attention_core.derivation.inference.solve import Shape, Solver
 from attention_core.derivation.inference.usage import (
+    MEMBER,
     ONES_NAME,
     Usage,
     bound_letters,
@@ -53,7 +55,6 @@ from attention_core.derivation.terms.terms import ONE, Type
 
 ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E", *ELEMENTARY)
 ROW_FUNCTIONS = frozenset(ROW_WORDS.values())
-MEMBER = "[]"  # after a base: what one index leaves of it
 _ENTRY = re.compile(r"^[A-Z]_\{[a-z][ ,][a-z]\}$")
 _SIZES = re.compile(r"^[dnmhNDHMTLB](_\{.*\})?$")
 
@@ -70,40 +71,6 @@ class Hint:
 def is_capital(name: str) -> bool:
     """Whether the letter of a name is a capital, Latin or Greek."""
     return letter_of(name).lstrip("\\")[:1].isupper()
-
-
-@dataclass(frozen=True)
-class Bold:
-    """The letters that a section writes in bold: alone, and with a subscript."""
-
-    alone: frozenset[str] = frozenset()
-    indexed: frozenset[str] = frozenset()
-
-    def holds(self, name: str) -> bool:
-        """Whether a symbol is in bold."""
-        letter = letter_of(name)
-        if FAMILY_LABEL in name:  # the label is its index
-            return letter in self.alone | self.indexed
-        return letter in (self.indexed if "_{" in name or name.endswith(MEMBER) else self.alone)
-
-
-_BOLD = re.compile(
-    r"\\(?:mathbf|boldsymbol|bm|pmb|vec|mathbfit)\s*(?:\{\s*(?:\\mathbf\s*\{?)?\s*(\\[a-zA-Z]+|[a-zA-Z])[\s}']*|"
-    r"(\\[a-zA-Z]+|[a-zA-Z]))(\s*(?:\^\{?[^_\s]*\}?)?_)?"
-)
-
-
-def bold_letters(text: str) -> Bold:
-    r"""The letters in bold in a text.
-
-    Example:
-        >>> bold_letters(r"\mathbf{x}_i^\top \mathbf W").indexed
-        frozenset({'x'})
-    """
-    found = [(one or other, bool(index)) for one, other, index in _BOLD.findall(text)]
-    return Bold(
-        frozenset(letter for letter, index in found if not index), frozenset(letter for letter, index in found if index)
-    )
 
 
 VECTORS = frozenset("xyzuvwhqkbo")
@@ -394,6 +361,8 @@ class Builder:
             return Shape()
         if not indexed:
             return self.symbol(full or base)
+        if known is None and len(parts) == 2 and base.endswith(FAMILY_LABEL):
+            return self.entry_of_sample(base, parts)
         for place, part in enumerate(parts):
             self.index(base, place, part)
         if len(parts) == self.usage.arrays.get(base, 1) and known is None:
@@ -401,6 +370,16 @@ class Builder:
         if known is not None and known.kind == "array" and known.type is not None and _is_entry(known.type, parts):
             return self.solver.number()
         return self.known_shape(known) if known is not None and known.kind == "family" else Shape()
+
+    def entry_of_sample(self, base: str, parts: Sequence[Expr]) -> Shape:
+        r"""`x_j^{(i)}` and `W_{ij}^{(l)}`: the member is a column or a matrix, whose entries are numbers."""
+        first, entry = parts
+        own = entry.factors if isinstance(entry, Times) and not any(entry.ops) else (entry,)
+        for place, part in enumerate((first, *own)):
+            self.index(base, place, part)
+        cols = self.extent(base, 2) if len(own) == 2 else self.solver.extents.of(ONE)
+        self.solver.set_array(self.members.setdefault(base, Shape()), self.extent(base, 1), cols)
+        return self.solver.number()
 
     def sized_constant(self, base: str, part: Expr) -> Shape:
         """`I_n`, `\\mathbf{1}_n`."""

@@ -18,12 +18,10 @@ from attention_core.derivation.elaborate.functions import function_form
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in
 from attention_core.derivation.elaborate.row_functions import write_row_words
+from attention_core.derivation.inference.bold_letters import Bold, bold_letters
 from attention_core.derivation.inference.constraints import (
-    MEMBER,
-    Bold,
     Builder,
     Hint,
-    bold_letters,
     is_capital,
     typographic_hint,
 )
@@ -35,6 +33,7 @@ from attention_core.derivation.inference.sample_labels import forget_single, rea
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.unit_vectors import bound_units, defines_units, unit_vector
 from attention_core.derivation.inference.usage import (
+    MEMBER,
     ONES_NAME,
     Need,
     Usage,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from attention_core.derivation.elaborate.indicators import ONES, is_factor
-from attention_core.derivation.latex.printer import symbol_name, to_latex
+from attention_core.derivation.latex.printer import FAMILY_LABEL, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     EVALUATED,
     Array,
@@ -41,6 +41,7 @@ CONSTANTS = frozenset(["e", r"\pi", "I", r"\infty", r"\mathbf{1}", r"\mathbf{0}"
 FUNCTIONS = frozenset(["f", "g", "h", "F", "G", r"\phi", r"\varphi", r"\psi", r"\sigma", r"\Phi", r"\Psi", "p", "P"])
 _SIZED = frozenset(["I", r"\mathbf{1}", r"\mathbf{0}", ONES])
 
+MEMBER = "[]"  # after a base: what one index leaves of it
 ONES_NAME = r"\text{ones}"  # and a number: a vector of ones
 UNIT = r"\mathrm{e}"  # with a subscript: a unit vector, where it is a vector and nothing says what it is
 DELTA = r"\Delta "  # `\Delta W` is one symbol
@@ -249,7 +250,8 @@ def _arrays(formulas: Sequence[Chain]) -> dict[str, int]:
                 if base is None or base in _SIZED | {"e"} or not names & letters or len(parts) > 2:
                     continue
                 if not again or (base not in shifted and all(isinstance(part, Name | Num) for part in parts)):
-                    found[base] = max(len(parts), found.get(base, 0))
+                    samples = base.endswith(FAMILY_LABEL)  # what stands below a label is an entry of the member
+                    found[base] = 1 if samples else max(len(parts), found.get(base, 0))
         if again and len(found) == before:
             break
     return found

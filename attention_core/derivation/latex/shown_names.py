@@ -12,6 +12,7 @@ from attention_core.derivation.latex.printer import FAMILY_LABEL
 
 _MEMBER = re.compile(rf"{re.escape(FAMILY_LABEL)}_(?:\{{([^{{}},]+)(?:,([^{{}}]+))?\}}|(\w+))")
 _RENAMED = re.compile(r"(?<=[A-Za-z}'])§\d+")
+_ANY_OF = re.compile(r"(?<=[A-Za-z})])\[\]")
 _ANY_MEMBER = "^{(i)}"
 
 
@@ -27,9 +28,10 @@ def show_names(text: str) -> str:
     """
     if "§" in text:
         text = _RENAMED.sub("", text)
-    if FAMILY_LABEL not in text:
-        return text
-    return _MEMBER.sub(_write_member, text).replace(FAMILY_LABEL, _ANY_MEMBER)
+    if FAMILY_LABEL in text:
+        text = text.replace(f"{FAMILY_LABEL}[]", _ANY_MEMBER)
+        text = _MEMBER.sub(_write_member, text).replace(FAMILY_LABEL, _ANY_MEMBER)
+    return _ANY_OF.sub("_i", text) if "[]" in text else text
 
 
 def _write_member(found: re.Match[str]) -> str:

@@ -17,6 +17,7 @@ from attention_core.derivation.report import page
         ("x^{(i§12)} and x_{k§1}", "x^{(i)} and x_{k}"),
         (r"x^{(\cdot)} \in \mathbb{R}^n", r"x^{(i)} \in \mathbb{R}^n"),
         ("W^{(2)} x_{i,j}", "W^{(2)} x_{i,j}"),
+        (r"w^\top x^{(\cdot)}[] and A x[]", r"w^\top x^{(i)} and A x_i"),
     ],
 )
 def test_names_of_ours_are_written_as_in_documents(ours: str, theirs: str) -> None:
