@@ -33,6 +33,7 @@ from attention_core.derivation.latex.shown_names import show_names, show_names_i
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
 from attention_core.derivation.reading.losses import TRIED_ORDER, describe_losses, order_of_derivatives
+from attention_core.derivation.reading.proposed_domains import propose_domain
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import (
@@ -78,7 +79,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
                 found = replace(found, evidence=replace(found.evidence, advice=advice))
         return found
     except Unreadable as error:
-        return Finding(Verdict.UNREADABLE, Evidence(error.message + _declared_elsewhere(step, error.message)))
+        message = propose_domain(step, error.message)
+        return Finding(Verdict.UNREADABLE, Evidence(message + _declared_elsewhere(step, message)))
     except ShapeMismatch as error:
         if readings := _readings_of(step):
             found = Finding(Verdict.UNREADABLE, Evidence(f"the shapes do not fit: {error}; {_read_as(readings)}"))

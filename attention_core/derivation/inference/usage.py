@@ -302,7 +302,7 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
         for node in walk(formula):
             if isinstance(node, Times):
                 for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
-                    name = symbol_name(left)
+                    name = None if _is_entry_of_sample(left) else symbol_name(left)
                     if name is not None and not op and _is_bracket(right) and not is_factor(name, right):
                         led[name] += 1
                         if _is_argument(right):
@@ -314,6 +314,11 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
     found.functions -= CONSTANTS - _informations(formulas)
     found.functions -= {name for name in found.functions if name.startswith(ONES_NAME)}
     return found
+
+
+def _is_entry_of_sample(expr: Expr) -> bool:
+    r"""Whether an expression is an entry of a sample, `x_j^{(i)}`: a number, also in front of a bracket."""
+    return isinstance(expr, Sub) and len(expr.items) > 1 and (symbol_name(expr.base) or "").endswith(FAMILY_LABEL)
 
 
 def _is_product(expr: Expr) -> bool:

@@ -5,15 +5,21 @@ One paragraph for each section, with all undeclared symbols of its displays, as 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from attention_core.derivation.document.blocks import Heading
 from attention_core.derivation.document.source import blocks_of
+from attention_core.derivation.inference.infer import domain_text
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import ONES_NAME, walk
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.shown_names import show_names
 from attention_core.derivation.latex.syntax import EVALUATED, Chain, Unreadable
+from attention_core.derivation.reading.proposed_domains import averaged_names, is_noise, laws_in
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
+from attention_core.derivation.terms.context import Context, Symbol
 
 
 def scaffold(text: str) -> str:
@@ -30,19 +36,54 @@ def scaffold(text: str) -> str:
         Let $n \in \mathbb{N}$, $x \in \mathbb{R}^{n}$.
         <BLANKLINE>
     """
-    headings = [block for block in blocks_of(text) if isinstance(block, Heading)]
+    blocks = blocks_of(text)
+    headings = [block for block in blocks if isinstance(block, Heading)]
     missing: dict[int, dict[str, str]] = {}
+    averaged: dict[int, set[str]] = {}
     for step in steps_of(text, infer=True)[0]:
         if isinstance(step, Step):
-            above = max((place for place, one in enumerate(headings) if one.line < step.line), default=-1)
+            above = _section_of(step.line, headings)
+            averaged.setdefault(above, set()).update(averaged_names(step))
+            for name, read_as in _ended_readings(step.context):
+                missing.setdefault(_section_of(step.context.ended[name][0].line, headings), {}).setdefault(
+                    name, read_as
+                )
             for name, read_as in step.context.inferred.items():
-                missing.setdefault(above, {}).setdefault(name, read_as)
+                missing.setdefault(above, {}).setdefault(name, _own_reading(step.context, name, read_as))
     out: list[str] = []
     for place in sorted(missing):
         if place >= 0:
             out += [f"Below line {headings[place].line}, '{headings[place].text}':", ""]
-        out += [_paragraph(missing[place]), ""]
+        out += [_paragraph(missing[place], averaged.get(place, set()), laws_in(blocks)), ""]
     return "\n".join(out)
+
+
+def _domain_of_symbol(symbol: Symbol) -> str:
+    """A symbol with its domain, as a declaration writes it; '' of what a formula defines."""
+    kind = domain_text(symbol.type) if symbol.type is not None else ""
+    if symbol.kind == "size":
+        return rf"{symbol.name} \in \mathbb{{N}}"
+    if symbol.kind == "index":
+        return rf"{symbol.name} \in \{{{symbol.lowest}, \dots, {symbol.highest}\}}"
+    if symbol.kind == "family":
+        return rf"{symbol.name}_1, \dots, {symbol.name}_{{{symbol.highest}}} \in {kind}"
+    return rf"{symbol.name} \in {kind}" if symbol.kind == "array" and kind else ""
+
+
+def _section_of(line: int, headings: Sequence[Heading]) -> int:
+    """The place of the last heading above a line, -1 for none."""
+    return max((place for place, one in enumerate(headings) if one.line < line), default=-1)
+
+
+def _ended_readings(context: Context) -> list[tuple[str, str]]:
+    """What undeclared symbols of sections that have ended were read as, with their names."""
+    return [(name, _domain_of_symbol(symbol)) for name, (symbol, inferred) in context.ended.items() if inferred]
+
+
+def _own_reading(context: Context, name: str, read_as: str) -> str:
+    """What a symbol is read as, also where it is read as in a section above."""
+    symbol = context.symbols.get(name)
+    return read_as if symbol is None or r" \in " in read_as else _domain_of_symbol(symbol) or read_as
 
 
 def _is_declarable(name: str) -> bool:
@@ -57,16 +98,29 @@ def _is_declarable(name: str) -> bool:
     return chain.alone and not related and symbol_name(chain.exprs[0]) is not None
 
 
-def _paragraph(missing: dict[str, str]) -> str:
+def _paragraph(missing: dict[str, str], averaged: set[str], laws: Mapping[str, str]) -> str:
     """The declarations of one section, sizes first; functions are named, since only an author can define them."""
     sized = any(name.startswith(ONES_NAME) for name in missing)
     missing = {name: text for name, text in missing.items() if not name.startswith(ONES_NAME)}
     functions = [name for name in missing if not _is_declarable(name)]
-    known = [text.rsplit(" (", 1)[0] for name, text in missing.items() if name not in functions and r" \in " in text]
+    laws = {name: laws.get(name) or laws.get(name.partition("_{")[0], "") for name in missing if name in averaged}
+    drawn = [rf"{name} \sim {law}" for name, law in laws.items() if law]
+    lawless = [name for name, law in laws.items() if not law and is_noise(name)]
+    left_out = {*functions, *lawless, *(name for name, law in laws.items() if law)}
+    known = [_domain_in(text) for name, text in missing.items() if name not in left_out and r" \in " in text]
     sizes = [one for one in known if one.endswith(r"\mathbb{N}")]
     indices = [one for one in known if r"\in \{1" in one]
     rest = [one for one in known if one not in sizes and one not in indices]
-    declared = f"Let {', '.join(f'${one}$' for one in (*sizes, *rest, *indices))}." if known else ""
+    declared = f"Let {', '.join(f'${one}$' for one in (*sizes, *rest, *drawn, *indices))}." if known or drawn else ""
     undefined = f"Not defined: {', '.join(f'${one}$' for one in functions)}." if functions else ""
     ones = r"Without a size: $\mathbf{1}$, which is written $\mathbf{1}_n$." if sized else ""
-    return "\n\n".join(part for part in (declared, undefined, ones) if part)
+    noise = f"Averaged, without a law: {', '.join(f'${one}$' for one in lawless)}." if lawless else ""
+    noise = f"{noise} Write one, such as ${lawless[0]} \\sim \\mathcal{{N}}(0, 1)$." if lawless else ""
+    parts = (declared, noise, undefined, ones)
+    return "\n\n".join(show_names(part) for part in parts if part)
+
+
+def _domain_in(read_as: str) -> str:
+    """What a symbol is read as, without the reason."""
+    symbol, inside, domain = read_as.partition(r" \in ")
+    return symbol + inside + domain.partition(" (")[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from attention_core.derivation import check_document
@@ -47,3 +49,44 @@ def test_what_no_let_could_declare_is_named_apart() -> None:
         r"$\mathbf{1}$"
         in scaffold("$$ x^\\top \\mathbf{1} + 1 = 1 + \\mathbf{1}^\\top x $$\n").split("Without a size: ")[1]
     )
+
+
+def paste(text: str) -> str:
+    """A document with the paragraphs of its scaffold where they belong."""
+    lines, place = text.split("\n"), 0
+    paragraphs: dict[int, list[str]] = {}
+    for line in scaffold(text).split("\n"):
+        found = re.match(r"Below line (\d+)", line)
+        place = int(found[1]) if found else place
+        if line and not found:
+            paragraphs.setdefault(place, []).append(line)
+    for place in sorted(paragraphs, reverse=True):
+        lines[place:place] = ["", *(one for each in paragraphs[place] for one in (each, "")), ""]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$$ \\sum_{i=1}^n (w^\\top x^{(i)} - y^{(i)})^2 = \\sum_{i=1}^n (y^{(i)} - w^\\top x^{(i)})^2 $$\n",
+        "$$ \\sum_{i=1}^m x_j^{(i)} (w^\\top x^{(i)} - y^{(i)}) = \\sum_{k=1}^m (w^\\top x^{(k)} - y^{(k)}) x_j^{(k)} $$\n",
+        "# One\n\n$$ J = \\frac{1}{m} \\sum_{i=1}^m p_i $$\n\n# Two\n\n$$ m p_1 = p_1 m $$\n",
+        "The noise $\\epsilon \\sim \\mathcal{N}(0, \\sigma^2)$ is small.\n\n"
+        "$$ \\mathbb{E}[(a + \\epsilon)^2] = a^2 + \\sigma^2 $$\n",
+    ],
+)
+def test_what_is_proposed_leads_to_a_verdict_when_it_is_pasted(text: str) -> None:
+    proposed = scaffold(text)
+    assert "cdot" not in proposed and "Not defined" not in proposed
+    last = check_document(paste(text), effort=Effort(seconds=2), infer=False).steps[-1]
+    assert last.passed, (proposed, last.evidence.text)
+
+
+def test_samples_are_proposed_as_a_family_and_noise_with_its_law() -> None:
+    assert r"$x^{(1)}, \dots, x^{(n)} \in \mathbb{R}^{d}$" in scaffold(
+        "Here $w \\in \\mathbb{R}^d$.\n\n$$ \\sum_{i=1}^n w^\\top x^{(i)} = w^\\top \\sum_{i=1}^n x^{(i)} $$\n"
+    )
+    noise = "$$ \\mathbb{E}[(a + \\epsilon)^2] = a^2 + 1 $$\n"
+    stated = scaffold(f"The noise is $\\epsilon \\sim \\mathcal{{N}}(0, 1)$.\n\n{noise}")
+    assert r"$\epsilon \sim \mathcal{N}(0, 1)$." in stated and r"\epsilon \in" not in stated
+    assert r"Averaged, without a law: $\epsilon$. Write one" in scaffold(noise)
