@@ -129,6 +129,17 @@ class StepReport:
         }
 
 
+UNCHECKED = (
+    "defined by the display: ",
+    "declared by the display: ",
+    "nothing to check: ",
+    "a value, which states nothing: ",
+    "an update, which states nothing: ",
+    "not checked: ",
+)
+"""How the lines start that say why a relation of a display is not a step."""
+
+
 @dataclass(frozen=True)
 class DocumentReport:
     """All steps of one document; `understood` is what `--explain` prints: (line, text)."""
@@ -143,6 +154,11 @@ class DocumentReport:
         return tuple((line, text) for line, text in self.understood if text.startswith("not assumed: "))
 
     @property
+    def unchecked(self) -> tuple[tuple[int, str], ...]:
+        """What stands in displays and is not a step, with the reason: (line, text)."""
+        return tuple((line, text) for line, text in self.understood if text.startswith(UNCHECKED))
+
+    @property
     def passed(self) -> bool:
         """Whether every step is as the document says, and there is one."""
         return bool(self.steps) and all(step.passed for step in self.steps)
@@ -155,5 +171,8 @@ class DocumentReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The record that `--json` writes."""
-        unused = [{"line": line, "text": text} for line, text in self.ignored_relations]
-        return {"file": self.file, "steps": [step.as_dict() for step in self.steps], "not_assumed": unused}
+        steps = [step.as_dict() for step in self.steps]
+        unused, unchecked = (
+            [{"line": line, "text": text} for line, text in noted] for noted in (self.ignored_relations, self.unchecked)
+        )
+        return {"file": self.file, "steps": steps, "not_assumed": unused, "unchecked": unchecked}

@@ -312,11 +312,17 @@ def document(report: DocumentReport, text: str, infer: bool = False) -> str:
         here = [pair for pair in left if block.line <= pair[0].line <= last_line(block)]
         left = [pair for pair in left if pair not in here]
         out.append(paragraph(block, here) if isinstance(block, Paragraph) else display(block, here))
-        if isinstance(block, Paragraph):
-            noted = [text for line, text in report.ignored_relations if block.line <= line <= last_line(block)]
-            out += [f"<p class='line'>{prose(text)}</p>" for text in noted]
+        lines = report.ignored_relations if isinstance(block, Paragraph) else report.unchecked
+        out += [note(text) for line, text in lines if block.line <= line <= last_line(block)]
     out += [problem(step, source) for step, source in left]
     return "".join(out) + "</article>"
+
+
+def note(text: str) -> str:
+    """A line about a relation that is not a step: what it is, and the relation as a formula."""
+    what, _, formula = text.partition(": ")
+    shown = prose(text) if "$" in text else f"{escape(what)}: {inline(formula)}"
+    return f"<p class='line'>{shown}</p>"
 
 
 def last_line(block: Block) -> int:

@@ -17,7 +17,6 @@ COLOURS = {
     "REFUTED": "red",
     "VACUOUS": "red",
 }
-_DEFINES = ("defined by the display: ", "declared by the display: ", "nothing to check: ")
 LONGEST = 110  # characters of a formula
 
 
@@ -34,8 +33,7 @@ def show_report(report: DocumentReport, explain: bool = False, quiet: bool = Fal
         for line, text in report.understood:
             click.secho(f"  {line:>5}  {text}", dim=True)
     elif not quiet or report.status:
-        defined = [(line, text) for line, text in report.understood if text.startswith(_DEFINES)]
-        for line, text in sorted([*report.ignored_relations, *defined]):
+        for line, text in sorted([*report.ignored_relations, *report.unchecked]):
             click.secho(f"  {line:>5}  {text}", fg="yellow")
     show_steps([step for step in report.steps if not quiet or not step.passed or not step.text])
     show_count(report)

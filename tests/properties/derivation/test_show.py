@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from attention_core.derivation import check_document
@@ -19,6 +21,16 @@ def test_quiet_leaves_out_what_is_as_the_document_says(capsys: pytest.CaptureFix
     )
     show_report(report, explain=True)
     assert "x: a number" in capsys.readouterr().out
+
+
+def test_every_relation_of_a_display_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "The variance is $s^2 = v$.\n\n$$ s^2 = 0 \\tag{1} $$\n\n$$ D = 3 $$\n\n$$ w := w + 1 $$\n\n$$ x = x $$\n"
+    report = check_document(text, infer=True)
+    show_report(report)
+    shown = capsys.readouterr().out
+    for line, formula in ((3, "s^2 = 0"), (5, "D = 3"), (7, "w := w + 1"), (9, "x = x")):
+        assert re.search(rf"^ +{line}  .*{re.escape(formula)}", shown, re.MULTILINE), shown
+    assert {one["line"] for one in report.as_dict()["unchecked"]} >= {5, 7}
 
 
 def test_a_long_formula_is_cut_and_a_document_without_steps_says_why(capsys: pytest.CaptureFixture[str]) -> None:
