@@ -30,6 +30,7 @@ from attention_core.derivation.latex.syntax import (
     Name,
     Num,
     Statement,
+    Sub,
     Sup,
     Unreadable,
 )
@@ -40,7 +41,7 @@ from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
 from attention_core.derivation.reading.written_forms import write_forms
-from attention_core.derivation.terms.context import Caveat, Context, Symbol
+from attention_core.derivation.terms.context import Caveat, Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import shorten_quote
 
@@ -400,6 +401,10 @@ def _sets_value(context: Context, one: DisplayStatement) -> bool:
     name = symbol_name(left.base if isinstance(left, Sup) else left)
     number = isinstance(right, Num) or (isinstance(right, Minus) and isinstance(right.body, Num))
     symbol = context.symbols.get(name or "")
+    inner = left.base if isinstance(left, Sup) else left
+    array = context.symbols.get(symbol_name(inner.base) or "") if isinstance(inner, Sub) else None
+    if array is not None and array.name not in context.inferred and has_entries(array):
+        return False  # of an entry of a declared array, which the context knows
     free = symbol is None or (name in context.inferred and symbol.term is None)
     return name is not None and number and free and name not in context.dropped and not is_opaque(name)
 

@@ -15,6 +15,7 @@ from attention_core.derivation.document.blocks import Paragraph, Sentence, sente
 from attention_core.derivation.inference.described import Described
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.declared_anew import declare_anew
 from attention_core.derivation.reading.properties import PROPERTIES
 from attention_core.derivation.reading.statements import is_open, statement_of
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis, Symbol
@@ -232,7 +233,10 @@ def _assume(context: Context, sentence: Sentence) -> bool:
         return False
     pieces = _FORMULAS.split(rest)
     pieces[::2] = [_ASIDES.sub("", piece) for piece in pieces[::2]]
-    hypotheses = commit_assumption(context, f"{verb} {'$'.join(pieces)}.", sentence.line)
+    text = f"{verb} {'$'.join(pieces)}."
+    hypotheses = commit_assumption(context, text, sentence.line)
+    if hypotheses is None and verb == "Let":
+        return declare_anew(context, sentence, text)
     context.hypotheses += hypotheses or []
     return hypotheses is not None
 

@@ -26,12 +26,14 @@ from attention_core.derivation.document.source import MAX_BLOCKS, blocks_of
 from attention_core.derivation.inference.described import nearest
 from attention_core.derivation.inference.infer import Inference
 from attention_core.derivation.latex.parse import parse_expression
+from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.array_letters import array_letters
 from attention_core.derivation.reading.case_words import Cases, find_other_cases, split_label
 from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
+from attention_core.derivation.reading.declared_anew import only_declares
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains, may_constrain
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
@@ -79,9 +81,9 @@ from attention_core.derivation.reading.step import FarRelation, Step, Unread, fa
 from attention_core.derivation.reading.typed_letters import mark_letters
 from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
-from attention_core.derivation.words.caveats import caveats_of, real_complexes, relation_in
+from attention_core.derivation.words.caveats import caveats_of, chains_of, real_complexes, relation_in
 from attention_core.derivation.words.leftovers import left_over
-from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration
+from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration, says_domain
 from attention_core.derivation.words.phrase_patterns import is_joint, is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
 
@@ -147,7 +149,7 @@ def _select_near(
         other = before < len(displays) and displays[before] < step.line  # a display of its own
         if one.quote.endswith(":") and (one.line > step.line or other):
             continue
-        if _is_declared_anew(step, one):
+        if _is_declared_anew(step, one) or _is_read_domain(step, one):
             continue
         place = bisect_right(starts, one.line)
         if (end is None or one.line < end) and (not place or starts[place - 1] in over):
@@ -163,6 +165,15 @@ def _is_declared_anew(step: Step, relation: FarRelation) -> bool:
     defined = _DEFINED.match(relation.formula)
     symbol = step.context.symbols.get(defined["name"]) if defined else None
     return symbol is not None and symbol.line > relation.line and symbol.term is None
+
+
+def _is_read_domain(step: Step, relation: FarRelation) -> bool:
+    r"""Whether a relation only says where symbols live, and these are declared so: "Now let $k \in [d]$"."""
+    if not only_declares(relation.quote) or not says_domain(relation.formula, relation.line, False):
+        return False  # "if $k \in [3]$" restricts what is declared
+    names = [symbol_name(chain.exprs[0]) for chain in chains_of(relation.formula, relation.line)]
+    known = [step.context.symbols.get(name or "") for name in names]
+    return bool(known) and all(one is not None and one.line == relation.line for one in known)
 
 
 def _sections_over(line: int, headings: list[Heading]) -> set[int]:
