@@ -200,7 +200,9 @@ def _ask_for_declarations(step: Step) -> str:
 
 
 def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
-    """The evidence, and what undeclared symbols are read as."""
+    """The evidence, and what undeclared symbols are read as, if there are any."""
+    if not readings:
+        return evidence
     figures = {**evidence.figures, "read_as": list(readings)}
     return replace(evidence, text=f"{evidence.text}; {_read_as(readings)}", figures=figures)
 

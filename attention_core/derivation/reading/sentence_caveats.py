@@ -29,7 +29,13 @@ from attention_core.derivation.words.phrase_patterns import (
     leads_to_value,
     opens_declaration,
 )
-from attention_core.derivation.words.roles import is_weights, says_independent, says_roles, without_roles
+from attention_core.derivation.words.roles import (
+    is_weights,
+    repeats_softmax,
+    says_independent,
+    says_roles,
+    without_roles,
+)
 from attention_core.derivation.words.topics import restricting_topics
 from attention_core.derivation.words.vocabulary import CONDITION, PROPERTY
 
@@ -179,6 +185,8 @@ def find_caveat(
         title: Whether it is a heading.
         leads: Whether a display follows it directly.
     """
+    if repeats_softmax(context, sentence):
+        return None
     maybe = conditional_words(sentence.parts)
     about = partial(Caveat, sentence.line, shorten_quote(sentence.text), context.level, maybe=maybe)
     if read and opens_declaration(sentence.prose):  # of what could not be read there is a caveat

@@ -20,6 +20,7 @@ from attention_core.derivation.words.derivative_claims import argued_derivative
 from attention_core.derivation.words.inert import CLAIMED_SUM
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.derivation.words.phrase_patterns import is_pattern, leads_to_value
+from attention_core.derivation.words.roles import repeats_softmax
 from attention_core.derivation.words.vocabulary import (
     ASSUMES,
     CLAIM,
@@ -193,7 +194,7 @@ def _has_free_squares(context: Context) -> bool:
 
 def _of_words(context: Context, sentence: Sentence, names: frozenset[str], leads: bool) -> Caveat | None:
     prose = sentence.prose
-    if not _may_restrict(prose, bool(names), leads):
+    if not _may_restrict(prose, bool(names), leads) or repeats_softmax(context, sentence):
         return None
     if argued_derivative(prose) and not (has_open_functions(context) or _has_free_squares(context)):
         return None

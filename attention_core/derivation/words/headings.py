@@ -66,6 +66,25 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
 
+# What is divided by: "the square root of d" is a number that an operation has, and no square matrix or root.
+_ROOT_OF_SIZE = re.compile(
+    r"\b(?:the )?square root of (?:the )?(?:[A-Za-z](?:_\{?\w+\}?)?(?![\w$])|"
+    r"(?:head |key |query )?(?:dimension|size|width|length)s?\b)",
+    re.IGNORECASE,
+)
+
+
+def without_roots(text: str) -> str:
+    """A title without the square roots of sizes in it.
+
+    Args: text, the title.
+    Example:
+        >>> without_roots("Why we divide by the square root of d"), without_roots("Square roots of projections")
+        ('Why we divide by size', 'Square roots of projections')
+    """
+    return _ROOT_OF_SIZE.sub("size", text)
+
+
 def has_restricting_words(text: str) -> bool:
     """Whether a title has words that are known to restrict, or a formula.
 
@@ -74,6 +93,7 @@ def has_restricting_words(text: str) -> bool:
         >>> [has_restricting_words(text) for text in ("Orthogonal keys", "A single token", "Circumcentred keys")]
         [True, True, False]
     """
+    text = without_roots(text)
     known = (PROPERTY, DEGREE, LAW_IN_WORDS, SIGNS, _RESTRICTS)
     joined = all(found["word"].lower() in _JOINS for found in CONDITION.finditer(text))
     return "$" in text or "\\" in text or not joined or any(one.search(text) for one in known)

@@ -96,6 +96,31 @@ def is_weights(context: Context, name: str) -> bool:
     return signed and any(_SUMS.search(text) for text in texts)
 
 
+_LINES_SUM = re.compile(
+    r"^\W*(?:(?:so|hence|thus|therefore|then|again|also|now|note that|recall that|indeed),? )?"
+    r"(?:(?:each|every|all|the) (?:row|entr(?:y|ies)|component|element)s? of (?:the )?(?:matrix |vector )?"
+    r"(?P<of>\$\$|[A-Za-z]) (?:always |all |also )?(?:sums?|adds? up)|\$\$ (?:has|have) rows that (?:sum|add up)|\$\$ (?:sums?|adds? up))"
+    r"(?: up)? to (?:one|1|unity)\W*$",
+    re.IGNORECASE,
+)
+
+
+def repeats_softmax(context: Context, sentence: Sentence) -> bool:
+    """Whether a sentence only says that the rows of a softmax sum to one: its definition says so of every value.
+
+    Args:
+        context: What is declared there.
+        sentence: The sentence.
+    """
+    found = _LINES_SUM.match(" ".join(sentence.prose.split()))
+    letter = found["of"] if found is not None else None
+    named = sentence.formulas if letter in (None, "$$") else [letter]
+    if found is None or len(named) != 1:
+        return False
+    symbol = context.symbols.get(str(named[0]).strip())
+    return symbol is not None and symbol.term is not None and symbol.term.op == "softmax"
+
+
 def without_roles(context: Context, parts: tuple[str, ...] | list[str]) -> list[str]:
     """The parts of a sentence without the roles that restrict nothing.
 
