@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims import claim_of, cut_claims
+from attention_core.derivation.claims import claim_of, cut_claims, why_unreadable
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
@@ -424,19 +424,6 @@ def read_document(path_or_text: str | Path) -> tuple[str, str]:
     path = Path(path_or_text)
     text = path.read_bytes().decode("utf-8-sig")
     return str(path_or_text), notebook_to_markdown(text) if path.suffix == ".ipynb" else text
-
-
-def why_unreadable(step: Step) -> str:
-    """Why a step cannot be read, '' if it can."""
-    try:
-        claim_of(step)
-    except Unreadable as error:
-        return error.message
-    except ShapeMismatch as error:
-        return f"the shapes do not fit: {error}"
-    except (Unsettled, RecursionError):
-        return ""  # reported when it is decided
-    return ""
 
 
 def document_steps(

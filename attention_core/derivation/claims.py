@@ -347,3 +347,20 @@ def unless_sizes_fit(error: ShapeMismatch, context: Context, extra: Sequence[Rel
     return Unsettled(
         f"{error}, unless the conditions on sizes make them equal, which is not clear: use one name for sizes that are"
     )
+
+
+def why_unreadable(step: Step) -> str:
+    """Why a step cannot be read, '' if it can.
+
+    Args:
+        step: The step.
+    """
+    try:
+        claim_of(step)
+    except Unreadable as error:
+        return error.message
+    except ShapeMismatch as error:
+        return f"the shapes do not fit: {error}"
+    except (Unsettled, RecursionError):
+        return ""  # reported when it is decided
+    return ""

@@ -12,12 +12,13 @@ document is escaped; the page loads nothing and runs no script.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.cases.counterexamples import describe
+from attention_core.derivation.claims import why_unreadable
 from attention_core.derivation.document.blocks import Block, Code, Display, Heading, Paragraph
 from attention_core.derivation.document.display import relation_lines, statements_of, without_frames
 from attention_core.derivation.document.segments import ARROWS, bare
@@ -188,13 +189,44 @@ def less(step: StepReport) -> bool:
 def about(step: StepReport, source: Step | Unread | None = None) -> str:
     """Name, line, options and verdict; what the verdict rests on unfolds."""
     verdict = str(step.verdict) + (", as expected" if step.expected and step.passed else "")
-    evidence = f"{step.evidence.text} ({step.seconds:.2f} s)\n{step.text}"
+    source_lines = step.text
     for record in step.evidence.figures.get("necessity", ()):
         note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
-        evidence += f"\n{record['hypothesis']} (line {record['line']}): {note}"
+        source_lines += f"\n{record['hypothesis']} (line {record['line']}): {note}"
     title = f"{escape(step.id)} <span class='line'>line {step.line}</span>"
-    unfolds = f"<details><summary class='verdict'>{escape(verdict)}</summary><pre>{escape(evidence)}</pre></details>"
+    rests = f"<p>{evidence_of(step)} ({step.seconds:.2f} s)</p><pre>{escape(source_lines)}</pre>"
+    unfolds = f"<details><summary class='verdict'>{escape(verdict)}</summary>{rests}</details>"
     return f"<td class='about'>{title} {''.join(options(source))}{unfolds}</td>"
+
+
+def evidence_of(step: StepReport, text: str | None = None) -> str:
+    """What a verdict rests on, with what undeclared symbols are read as in formulas.
+
+    Args:
+        step: The step.
+        text: What is shown of its evidence; all of it if this is left out.
+    """
+    text = step.evidence.text if text is None else text
+    out, at = "", 0
+    for found in _READ_AS.finditer(text):
+        out += prose(text[at : found.start(1)]) + "; ".join(map(reading, found[1].split("; ")))
+        at = found.end(1)
+    return out + prose(text[at:])
+
+
+_READ_AS = re.compile(r"read as: (.+?) \(not declared; a declaration")
+
+
+def reading(text: str) -> str:
+    r"""What a symbol is read as, `x \in \mathbb{R}^{n} (a norm)`, with its domain and the reason as formulas."""
+    symbol, inside, rest = text.partition(r" \in ")
+    domain, _, reason = rest.partition(" (")
+    if not inside or readable(symbol + inside + domain) is None:
+        return escape(text)
+    why = reason.removesuffix(")")
+    formula = next((one for one in (why, rf"{why} \dots") if readable(one) is not None), why)  # of a sum its head alone
+    shown = inline(formula) if re.search(r"[\\^_]", why) else escape(why)
+    return f"{inline(symbol + inside + domain)} ({shown})"
 
 
 def options(source: Step | Unread | None) -> Iterator[str]:
@@ -219,13 +251,13 @@ def details(step: StepReport, source: Step | Unread | None = None) -> str:
         lines.append(f"<p>{escape(step.required.upper())} is required.</p>")
     example = step.counterexample
     if example is None:
-        lines.append(f"<p>{escape(step.evidence.text)}</p>")
+        lines.append(f"<p>{evidence_of(step)}</p>")
     else:
-        message = step.evidence.text.replace(f" at {describe(example.values)}", "", 1)
+        shown = step.evidence.text.replace(f" at {describe(example.values)}", "", 1)
         where = f" in {escape(example.where)}" if example.where else ""
         left, right = sides(source)
-        if not (message.startswith(f"{example.left} ") and message.endswith(example.right)):
-            lines.append(f"<p>{escape(message)}</p>")  # it says more than what the two sides are
+        if not (shown.startswith(f"{example.left} ") and shown.endswith(example.right)):
+            lines.append(f"<p>{evidence_of(step, shown)}</p>")  # it says more than what the two sides are
         lines.append(f"<p>{left}{where}: {escape(example.left)}; {right}: {escape(example.right)}</p>")
         if example.values:
             lines.append(f"<p class='values'>at {' '.join(value(*pair) for pair in example.values.items())}</p>")
@@ -299,7 +331,7 @@ def document(report: DocumentReport, text: str, infer: bool = False) -> str:
     state = "failed" if good < len(report.steps) else "PROVED"
     out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
     shown = {step.id: step for step in report.steps}
-    written = {step.id: step for step in steps_of(text, infer)[0]}
+    written = {step.id: step for step in steps_of(text, infer, why_unreadable)[0]}
     left = [(shown[name], written.get(name)) for name in shown]
     for block in blocks_of(text):
         if isinstance(block, Heading):
@@ -337,7 +369,8 @@ def paragraph(block: Paragraph, steps: Sequence[tuple[StepReport, Step | Unread 
 
 def display(block: Display, steps: Sequence[tuple[StepReport, Step | Unread | None]]) -> str:
     """A display: its definitions, and one row for every relation."""
-    rows = [(line, f"<tr><td colspan='3'>{math(inner, True)}</td></tr>") for line, inner in definitions(block)]
+    lines = {step.line for step, _ in steps}
+    rows = [(line, f"<tr><td colspan='3'>{math(inner, True)}</td></tr>") for line, inner in definitions(block, lines)]
     texts = conditions(block)
     before: Step | None = None
     for step, source in steps:
@@ -353,13 +386,14 @@ def display(block: Display, steps: Sequence[tuple[StepReport, Step | Unread | No
     return f"<table class='steps'>{''.join(text for _, text in rows)}</table>"
 
 
-def definitions(block: Display) -> Iterator[tuple[int, str]]:
-    """The statements of a display that define instead of claiming."""
+def definitions(block: Display, lines: Container[int]) -> Iterator[tuple[int, str]]:
+    """The statements of a display that define instead of claiming, or have no step; `lines` are those of the steps."""
     try:
         written = statements_of(block)
     except (Unreadable, RecursionError):
         return
     for one in written:
         chains = one.statement.chains
-        if one.defines or (len(chains) == 1 and chains[0].ops[:1] == (":=",)):
+        defines = one.defines or (len(chains) == 1 and chains[0].ops[:1] == (":=",))
+        if defines or not any(line in lines for line in (one.line, *relation_lines(one.statement))):
             yield one.line, statement(one.statement)

@@ -99,7 +99,8 @@ def is_weights(context: Context, name: str) -> bool:
 _LINES_SUM = re.compile(
     r"^\W*(?:(?:so|hence|thus|therefore|then|again|also|now|note that|recall that|indeed),? )?"
     r"(?:(?:each|every|all|the) (?:row|entr(?:y|ies)|component|element)s? of (?:the )?(?:matrix |vector )?"
-    r"(?P<of>\$\$|[A-Za-z]) (?:always |all |also )?(?:sums?|adds? up)|\$\$ (?:has|have) rows that (?:sum|add up)|\$\$ (?:sums?|adds? up))"
+    r"(?P<of>\$\$|[A-Za-z]) (?:always |all |also )?(?:sums?|adds? up)|"
+    r"\$\$ (?:has|have) rows that (?:sum|add up)|\$\$ (?:sums?|adds? up))"
     r"(?: up)? to (?:one|1|unity)\W*$",
     re.IGNORECASE,
 )

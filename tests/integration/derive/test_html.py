@@ -232,3 +232,24 @@ def test_a_mend_shows_the_sign_of_the_term_it_replaces(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["derive", str(tmp_path / "a.md"), "--html", str(tmp_path / "a.html")])
     assert "$- 2 a b$ in place of $+ 2 a b$" in run.output
     assert "in place of <math><mrow><mo>+</mo>" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_definitions_and_readings_are_formulas() -> None:
+    text = "$$ t = x^\\top x $$\n\n$$ D = 3 $$\n\n$$ \\sum_{i=1}^n x^{(i)} = n x^{(2)} $$\n\n$$ A x = x A $$\n"
+    shown = page([(check_document(text, infer=True), text)], infer=True)
+    read(shown)
+    formulas = " ".join(re.sub(r"<[^>]+>", "", one) for one in re.findall(r"<math.*?</math>", shown, re.DOTALL))
+    for formula in ("t=x\u22a4", "D=3", "n\u2208\u2115", "x(1),\u2026,x(n)\u2208\u211d"):
+        assert formula in formulas, formula
+    outside = re.sub(r"<math.*?</math>|<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert "read as: " in outside and "\\mathbb" not in outside and "<pre>" not in outside
+    assert "a value, which states nothing: " in outside and "defined by the display: " in outside
+
+
+def test_the_page_shows_the_steps_of_the_report() -> None:
+    """Where a display is read by itself, there are other steps than where nothing says that it cannot be read."""
+    text = "$$ t = x^\\top x + \\|q\\|^2 $$\n\n$$ \\begin{aligned} u &= t + 1 \\\\ u &= x^\\top x + \\|q\\|^2 + 1 \\\\ 2 b &= b + b \\end{aligned} $$\n\n$$ A x = x A $$\n"
+    report = check_document(text, infer=True)
+    shown = page([(report, text)], infer=True)
+    assert "<pre tabindex" not in re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert shown.count("class='about'") == len(report.steps)
