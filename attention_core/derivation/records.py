@@ -154,7 +154,7 @@ class DocumentReport:
         return tuple((line, text) for line, text in self.understood if text.startswith("not assumed: "))
 
     @property
-    def unchecked(self) -> tuple[tuple[int, str], ...]:
+    def unchecked_relations(self) -> tuple[tuple[int, str], ...]:
         """What stands in displays and is not a step, with the reason: (line, text)."""
         return tuple((line, text) for line, text in self.understood if text.startswith(UNCHECKED))
 
@@ -173,6 +173,7 @@ class DocumentReport:
         """The record that `--json` writes."""
         steps = [step.as_dict() for step in self.steps]
         unused, unchecked = (
-            [{"line": line, "text": text} for line, text in noted] for noted in (self.ignored_relations, self.unchecked)
+            [{"line": line, "text": text} for line, text in noted]
+            for noted in (self.ignored_relations, self.unchecked_relations)
         )
         return {"file": self.file, "steps": steps, "not_assumed": unused, "unchecked": unchecked}

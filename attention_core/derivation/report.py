@@ -344,7 +344,7 @@ def document(report: DocumentReport, text: str, infer: bool = False) -> str:
         here = [pair for pair in left if block.line <= pair[0].line <= last_line(block)]
         left = [pair for pair in left if pair not in here]
         out.append(paragraph(block, here) if isinstance(block, Paragraph) else display(block, here))
-        lines = report.ignored_relations if isinstance(block, Paragraph) else report.unchecked
+        lines = report.ignored_relations if isinstance(block, Paragraph) else report.unchecked_relations
         out += [note(text) for line, text in lines if block.line <= line <= last_line(block)]
     out += [problem(step, source) for step, source in left]
     return "".join(out) + "</article>"

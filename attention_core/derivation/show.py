@@ -33,7 +33,7 @@ def show_report(report: DocumentReport, explain: bool = False, quiet: bool = Fal
         for line, text in report.understood:
             click.secho(f"  {line:>5}  {text}", dim=True)
     elif not quiet or report.status:
-        for line, text in sorted([*report.ignored_relations, *report.unchecked]):
+        for line, text in sorted([*report.ignored_relations, *report.unchecked_relations]):
             click.secho(f"  {line:>5}  {text}", fg="yellow")
     show_steps([step for step in report.steps if not quiet or not step.passed or not step.text])
     show_count(report)

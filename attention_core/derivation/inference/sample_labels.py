@@ -73,11 +73,11 @@ def find_samples(formulas: Iterable[Chain]) -> frozenset[str]:
     """
     sums = (node for chain in formulas for node in walk(chain) if isinstance(node, Big))
     return frozenset(
-        name for one in sums for name, label in _labelled(one.body) if names_in(label) & bound_letters(one)
+        name for one in sums for name, label in _labels_in(one.body) if names_in(label) & bound_letters(one)
     )
 
 
-def _labelled(node: object) -> Iterable[tuple[str, Chain]]:
+def _labels_in(node: object) -> Iterable[tuple[str, Chain]]:
     return (found for one in walk(node) if (found := label_of(one)) is not None)
 
 

@@ -56,14 +56,14 @@ def declare_anew(context: Context, sentence: Sentence, text: str) -> bool:
     try:
         declare(trial, Paragraph(sentence.line, text), context.infers)
     except (Unreadable, ShapeMismatch, RecursionError):
-        _report_kept(context, sentence)
+        _report_meaning(context, sentence)
         return False
     declared = {symbol_name(chain.exprs[0]) for one in formulas for chain in chains_of(one, sentence.line)}
     fresh = [one for one in trial.symbols.values() if context.symbols.get(one.name) is not one]
     lost = set(context.symbols) - set(trial.symbols)
     indices = all(one.kind == "index" or one.name not in context.symbols for one in fresh)
     if lost or not indices or not only_declares(sentence.text):
-        _report_kept(context, sentence)
+        _report_meaning(context, sentence)
         return False
     if any(one.name not in declared and one.kind != "size" for one in fresh):
         return False
@@ -72,7 +72,7 @@ def declare_anew(context: Context, sentence: Sentence, text: str) -> bool:
     return True
 
 
-def _report_kept(context: Context, sentence: Sentence) -> None:
+def _report_meaning(context: Context, sentence: Sentence) -> None:
     """Say which letters of a sentence keep the meaning that they have."""
     for formula in sentence.parts[1::2]:
         for chain in chains_of(formula, sentence.line):

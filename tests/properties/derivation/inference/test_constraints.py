@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.inference.constraints import bold_letters, typographic_hint
+from attention_core.derivation.inference.bold_letters import bold_letters
+from attention_core.derivation.inference.constraints import typographic_hint
 
 BOLD = bold_letters(r"\mathbf{x}_i + \mathbf w - \boldsymbol{\mu} + \vec{K}_{j}")
 
