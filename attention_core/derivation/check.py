@@ -119,7 +119,8 @@ def _with_slip(
     search = Search(seconds, effort.seed, find_spots(problem))
     with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
         slip = find_slip(step, _decide_under(replace(effort, seconds=seconds / OTHERS)), search)
-        if slip is not None and decide_step(slip.step, replace(effort, seconds=seconds)).verdict not in GOOD:
+        mended = None if slip is None else replace(slip.step, strange="")  # read by itself, as the step is
+        if mended is not None and decide_step(mended, replace(effort, seconds=seconds)).verdict not in GOOD:
             slip = None  # as it was read, the changed step would not be accepted either
         refuted = shown if slip is None else _apply_doubts(without_talk(step, slip), found, effort, slip=True)
         if slip is not None and refuted.verdict is Verdict.REFUTED:

@@ -23,6 +23,7 @@ from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, doubtful, other_norms, readings
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.open_indices import find_meant_indices
+from attention_core.derivation.decision.other_intents import is_denied
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
@@ -359,6 +360,8 @@ def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected:
     names |= {name.rstrip("'") for name in names}
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
     about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
+    if not names and not is_denied(step):
+        about = [c for c in about if _may_be_of_numbers(c)]
     if expected or step.context.formal is not None:
         kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
         about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
@@ -367,6 +370,17 @@ def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected:
         alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
         about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
     return about
+
+
+def _may_be_of_numbers(caveat: Caveat) -> bool:
+    """Whether what was not read may matter to a step without symbols: it may say how numbers are written or rounded.
+
+    "Suppose we draw the blue ticket" says nothing of 3/4 * 2/5.
+    """
+    if caveat.value or (not caveat.whole and (caveat.words or caveat.maybe)):
+        return True  # looked at word by word
+    quote = caveat.quote
+    return bool(OF_DIGITS.search(quote) or _ROUNDS.search(quote) or _NUMERALS.search(quote) or _of_numbers(quote))
 
 
 def _is_past(step: Step, caveat: Caveat) -> bool:
@@ -396,6 +410,7 @@ def _is_of_digits(caveat: Caveat, symbols: bool) -> bool:
     return not symbols and any(_ROUNDS.fullmatch(word) for word in caveat.words)
 
 
+_NUMERALS = re.compile(r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|twelve|numbers?)\b", re.IGNORECASE)
 _ROUNDS = re.compile(r"round\w*|truncat\w*|degrees?|modulo|mod|binary|octal|hexadecimal|bases?|nearest", re.IGNORECASE)
 
 

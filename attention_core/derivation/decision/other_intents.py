@@ -9,8 +9,10 @@ coefficients of their own. A slip is not told from these by its formula, so it s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
+from attention_core.derivation.latex.syntax import Num, Sub, Sup, children
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
 from attention_core.derivation.reading.step import FarWords, Step
 
@@ -30,12 +32,15 @@ _DENIES = compile_quick(
     re.IGNORECASE,
 )
 _NOT = compile_quick(
-    r"\b(?:(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)|cannot|never|nor)\b", re.IGNORECASE
+    r"\b(?:(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)(?! (?:really |actually )?(?:need|have) to\b)|"
+    r"cannot|never|nor)\b",
+    re.IGNORECASE,
 )
 _LIMIT = compile_quick(
     r"\b(?:(?:for|when|as|if|with|sufficiently|very|arbitrarily|infinitely)(?: \w+){0,2} "
     r"(?:large|small|big|huge|tiny)|"
-    r"(?:large|small)[- ]\w+ limit|in the limit|limiting|asymptot\w+|infinitely|infinitesimal\w*|vanish\w*|negligib\w*|"
+    r"(?:large|small)[- ]\w+ limit|in the limit|limiting|asymptot\w+|infinitely|infinitesimal\w*|"
+    r"vanish(?!ing gradients?\b)\w*|negligib\w*|"
     r"tends?|goes to|approach(?:es|ing)|(?:leading|dominant|first|lowest|linear|highest)[- ](?:order|terms?))\b",
     re.IGNORECASE,
 )
@@ -54,7 +59,8 @@ _CONSTANTS = compile_quick(
 _CONDITION = compile_quick(
     r"^\W*(?:(?:now|next|first|then|so|but|and|here|for now)\W+)?(?:let us |we |i )?"
     r"(?:assume|suppose|require|want|need|demand|impose|ask|wish|postulate|conjecture)\b|\b(?:conditions?|constraints?|requirements?|equat(?:e|es|ed|ing)|"
-    r"set(?:ting)? (?:both|these|them|it|this|each|the two)|intersect\w*|cross(?:es|ing|ings)?|obeys?|fixed points?|"
+    r"set(?:ting)? (?:both|these|them|it|this|each|the two)|intersect\w*|"
+    r"cross(?:es|ing|ings)?(?!\W?(?:entrop|valid|product|term|attent|correl|covar))|obeys?|fixed points?|"
     r"stationar\w+|equilibri\w+|balance[sd]?|break-?even|hypothes\w+|conjectur\w+|claimed|retracted|might think|"
     r"believe|were the case|do we have|is it|whether)\b|\b(?:if|when|whenever|where|such that|so that|unless|once|"
     r"provided(?: that)?|for)\W*$",
@@ -62,18 +68,22 @@ _CONDITION = compile_quick(
 )
 """What a sentence says that leads to a condition, and not to a result."""
 _FIELDS = compile_quick(
-    r"\bGF ?\(|\bgalois\b|\bxor\b|\bcrcs?\b|\bbinary (?:codes?|codewords?|fields?|polynomials?|arithmetic)\b|"
-    r"\bcode-?words?\b|\b(?:linear|cyclic|hamming|error-correcting) codes?\b|\bcoding theory\b|"
-    r"\bparity[- ](?:bits?|checks?)\b|"
-    r"\bwithout (?:a )?carr\w+|\bmod(?:ulo)? (?:\d|two|three|a prime)|\bmodular\b|"
+    r"\bGF ?\(|\bgalois\b|\bwithout (?:a )?carr\w+|\bmod(?:ulo)? (?:\d|two|three|a prime)|\bmodular\b|"
     r"\bcharacteristic (?:\d|two|three|a prime)|"
-    r"\bresidue (?:class\w*|rings?|fields?)|\bclocks?\b|\bcongruen(?:t|ces?) mod|\b(?:tropical|max-plus|min-plus)\b|"
-    r"\bboolean (?:algebras?|rings?|semirings?|arithmetic|polynomials?)\b",
+    r"\bresidue (?:class\w*|rings?|fields?)|\bclocks?\b|\bcongruen(?:t|ces?) mod|\b(?:tropical|max-plus|min-plus)\b",
     re.IGNORECASE,
 )
-_FIELD = re.compile(
-    r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\b?mod\b|\\pmod"
+_BITS = compile_quick(
+    r"\bxor\b|\bcrcs?\b|\bbinary (?:codes?|codewords?|fields?|polynomials?|arithmetic)\b|"
+    r"\bcode-?words?\b|\b(?:linear|cyclic|hamming|error-correcting) codes?\b|\bcoding theory\b|"
+    r"\bparity[- ](?:bits?|checks?)\b|\bboolean (?:algebras?|rings?|semirings?|arithmetic|polynomials?)\b",
+    re.IGNORECASE,
 )
+"""Words of a calculation with 0 and 1 alone: a step with another coefficient than 0, 1 and 2 is of other numbers."""
+_FIELD = re.compile(
+    r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\equiv.*\\b?mod\b|\\pmod"
+)
+_REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
 
 
@@ -85,14 +95,44 @@ def is_meant_otherwise(step: Step) -> bool:
     """
     words = step.far_words
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
-    if _any(near, _ASKS, _DENIES, _LIMIT, _OTHER, _CONSTANTS) or any(_TENDS.search(one.quote) for one in near):
+    if _any(near, _ASKS, _DENIES, _LIMIT, _OTHER, _CONSTANTS) or any(
+        _TENDS.search(one.quote) or _REMAINDER.search(one.quote) for one in near
+    ):
         return True
     beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
-    if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(_find_lead(step), _CONDITION):
+    leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
+    if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(leads, _CONDITION):
         return True
-    return any(_FIELDS.search(one.words) or _FIELD.search(one.quote) for one in words) or any(
-        re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE) for one in words
+    fields = (_FIELDS, _BITS) if _may_be_bits(step) else (_FIELDS,)
+    return _any(words, *fields) or any(
+        _FIELD.search(one.quote) or re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE)
+        for one in words
     )
+
+
+def is_denied(step: Step) -> bool:
+    """Whether words beside a false step may say that it is false.
+
+    Args:
+        step: A step that is false as it was read.
+    """
+    return _any((one for one in step.far_words if abs(one.line - step.line) <= NEAR), _DENIES)
+
+
+def _may_be_bits(step: Step) -> bool:
+    """Whether all numbers of a step, its exponents left out, are 0, 1 and 2."""
+    return all(value in (0, 1, 2) for side in (step.left, step.right) for value in _coefficients(side))
+
+
+def _coefficients(node: object) -> Iterator[Fraction]:
+    """The numbers in a formula that stand in no exponent and no subscript."""
+    if isinstance(node, Num):
+        yield node.value
+    elif isinstance(node, Sup | Sub):
+        yield from _coefficients(node.base)
+    else:
+        for one in children(node):
+            yield from _coefficients(one)
 
 
 def _find_lead(step: Step) -> list[FarWords]:
@@ -105,4 +145,4 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
     return any(pattern.search(one.words) for one in words for pattern in patterns)
 
 
-__all__ = ["is_meant_otherwise"]
+__all__ = ["is_denied", "is_meant_otherwise"]

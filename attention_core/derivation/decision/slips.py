@@ -11,6 +11,7 @@ change away from an identity. So such a step is refuted, unless
   document mention them or not (`P^2` is P for a projection);
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
   above may be defined anew, if no words lead to it as to a result;
+* its section uses its symbols in another way, and it is more than a sign or a number that is changed, or not proved;
 * a letter may be an operator, as in `\delta x^2 = 2 x \delta x`, or two letters may not commute (see `factor_orders`);
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way, or
   words by which its author does not claim it (see `other_intents`);
@@ -28,26 +29,27 @@ alike then, or 0 or 1, or a matrix is its transpose: what says so is a relation,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from itertools import combinations
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
+from attention_core.derivation.decision.made_good import may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.decision.trivial_sides import is_trivial
 from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
+from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.inference.usage import walk, whole_names
-from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Derivative, Expr, Group, Name, Num, Plus, Sub, Times
+from attention_core.derivation.latex.printer import all_names, symbol_name
+from attention_core.derivation.latex.syntax import Derivative, Expr, Group, Name, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
-from attention_core.derivation.terms.context import Caveat, Context
-from attention_core.derivation.words.vocabulary import NOUN, PROPERTY
+from attention_core.derivation.terms.context import Context
 
 SCALES = frozenset({"signs", "without", "side_signs", "numbers", "coefficients"})
 """Changes of a sign or a number: the step holds as it stands only where what they change is zero."""
@@ -65,8 +67,12 @@ _LEAVES_OUT = compile_quick(
 _ARITHMETIC = compile_quick(
     r"\b(?:modulo (?:\d|two|[a-z]\b|a prime)|mod \d|characteristic (?:\d|two|[a-z]\b)|integer division|in degrees|"
     r"(?:modular|binary|boolean|integer|saturating) (?:arithmetic|algebra|ring|semiring)|finite fields?|"
-    r"quaternions?|(?:max(?:imum)?|sup(?:remum)?|infinity|uniform|l_?1|taxicab|manhattan|spectral|operator|nuclear|"
-    r"weighted|energy)[- ]norms?|norms? (?:is|are|here|means?|denotes?))\b",
+    r"quaternions?)\b",
+    re.IGNORECASE,
+)
+_NORMS = compile_quick(
+    r"\b(?:(?:max(?:imum)?|sup(?:remum)?|infinity|uniform|l_?1|taxicab|manhattan|spectral|operator|nuclear|weighted|"
+    r"energy)[- ]norms?|norms? (?:is|are|here|means?|denotes?))\b",
     re.IGNORECASE,
 )
 _LEADS = compile_quick(
@@ -88,7 +94,8 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         decide: Decides a step under some more hypotheses.
         search: The time of a step, and where mends are tried first.
     """
-    if step.op not in ("=", *TURNED) or step.context.loose or step.strange or _leaves_out(step):
+    strange = bool(step.strange and collect_symbols(step))  # numbers are read in one way
+    if step.op not in (("=",) if strange else ("=", *TURNED)) or step.context.loose or _leaves_out(step):
         return None
     if is_meant_otherwise(step) or may_be_values(step):
         return None
@@ -99,11 +106,13 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         sure = verdict in (Verdict.PROVED, Verdict.EXACT)
         if step.op in TURNED:
             return sure or decide(one.step, ()).verdict in GOOD
+        if strange and not (sure and one.kind in SCALES):
+            return False
         if "with $0$ in place" in one.words and _differentiates(step):
             return False
         if (one.kind in SURE and not sure) or (one.kind in ENTRIES | SURE and _restricts(step, one.step)):
             return False
-        return not _is_trivial(one.step) and not _vanishes(one.step, search)
+        return not is_trivial(one.step) and not _vanishes(one.step, search)
 
     kinds = frozenset({"direction"}) if step.op in TURNED else SCALES | ENTRIES | SURE
     slip = find_good_mend(step, search, kinds, tells)
@@ -123,51 +132,11 @@ def without_talk(step: Step, slip: Mend) -> Step:
     """
     context = step.context.copy()
     if slip.kind not in SCALES | {"direction"}:
-        context.caveats = [one for one in context.caveats if _may_make_good(step, one)]
+        context.caveats = [one for one in context.caveats if may_make_good(step, one)]
         return replace(step, context=context)
     context.caveats = []
     known = [one for one in step.far_relations if one.line <= step.line + NEAR]
     return replace(step, context=context, far_relations=known)
-
-
-_RELATION = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|in|to|equiv|approx|sim|propto|perp|parallel)(?![a-zA-Z])")
-_MAKES_ALIKE = compile_quick(
-    r"\b(?:scalars?|single|only|one|unit\w*|norm\w*|indicators?|bits?|mask\w*|periodic\w*|cycl\w*|circular\w*|wrap\w*|"
-    r"pad\w*|tied|ties|repeat\w*|cop(?:y|ies)|duplicat\w*|same|degenerat\w*|special|trivial\w*|simpl\w*|self-?adjoint|"
-    r"covarianc\w*|gram|kernels?|hessians?|laplacian\w*|undirected|adjacency|project\w*|involut\w*|idempoten\w*|"
-    r"homogen\w*|stationary|isotrop\w*|without loss|wlog|suppos\w*|assum\w*|restrict\w*|unless|except|agrees?|alike|"
-    r"coincid\w*|match(?:es|ing)?|first|last|initial\w*|final\w*|starts?|starting|begin\w*|ends?|ending|empty)\b",
-    re.IGNORECASE,
-)
-
-
-def _may_make_good(step: Step, caveat: Caveat) -> bool:
-    """Whether a sentence that was not read may say that entries are alike, or 0, or 1, or a matrix its transpose.
-
-    Nothing else makes good an index, an exponent or a transpose in whose place another one makes an identity.
-    """
-    quotes = [words.quote for words in step.far_words if words.line == caveat.line]
-    text = " ".join((caveat.quote, *quotes))
-    parts = re.split(r"(?<!\\)\$", text)
-    names = sorted(collect_symbols(step))
-    stated = any(_RELATION.search(one) and _names_one(one, names) for one in parts[1::2])
-    prose = " ".join(parts[::2])
-    if caveat.formula or stated or PROPERTY.search(prose) or _MAKES_ALIKE.search(prose):
-        return True
-    named = caveat.names is not None or any(_names_one(one, names) for one in parts[1::2])
-    return named and any(_describes(word, prose) for word in caveat.words)
-
-
-def _describes(word: str, prose: str) -> bool:
-    """Whether a word says of which kind something is: "a frobnicated matrix", "they are frobnicated"."""
-    one = re.escape(word)
-    before = re.search(rf"\b{one}\W+(?=(?:\w+\W+)?{NOUN.pattern})", prose, re.IGNORECASE)
-    return bool(before or re.search(rf"\b(?:is|are|be|being)\W+(?:\w+ly\W+)?{one}\b", prose, re.IGNORECASE))
-
-
-def _names_one(formula: str, names: Sequence[str]) -> bool:
-    """Whether a formula mentions one of some symbols."""
-    return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formula) for name in names)
 
 
 def _holds_under_usual(step: Step, decide: Decide) -> bool:
@@ -176,15 +145,9 @@ def _holds_under_usual(step: Step, decide: Decide) -> bool:
     def holds(formula: str) -> bool:
         if verdict_under(step, formula, decide) not in GOOD:
             return False
-        return verdict_under(_twice(step), formula, decide) not in GOOD
+        return verdict_under(double_right(step), formula, decide) not in GOOD
 
     return any(map(holds, usual_hypotheses(step, _further(step))))
-
-
-def _twice(step: Step) -> Step:
-    """The step with twice its right side: both hold where both sides are zero."""
-    twice = Times((Num(Fraction(2)), Group("(", (Chain((step.right,)),), ")")), ("",))
-    return replace(step, right=twice)
 
 
 def _restricts(step: Step, changed: Step) -> bool:
@@ -193,36 +156,13 @@ def _restricts(step: Step, changed: Step) -> bool:
     return bool((before - after) & set(step.context.symbols))
 
 
-_BRACKETS = re.compile(r"\\left|\\right|[\s(){}]")
-_POWER = re.compile(r"(\\?[a-zA-Z]+)\^\{([2-9])\}")
-_UNIT = re.compile(r"(?<![\d.])1(?=[a-zA-Z\\])|[+-]0(?![\d.])")
-
-
-def _is_trivial(step: Step) -> bool:
-    """Whether both sides are the same signs but for their order, brackets, powers, a factor 1 and a 0.
-
-    `2 x = x` is an equation, in `x y = -y x` they do not commute, and the L of `L x^2 = 2 x L x` differentiates. A sum
-    on both sides would cancel in an equation, and where all stands in one order nothing need commute; what has
-    a transpose is an array, whose products of two vectors commute.
-    """
-    left, right = (
-        _UNIT.sub("", _BRACKETS.sub("", _POWER.sub(_write_out, to_latex(s)))) for s in (step.left, step.right)
-    )
-    sums = any(isinstance(node, Plus) for node in walk(step.left)) and left == right
-    return sorted(left) == sorted(right) and not sums and "top" not in left
-
-
-def _write_out(power: re.Match[str]) -> str:
-    return power[1] * int(power[2])
-
-
 def _differentiates(step: Step) -> bool:
     """Whether a step has a derivative: a term of it too much may be how another symbol depends on the variable."""
     return any(isinstance(node, Derivative) for side in (step.left, step.right) for node in walk(side))
 
 
 def _vanishes(step: Step, search: Search) -> bool:
-    return search.decide(_twice(step)) in GOOD
+    return search.decide(double_right(step)) in GOOD
 
 
 def _assigns(step: Step) -> bool:
@@ -266,8 +206,11 @@ def _is_tied(context: Context, name: str) -> bool:
 
 def _leaves_out(step: Step) -> bool:
     """Whether words may say that the author of a step left something out, or calculates in another way."""
+    norms = any(sign in step.text for sign in ("|", r"\Vert", r"\lVert", r"\norm"))
     return any(
-        _ARITHMETIC.search(one.words) or (abs(one.line - step.line) <= NEAR and _LEAVES_OUT.search(one.words))
+        _ARITHMETIC.search(one.words)
+        or (norms and _NORMS.search(one.words))
+        or (abs(one.line - step.line) <= NEAR and _LEAVES_OUT.search(one.words))
         for one in step.far_words
     )
 

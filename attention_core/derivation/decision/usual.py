@@ -16,6 +16,7 @@ from itertools import chain, combinations, islice, permutations, zip_longest
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.document.blocks import Option
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.hypotheses import relations_of, typed_relation
@@ -304,8 +305,8 @@ def meant_by_words(
     for place, one in enumerate(chain(stated, guesses)):
         late = one.doubtful and place >= MAX_NEAR
         verdict = Verdict.UNDECIDED if late else verdict_under(step, one.formula, decide)
-        if verdict in GOOD:
-            return one
+        if verdict in GOOD and not (slip and verdict_under(double_right(step), one.formula, decide) in GOOD):
+            return one  # of a slip, one by which both sides vanish is not meant
         if verdict is Verdict.UNDECIDED and one.doubtful:
             return replace(one, found="may hold")
     return None

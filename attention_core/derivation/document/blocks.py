@@ -182,6 +182,9 @@ _LAYOUT = re.compile(
 )
 """Tags of HTML that place and dress words, and pictures with their texts; those of tables and of code are none."""
 
+_CONTENTS = re.compile(r"^[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?\[[^\[\]\n]*\]\(#[^()\s]*\)[ \t]*$", re.MULTILINE)
+"""A line of a table of contents: a link to a place in the document, and nothing else."""
+
 KEPT_PARAGRAPHS, KEPT_SENTENCES = 1024, 2048
 """Of how many paragraphs and sentences is kept what their words say: several readers look at each, and an editor reads
 a document anew whenever a line of it changes. Forty documents of a hundred lines have as many."""
@@ -199,6 +202,7 @@ def _sentences(line: int, written: str) -> tuple[Sentence, ...]:
             parts.append(part)
         else:
             part = _LAYOUT.sub(_blank, part) if "<" in part else part
+            part = _CONTENTS.sub(_blank, part) if "](#" in part else part
             at = 0
             for end in _END.finditer(part):
                 parts.append(part[at : end.start()])

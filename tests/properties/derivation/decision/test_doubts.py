@@ -183,3 +183,23 @@ def test_a_value_of_what_moves_is_not_a_hypothesis_of_its_limit(words: str, verd
     declared = r"Let $x \in \mathbb{R}$ and $S > 0$."
     found = last(PROMISE, declared, words, r"% as: S \to \infty", r"$$ \frac{x}{1 + e^{-S}} \approx 2 x $$")
     assert found.verdict is verdict, found.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("Suppose that we drew a ticket, and put it back.", "REFUTED"),
+        ("Suppose that the units are doubled, and nothing else.", "UNDECIDED"),
+        ("Assume that all is counted modulo five.", "UNDECIDED"),
+        ("Assume a world in which two and two make five.", "UNDECIDED"),
+        ("Suppose the contrary.", "UNDECIDED"),
+    ],
+)
+def test_a_hypothesis_that_was_not_read_matters_to_numbers_where_it_is_about_numbers(words: str, verdict: str) -> None:
+    text = f"{words}\n\n$$ \\frac{{3}}{{4}} \\cdot \\frac{{2}}{{5}} = \\frac{{1}}{{7}} $$\n"
+    assert str(check_document(text, infer=True).steps[-1].verdict) == verdict
+
+
+def test_nothing_is_read_as_anything_in_a_step_without_symbols() -> None:
+    (step,) = check_document("Let $x$ be frobnicated.\n\n$$ 2 \\cdot 3 = 7 $$\n", infer=True).steps
+    assert step.verdict is Verdict.REFUTED and "read as" not in step.evidence.text

@@ -63,3 +63,36 @@ def test_words_of_other_arithmetic_count_anywhere() -> None:
     text = "# Cyclic codes\n\nSome words.\n\nMore words.\n\nEven more.\n\nWe factor"
     assert verdict(SPLIT, text) == "UNDECIDED"
     assert verdict(SPLIT, "We factor") == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        (r"(x + 3)^2 = x^2 + 3 x + 9", "The XOR of two bits."),  # bits have no 3 and no 9
+        (r"\frac{-2}{3} (1 + 2 + 6) = \frac{-2}{3} \cdot 8", "A perceptron learns no XOR."),
+        (r"\sum_{i=1}^n (x_i + c) = \sum_{i=1}^n x_i + 2 n c", "The step $k \\mod s$ of a convolution."),
+    ],
+)
+def test_words_of_other_arithmetic_do_not_count_where_its_numbers_are_others(formula: str, words: str) -> None:
+    text = f"{words}\n\nSome words.\n\nMore words.\n\nEven more.\n\nWe expand"
+    assert verdict(formula, text) == "REFUTED"
+    assert verdict(SPLIT, f"Here $a \\equiv b \\mod 2$.\n\nSome words.\n\nMore words.\n\n{words}") == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("counts", "does_not"),
+    [
+        ("The curves cross where", "The cross-entropy is"),
+        ("The gradients vanish:", "Vanishing gradients:"),
+        ("We do not claim this:", "We do not need to wait:"),
+    ],
+)
+def test_a_word_within_another_one_does_not_count(counts: str, does_not: str) -> None:
+    assert verdict(WRONG, counts) == "UNDECIDED"
+    assert verdict(WRONG, does_not) == "REFUTED"
+
+
+def test_an_implication_has_its_condition_in_itself() -> None:
+    wrong = r"a \ge b \implies (a - b)^2 = a^2 - a b + b^2"
+    assert verdict(wrong, "The unit fires when") == "REFUTED"
+    assert verdict(WRONG, "The unit fires when") == "UNDECIDED"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from attention_core.derivation import StepReport, check_document
+from attention_core.derivation.check import document_steps, report_step
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.reading.step import Step
 
 
 def inferred(formula: str, above: str = "", below: str = "") -> StepReport:
@@ -129,3 +134,25 @@ def test_tags_that_place_a_picture_are_no_sentence(above: str, verdict: str) -> 
     text = f"{above}\n\nLet $A, B \\in \\mathbb{{R}}^{{2 \\times 2}}$.\n\n$$ A B = B A $$\n"
     (step,) = check_document(text, infer=True).steps
     assert step.verdict == verdict
+
+
+def test_words_about_norms_matter_where_there_is_a_norm() -> None:
+    words = "The nuclear norm is another matter.\n\nSome words.\n\nMore words.\n\nWe find"
+    assert inferred(r"2 (a + b) = 2 a + 3 b", words).verdict == "REFUTED"
+    assert inferred(r"\|x\|^2 + \|y\|^2 = x^\top x + 2 y^\top y", words).verdict == "UNDECIDED"
+    assert inferred(r"\|x\|^2 + \|y\|^2 = x^\top x + 2 y^\top y", "We find").verdict == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"),
+    [
+        (r"(A + A^\top) x + b = A x + A^\top x - b", "REFUTED"),
+        (r"\sum_{j=1}^n (x_j + c) = \sum_{j=1}^{n-1} x_j + n c", "UNDECIDED"),
+        (r"1 + x \ge e^x", "UNDECIDED"),
+    ],
+)
+def test_a_wrong_sign_tells_even_where_its_section_uses_the_symbols_in_another_way(wrong: str, verdict: str) -> None:
+    (step,) = document_steps(f"We find\n\n$$ {wrong} $$\n", infer=True)[1]
+    assert isinstance(step, Step)
+    assert report_step(step, Effort()).verdict == "REFUTED"
+    assert report_step(replace(step, strange="x is a family"), Effort()).verdict == verdict

@@ -1,0 +1,70 @@
+r"""Steps whose sides are one formula but for an order: an author does not derive them, so they may mean something else.
+
+`2 x = x` is an equation to be solved, in `x y = -y x` the letters do not commute, and the L of `L x^2 = 2 x L x`
+differentiates. What a derivative, or a sum over an index, is taken out of is another formula:
+`\nabla \sum_i f_i = 2 \sum_i \nabla f_i` is not an equation to be solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.latex.syntax import Group, Name, Num, Plus, Sup, Times, children
+from attention_core.derivation.reading.step import Step
+
+_ONE, _ZERO = ("Num", Fraction(1)), ("Num", Fraction(0))
+
+
+def is_trivial(step: Step) -> bool:
+    """Whether both sides are the same formula but for the order of factors and terms, brackets, powers, 1 and 0.
+
+    A sum on both sides would cancel in an equation, and where all stands in one order nothing need commute; what has
+    a transpose is an array, whose products of two vectors commute.
+
+    Args:
+        step: An equation that holds.
+    """
+    left, right = (_without_order(side) for side in (step.left, step.right))
+    sums = any(isinstance(node, Plus) for node in walk(step.left)) and to_latex(step.left) == to_latex(step.right)
+    return left == right and not sums and "top" not in to_latex(step.left)
+
+
+def _without_order(node: object) -> object:
+    """A formula as nested tuples, with the factors of each product and the terms of each sum in one order."""
+    if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
+        return _without_order(node.items[0].exprs[0])
+    if isinstance(node, Times | Sup):
+        factors = sorted((one for one in _iterate_factors(node) if one != _ONE), key=repr)
+        return factors[0] if len(factors) == 1 else ("times", *factors)
+    if isinstance(node, Plus):
+        terms = sorted((t for t in map(_without_order, node.terms) if t not in (_ZERO, ("Minus", _ZERO))), key=repr)
+        return terms[0] if len(terms) == 1 else ("plus", *terms)
+    if isinstance(node, Num):
+        return ("Num", node.value)
+    if isinstance(node, Name):
+        return ("Name", node.text)
+    parts = children(node)
+    kind = getattr(node, "op", getattr(node, "function", ""))
+    return (type(node).__name__, *((kind,) if kind else ()), *map(_without_order, parts)) if parts else repr(node)
+
+
+def _iterate_factors(node: object) -> Iterator[object]:
+    """The factors of a product or a power of a whole number, those of its factors among them."""
+    if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
+        yield from _iterate_factors(node.items[0].exprs[0])
+    elif isinstance(node, Times):
+        for op, one in zip(("", *node.ops), node.factors, strict=True):
+            yield from ((("over", _without_order(one)),) if op == "/" else _iterate_factors(one))
+    elif isinstance(node, Sup) and isinstance(node.exponent, Num) and node.exponent.value in range(2, 10):
+        for _ in range(int(node.exponent.value)):
+            yield from _iterate_factors(node.base)
+    elif isinstance(node, Sup):
+        yield ("power", _without_order(node.base), _without_order(node.exponent))
+    else:
+        yield _without_order(node)
+
+
+__all__ = ["is_trivial"]

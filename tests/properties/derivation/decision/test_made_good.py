@@ -1,0 +1,61 @@
+r"""Which sentences that were not read may make good another index, exponent or end of a sum, and which cannot.
+
+The step is one end of a sum away from an identity: true if the last entry is 0. Each sentence that keeps it open has a
+neighbour that cannot say so.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+ENDS = r"\sum_{j=1}^n (x_j + c) = \sum_{j=1}^{n-1} x_j + n c"
+ROOT = r"\sum_{j=1}^n (|x_j| + c) = \sum_{j=1}^{n-1} |x_j| + n c"
+AVERAGE = r"\sum_{j=1}^n \mathbb{E}[x_j + c] = \sum_{j=1}^{n-1} \mathbb{E}[x_j] + n c"
+
+
+def verdict(above: str, formula: str = ENDS) -> str:
+    text = f"{above}\n\nSome words.\n\nMore words.\n\nNow we find\n\n$$ {formula} $$\n"
+    return str(check_document(text, infer=True).steps[-1].verdict)
+
+
+@pytest.mark.parametrize(
+    ("open_", "refuted"),
+    [
+        ("Frobs have $x_n = c \\star c$.", "Frobs have $x_j \\ge c \\star c$."),
+        ("Frobs have $x_1 = x_2 = g$.", "Frobs have $g = \\sum_j e^{x_j} + \\gamma(x)$."),
+        ("Frobs have $x = (g; g; g)$.", "Frobs have $\\boldsymbol{x} = (x_1; x_2; \\dots; x_n)^\\top$."),
+        ("Frobs have $x_n \\in \\{0, g\\}$.", "Frobs have $g \\in \\{x_1, \\dots, x_n\\}$."),
+        ("Frobs have $x_n = g \\star c$.", "Frobs have $j = 1, \\dots, n$."),
+        ("Frobs have $x_n = g \\star c$.", "Frobs go like $g : \\mathbb{R}^n \\to \\mathbb{R}$."),
+        ("Suppose the frobs are duplicates.", "Suppose we have frobs at hand."),
+        ("Suppose $x$ is a normalized frob.", "Suppose we have frobs of a multivariate normal distribution."),
+        ("Frobs of $x$ are constant.", "Frobs of $x$ are smooth."),
+        ("The frobs come first.", "The frobs follow from first principles."),
+        ("One frob is all there is.", "One can see the frobs."),
+        ("Frobs are square.", "We complete the square of frobs."),
+    ],
+)
+def test_what_may_make_entries_vanish_and_what_cannot(open_: str, refuted: str) -> None:
+    assert verdict(open_) == "UNDECIDED"
+    assert verdict(refuted) == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("words", "formula"),
+    [
+        ("Frobs have $x_j \\ge c \\star c$.", ROOT),  # an absolute value is not analytic
+        ("Frobs have $n \\ge c \\star c$.", ENDS),  # nor does a size take all values
+        ("Frobs of $x$ are nonnegative.", ROOT),
+        ("Suppose we have frobs of a multivariate normal distribution.", AVERAGE),
+    ],
+)
+def test_what_cannot_in_one_step_may_in_another(words: str, formula: str) -> None:
+    assert verdict(words, formula) == "UNDECIDED"
+
+
+def test_a_table_of_contents_says_nothing() -> None:
+    lines = "1. [The same for all](#same)\n2. [Vanishing entries](#vanishing)\n"
+    assert verdict(f"## Contents\n\n{lines}") == "REFUTED"
+    assert verdict("See [the same for all](#same) of the entries of $x$.") == "UNDECIDED"

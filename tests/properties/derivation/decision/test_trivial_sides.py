@@ -1,0 +1,21 @@
+"""Steps whose sides differ by an order alone may be equations to be solved; others are claims."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"),
+    [
+        (r"\frac{d}{dx} \sum_{i=1}^n (x - a_i)^3 = 2 \sum_{i=1}^n \frac{d}{dx} (x - a_i)^3", "REFUTED"),
+        (r"\sum_{i=1}^n \sum_{j=1}^m a_{ij} = \sum_{j=1}^m \sum_{i=1}^n a_{ij} + 1", "REFUTED"),
+        (r"\sum_{i=1}^n a_i x_i = 2 \sum_{i=1}^n x_i a_i", "UNDECIDED"),  # an equation: the sum is 0
+        (r"(a + b) c = -c (b + a)", "UNDECIDED"),
+        (r"2 x x = x^2", "UNDECIDED"),
+    ],
+)
+def test_sides_that_differ_by_an_order_alone_are_an_equation_and_others_a_claim(wrong: str, verdict: str) -> None:
+    assert check_document(f"$$ {wrong} $$\n", infer=True).steps[-1].verdict == verdict
