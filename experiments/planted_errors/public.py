@@ -41,7 +41,7 @@ def plant(path: Path, seconds: float, every: int) -> list[dict[str, Any]]:
     found, count = [], 0
     for step in document_steps(path, infer=True)[1]:
         if isinstance(step, Step) and report_step(step, effort).verdict in GOOD:
-            for one in breaks(step):
+            for one in breaks(read_by_itself(step)):
                 count += 1
                 if count % every:
                     continue
@@ -52,6 +52,11 @@ def plant(path: Path, seconds: float, every: int) -> list[dict[str, Any]]:
                 said = {"verdict": str(report.verdict), "message": report.evidence.text}
                 found.append({**about, "kind": one.kind, "what": one.what, **said})
     return found
+
+
+def read_by_itself(step: Step) -> Step:
+    """The step as it is read by itself, where its section reads terms of it as symbols: its own reading decides."""
+    return step.plain if step.plain is not None and step.context.loose else step
 
 
 def in_both_readings(broken: Step) -> Step:

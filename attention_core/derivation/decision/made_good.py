@@ -32,10 +32,11 @@ _MAKES_ALIKE = compile_quick(
     r"\b(?:scalars?|single|only|one|unit\w*|norm\w*|indicators?|bits?|mask\w*|periodic\w*|cycl\w*|circular\w*|wrap\w*|"
     r"pad\w*|tied|ties|repeat\w*|cop(?:y|ies)|duplicat\w*|same|degenerat\w*|special|trivial\w*|simpl\w*|self-?adjoint|"
     r"covarianc\w*|gram|kernels?|hessians?|laplacian\w*|undirected|adjacency|project\w*|involut\w*|idempoten\w*|"
-    r"homogen\w*|stationary|isotrop\w*|without loss|wlog|suppos\w*|assum\w*|restrict\w*|unless|except|agrees?|alike|"
+    r"homogen\w*|stationary|isotrop\w*|without loss|wlog|unless|except|agrees?|alike|"
     r"coincid\w*|match(?:es|ing)?|first|last|initial\w*|final\w*|starts?|starting|begin\w*|ends?|ending|empty)\b",
     re.IGNORECASE,
 )
+_ASSUMES = compile_quick(r"\b(?:suppos\w*|assum\w*|restrict\w*)\b", re.IGNORECASE)
 _LAW = re.compile(
     r"\b(?:multivariate|univariate|bivariate|standard|joint(?:ly)?|conditional(?:ly)?)? ?"
     r"(?:gaussians?|normal(?= (?:distribut|laws?\b|priors?\b|noise|densit|likelihood|mixture|random|variable))|"
@@ -54,9 +55,11 @@ _IDIOM = re.compile(
     r"\bfirst[ -](?:principles?|order)\b|\bcomplet\w+ the squares?\b|"
     r"\bfinal(?:ly)?(?= (?:result|form|format|formula|answer)\b)|"
     r"\bone (?=(?:has|gets?|obtains?|finds?|sees?|can|could|may|might|must|would)\b)|"
+    r"\bgradient (?:de|as)scent\b|"
     r"\bsuppose(?: that)? (?=(?:we|you|one) (?:have|has|are given|observes?|wants?|draws?|collect)\b)",
     re.IGNORECASE,
 )
+_NO_KIND = frozenset(["not", "only", "also", "if", "iff", "then"])
 _ANALYTIC = frozenset(
     """
     int const leaf member size index add neg mul div matmul hadamard transpose entry exp log sum reduce prod bind
@@ -86,10 +89,10 @@ def may_make_good(step: Step, caveat: Caveat) -> bool:
     if any(_may_restrict(step, one, caveat.line) for one in (*formulas, caveat.formula) if one):
         return True
     prose = _without_harmless(step, " ".join(parts[::2]))
-    if PROPERTY.search(prose) or _MAKES_ALIKE.search(prose):
+    if PROPERTY.search(prose) or _MAKES_ALIKE.search(prose) or (_ASSUMES.search(prose) and NOUN.search(prose)):
         return True
     named = caveat.names is not None or any(_names_one(one, names) for one in parts[1::2])
-    return named and any(_describes(word, prose) for word in caveat.words)
+    return named and any(_describes(word, prose) for word in caveat.words if word.lower() not in _NO_KIND)
 
 
 def _without_harmless(step: Step, prose: str) -> str:

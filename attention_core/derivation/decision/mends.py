@@ -7,11 +7,12 @@ counterexample of the mended step is found. No verdict changes by it but that of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
+from operator import itemgetter
 from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
@@ -47,9 +48,9 @@ from attention_core.derivation.terms.terms import ShapeMismatch
 
 Wanted = Callable[["Mend", Verdict], bool]
 MAX_TRIED = 150  # mends of one step
-MAX_MADE = 600  # mends that are put in order
+MAX_MADE = 600  # mends that are put in order, and that are tried where points rule out most of them
 SHARE = 0.25  # of a step's time, for all of them
-EACH = 0.08  # of a step's time, for one
+EACH, EACH_OF_FEW = 0.08, 0.2  # of a step's time, for one; where points rule out most, those that are left are few
 SHARE_OF_MANY = 0.4  # where points rule out most changes in a hundredth of a second
 SHORT = 12  # characters of a sum that is quoted whole
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -82,7 +83,8 @@ class Search:
         """The verdict on a mended step, which is looked for once."""
         written = _written(step)
         if written not in self.tried:
-            self.tried[written] = verdict_of(step, EACH * self.seconds, self.seed, self.spots)
+            each = EACH_OF_FEW if self.spots else EACH
+            self.tried[written] = verdict_of(step, each * self.seconds, self.seed, self.spots)
         return self.tried[written]
 
 
@@ -136,7 +138,7 @@ def _first_good(
     share = SHARE_OF_MANY if search.spots else SHARE
     try:
         with ceiling(share * search.seconds):
-            for one in islice(mends, MAX_TRIED):
+            for one in islice(mends, MAX_MADE if search.spots else MAX_TRIED):
                 verdict = search.decide(one.step)
                 if verdict is not None and verdict in GOOD and wanted(one, verdict):
                     return one, verdict
@@ -185,10 +187,9 @@ def mends_of(step: Step, alike: bool = False) -> Iterator[Mend]:
     seen = {_written(step)}
     longer: list[list[Mend]] = [[], [], []]
     rules = (_without, *(rule for rule in _RULES if rule is not _without)) if step.op in TURNED else _RULES
-    local = chain.from_iterable(_local(step, rule) for rule in rules)
     yield from _other_direction(step)
     length = sum(map(len, _written(step)))
-    for one in islice(local, MAX_MADE):
+    for one in _share(_local(step, rule) for rule in rules):
         left, op, right = _written(one.step)
         twice = any(r"\top^\top" in side for side in (left, right))
         if (left, op, right) not in seen and (alike or left != right) and not twice:
@@ -196,6 +197,13 @@ def mends_of(step: Step, alike: bool = False) -> Iterator[Mend]:
             more = len(left) + len(op) + len(right) - length
             longer[0 if more < 0 else 1 if more == 0 else 2].append(one)
     yield from chain.from_iterable(longer)
+
+
+def _share(rules: Iterable[Iterator[Mend]]) -> list[Mend]:
+    """The mends of some rules in their order; where they are too many, as many of each rule as there are of others."""
+    numbered = ([(place, one) for one in islice(mends, MAX_MADE)] for place, mends in enumerate(rules))
+    turns = (one for turn in zip_longest(*numbered) for one in turn if one is not None)
+    return [one for _, one in sorted(islice(turns, MAX_MADE), key=itemgetter(0))]
 
 
 def _written(step: Step) -> tuple[str, str, str]:
@@ -225,8 +233,7 @@ def _local(step: Step, rule: Rule) -> Iterator[Mend]:
         whole = getattr(step, side)
         places = _places(whole)
         for old, put in _nodes(whole):
-            power = rule is _numbers and isinstance(old, Name | Sub | Sup)
-            kind = "places" if power or any(old is one for one in places) else rule.__name__.strip("_")
+            kind = "places" if rule is _powers or any(old is one for one in places) else rule.__name__.strip("_")
             for new, words in rule(step, old):
                 changed: Any = {side: put(new)}
                 yield Mend(words or _in_place(to_latex(new), to_latex(old)), replace(step, **changed), kind)
@@ -418,14 +425,18 @@ def _index_letters(step: Step) -> set[str]:
 
 
 def _numbers(step: Step, node: Any) -> Iterator[Change]:
-    """A number that is one less or more, half or twice as large, or the other way up; an exponent that is lost."""
+    """A number that is one less or more, half or twice as large, or the other way up."""
     if isinstance(node, Num) and node.value != 0:
         value = node.value
         for new in dict.fromkeys((value - 1, value + 1, value / 2, 2 * value, 1 / value)):
             yield Num(new), ""
     elif isinstance(node, Minus) and node.body == _ONE:
         yield Num(Fraction(0)), ""  # and not -0
-    elif isinstance(node, Sup) and isinstance(node.exponent, Num):
+
+
+def _powers(step: Step, node: Any) -> Iterator[Change]:
+    """An exponent that is lost; a symbol that is squared."""
+    if isinstance(node, Sup) and isinstance(node.exponent, Num):
         yield node.base, ""
     elif isinstance(node, Name | Sub) and symbol_name(node) in step.context.symbols:
         yield Sup(node, _TWO), ""
@@ -478,5 +489,6 @@ def _letter(node: Expr) -> str:
 
 
 _RULES: tuple[Rule, ...] = (
-    _signs, _without, _side_signs, _transposes, _indices, _subscripts, _ends, _numbers, _coefficients, _order, _symbols,
+    _signs, _without, _side_signs, _transposes, _indices, _subscripts, _ends, _numbers, _powers, _coefficients, _order,
+    _symbols,
 )  # fmt: skip

@@ -34,6 +34,9 @@ def verdict(above: str, formula: str = ENDS) -> str:
         ("Frobs of $x$ are constant.", "Frobs of $x$ are smooth."),
         ("The frobs come first.", "The frobs follow from first principles."),
         ("One frob is all there is.", "One can see the frobs."),
+        ("Suppose the frobs are tall vectors.", "Suppose the frobs are tall."),
+        ("Suppose the frobs follow the gradient.", "Suppose the frobs follow gradient descent."),
+        ("The frobs of $x$ are gizmos.", "The frobs of $x$ are not there."),
         ("Frobs are square.", "We complete the square of frobs."),
     ],
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.decision.mends import mends_of
+from attention_core.derivation.check import document_steps
+from attention_core.derivation.decision.mends import MAX_MADE, mends_of
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
@@ -81,3 +82,14 @@ def test_a_number_is_not_a_missing_factor_and_nothing_is_minus_zero(words: str, 
     found = check_document(f"{words}\n\n$$ {formula} $$\n").steps[-1]
     assert advice in str(found.evidence.advice), found.evidence.advice
     assert "factor" not in str(found.evidence.advice) and "$-0$" not in str(found.evidence.advice)
+
+
+def test_of_a_long_step_each_kind_of_change_is_tried() -> None:
+    terms = [f"{n + 2} x_{{{n}}} y" for n in range(1, 16)]
+    left, right = f"({' + '.join(terms)}) z", " + ".join(f"z {one}" for one in terms[:-1])
+    (step,) = document_steps(f"$$ {left} = {right} + z x_{{15}} y $$\n", infer=True)[1]
+    assert isinstance(step, Step)
+    made = list(mends_of(step))
+    order = [one.kind for one in made if len(one.words) < 60]
+    assert {"signs", "without", "indices", "coefficients", "numbers"} <= set(order)
+    assert len(made) <= MAX_MADE + 2
