@@ -231,9 +231,9 @@ def _local(step: Step, rule: Rule) -> Iterator[Mend]:
     """The mends that a rule makes of each node of either side, the right side first."""
     for side in ("right", "left"):
         whole = getattr(step, side)
-        places = _places(whole)
-        for old, put in _nodes(whole):
-            kind = "places" if rule is _powers or any(old is one for one in places) else rule.__name__.strip("_")
+        small = {id(one) for one in _places(whole)}
+        for old, put in sorted(_nodes(whole), key=lambda one: id(one[0]) in small):  # those in an exponent come last
+            kind = "places" if rule is _powers or id(old) in small else rule.__name__.strip("_")
             for new, words in rule(step, old):
                 changed: Any = {side: put(new)}
                 yield Mend(words or _in_place(to_latex(new), to_latex(old)), replace(step, **changed), kind)
