@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims import claim_of, cut_claims, why_unreadable
+from attention_core.derivation.claims import as_rounded, claim_of, cut_claims, why_unreadable
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
@@ -320,6 +320,11 @@ def _decide_step(
     if found.verdict is Verdict.REFUTED and (name := find_tie_to_noise(context, (claim.left, claim.right))):
         text = f"{name} is averaged, and a hypothesis ties it to what is random: write 'Put ${name} := ...'"
         found = Finding(Verdict.UNDECIDED, Evidence(f"{text}; with {name} held fixed, {found.evidence.text}"))
+    rounded = as_rounded(step) if found.verdict is Verdict.REFUTED else None
+    if rounded is not None and _decide_step(rounded, effort, more)[0].verdict in (*GOOD, Verdict.AMBIGUOUS):
+        text = f"as it is printed it is false ({found.evidence.text}), and it holds of numbers rounded or cut off"
+        advice = r"write \approx if that is meant"
+        found = Finding(Verdict.AMBIGUOUS, Evidence(text, found.evidence.figures, advice))
     cut = cut_claims(step, claim) if found.verdict is Verdict.REFUTED and step.op == "~" else []
     if cut and all(decide(Problem(context, one, extra, effort)).verdict in GOOD for one in cut):
         text = f"off by more than half a unit in the last printed place ({found.evidence.text})"

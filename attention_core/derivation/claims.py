@@ -166,6 +166,29 @@ def printed_unit(step: Step) -> Fraction | None:
     return None if found is None else Fraction(10) ** (int(found["power"] or 0) - len(found["digits"]))
 
 
+_EQUALS_DECIMAL = re.compile(r"=(?=\s*[-+]?\s*\d+\.\d+(?:\s*\\(?:times|cdot)\s*10\s*\^\s*(?:\d|\{\s*-?\d+\s*\}))?\s*$)")
+_DECIMAL_EQUALS = re.compile(r"^(\s*[-+]?\s*\d+\.\d+\s*)=(.*)$", re.DOTALL)
+
+
+def as_rounded(step: Step) -> Step | None:
+    r"""What an equation claims that is meant of rounded numbers: $\frac{1}{3} \approx 0.33$ for $\frac{1}{3} = 0.33$.
+
+    Args:
+        step: A step.
+
+    Returns:
+        The other step; None where neither side is a decimal number.
+    """
+    if step.op != "=" or step.option("expect"):
+        return None
+    if _EQUALS_DECIMAL.search(step.text):
+        return replace(step, op="~", text=_EQUALS_DECIMAL.sub(r"\\approx", step.text))
+    if turned := _DECIMAL_EQUALS.match(step.text):
+        text = rf"{turned[2]} \approx {turned[1]}"
+        return replace(step, op="~", text=text, left=step.right, right=step.left)
+    return None
+
+
 def cut_claims(step: Step, claim: Relation) -> list[Relation]:
     r"""What $a \approx 0.66$ claims where digits are cut off and not rounded; nothing of other steps."""
     unit = printed_unit(step)

@@ -27,3 +27,27 @@ def verdict_of(step: str) -> Verdict:
 )
 def test_printed_decimals_say_how_close(step: str, verdict: Verdict) -> None:
     assert verdict_of(step) is verdict
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\frac{2}{3} = 0.667", Verdict.AMBIGUOUS),
+        (r"\frac{2}{3} = 0.66", Verdict.AMBIGUOUS),  # cut off
+        (r"0.67 = \frac{2}{3}", Verdict.AMBIGUOUS),
+        (r"10^{-3} \cdot \frac{1}{3} = 3.33 \times 10^{-4}", Verdict.AMBIGUOUS),
+        (r"\frac{2}{3} = 0.65", Verdict.REFUTED),
+        (r"\frac{1}{4} = 0.25", Verdict.PROVED),
+        (r"\sqrt{2} = 1", Verdict.REFUTED),  # no decimals are printed
+        (r"\frac{2}{3} = 0.67 + 0", Verdict.REFUTED),  # a number that is calculated with
+    ],
+)
+def test_an_equation_with_a_decimal_number_may_be_meant_of_rounded_numbers(formula: str, verdict: Verdict) -> None:
+    (step,) = check_document(f"$$ {formula} $$\n").steps
+    assert step.verdict is verdict
+    assert (r"\approx" in step.evidence.advice) == (verdict is Verdict.AMBIGUOUS)
+
+
+def test_an_expected_refutation_of_a_decimal_number_stands() -> None:
+    (step,) = check_document("% expect: refuted\n$$ \\frac{2}{3} = 0.667 $$\n").steps
+    assert step.verdict is Verdict.REFUTED

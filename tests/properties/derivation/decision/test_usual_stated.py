@@ -176,9 +176,9 @@ def test_formulas_that_are_no_excuse(words: str) -> None:
 
 
 def test_a_promise_says_nothing_of_how_numbers_are_written() -> None:
-    (step,) = decide(PROMISE, "$$ \\frac{2}{3} = 0.667 $$", "Numbers are rounded.")
+    (step,) = decide(PROMISE, "$$ \\frac{2}{3} = 0.7 + 0 $$", "Numbers are rounded.")
     assert str(step.verdict) == "UNDECIDED"
-    (step,) = decide(PROMISE, "$$ \\frac{2}{3} = 0.667 $$", "Numbers are nice.")
+    (step,) = decide(PROMISE, "$$ \\frac{2}{3} = 0.7 + 0 $$", "Numbers are nice.")
     assert str(step.verdict) == "REFUTED"
 
 
