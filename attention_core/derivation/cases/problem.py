@@ -16,7 +16,7 @@ from flint import arb, fmpq
 
 from attention_core.derivation.cases.generate import NoCase, draw
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.graph.choices import SPARSE, Choices
+from attention_core.derivation.graph.choices import POSITIVE, SPARSE, Choices
 from attention_core.derivation.graph.compare import Outcome
 from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import MAX_PRECISION, Case, Imprecise, evaluate, exact, precision
@@ -111,6 +111,8 @@ ORDINARY = 5  # larger values are drawn in some cases only
 
 STEPWISE = frozenset({"rank", "pinv"})
 """Operations that nearly all arrays give one value: those with many zeros tell what else there is."""
+ROOTED = frozenset({"log", "sqrt", "pow"})
+"""Operations that have no value at most arrays: those with positive entries are tried as often as all others."""
 
 
 @dataclass
@@ -219,6 +221,8 @@ class Problem:
         order = low.graph.reachable([n for p in pairs for n in p])
         if any(low.graph.ops[n] in STEPWISE for n in order):
             made.modes = SPARSE
+        elif any(low.graph.ops[n] in ROOTED for n in order):
+            made.modes = POSITIVE
         return Site(env, low, made, pairs, order)
 
     def require_reach(self, env: dict[str, int]) -> None:

@@ -21,6 +21,7 @@ LARGE = tuple(
 RAW = 64
 MODES = ("generic", "generic", "zeros", "equal", "ends", "large", "units")
 SPARSE = (*MODES, *("sparse",) * len(MODES))
+POSITIVE = (*MODES, *("positive",) * len(MODES))  # of a logarithm or a root, few cases have a value otherwise
 
 
 class Choices:
@@ -51,6 +52,8 @@ class Choices:
             return SMALL[0 if place % 8 < 5 else 1 if place % 8 < 7 else 2]
         if self.mode == "units":
             return SMALL[place % 3]
+        if self.mode == "positive":
+            return abs(SMALL[place % len(SMALL)]) or SMALL[1]
         if self.mode == "large" and place % 2:
             return LARGE[place // 2 % len(LARGE)]
         return SMALL[place % len(SMALL)]

@@ -56,3 +56,16 @@ def test_values_at_which_both_sides_are_defined_satisfy_no_further_equation(
 ) -> None:
     (step,) = check_document(f"Let $x, y \\in \\mathbb{{R}}$.\n\n$$ {claim} $$\n").steps
     assert step.verdict in verdicts, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\sum_{i=1}^K p_i \log \frac{p_i}{q_i} = \sum_{i=1}^K p_i (\log p_i - \log q_i)",
+        r"\sqrt{a b c} = \sqrt{a} \sqrt{b} \sqrt{c}",
+    ],
+)
+def test_of_logarithms_and_roots_most_cases_have_a_value(formula: str) -> None:
+    (step,) = check_document(f"$$ {formula} $$\n", infer=True).steps
+    assert step.verdict == "AGREES"
+    assert step.evidence.figures["cases"] > step.evidence.figures["undefined"]
