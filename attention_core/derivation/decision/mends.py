@@ -48,7 +48,7 @@ from attention_core.derivation.terms.terms import ShapeMismatch
 
 Wanted = Callable[["Mend", Verdict], bool]
 MAX_TRIED = 150  # mends of one step
-MAX_MADE = 600  # mends that are put in order, and that are tried where points rule out most of them
+MAX_MADE = 600  # mends that are put in order
 SHARE = 0.25  # of a step's time, for all of them
 EACH, EACH_OF_FEW = 0.08, 0.2  # of a step's time, for one; where points rule out most, those that are left are few
 SHARE_OF_MANY = 0.4  # where points rule out most changes in a hundredth of a second
@@ -138,7 +138,7 @@ def _first_good(
     share = SHARE_OF_MANY if search.spots else SHARE
     try:
         with ceiling(share * search.seconds):
-            for one in islice(mends, MAX_MADE if search.spots else MAX_TRIED):
+            for one in islice(mends, MAX_TRIED):
                 verdict = search.decide(one.step)
                 if verdict is not None and verdict in GOOD and wanted(one, verdict):
                     return one, verdict
