@@ -7,12 +7,13 @@ differentiates. What a derivative, or a sum over an index, is taken out of is an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
-from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.inference.usage import bound_letters, walk
 from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.latex.syntax import Group, Name, Num, Plus, Sup, Times, children
+from attention_core.derivation.latex.syntax import Big, Group, Name, Num, Plus, Sup, Times, children
 from attention_core.derivation.reading.step import Step
 
 _ONE, _ZERO = ("Num", Fraction(1)), ("Num", Fraction(0))
@@ -32,39 +33,46 @@ def is_trivial(step: Step) -> bool:
     return left == right and not sums and "top" not in to_latex(step.left)
 
 
-def _without_order(node: object) -> object:
-    """A formula as nested tuples, with the factors of each product and the terms of each sum in one order."""
+Names = Mapping[str, str]
+
+
+def _without_order(node: object, bound: Names = MappingProxyType({})) -> object:
+    """A formula as nested tuples: factors and terms are put in one order, and the indices of sums have one name."""
     if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
-        return _without_order(node.items[0].exprs[0])
+        return _without_order(node.items[0].exprs[0], bound)
     if isinstance(node, Times | Sup):
-        factors = sorted((one for one in _iterate_factors(node) if one != _ONE), key=repr)
+        factors = sorted((one for one in _iterate_factors(node, bound) if one != _ONE), key=repr)
         return factors[0] if len(factors) == 1 else ("times", *factors)
     if isinstance(node, Plus):
-        terms = sorted((t for t in map(_without_order, node.terms) if t not in (_ZERO, ("Minus", _ZERO))), key=repr)
+        made = (_without_order(one, bound) for one in node.terms)
+        terms = sorted((one for one in made if one not in (_ZERO, ("Minus", _ZERO))), key=repr)
         return terms[0] if len(terms) == 1 else ("plus", *terms)
     if isinstance(node, Num):
         return ("Num", node.value)
     if isinstance(node, Name):
-        return ("Name", node.text)
+        return ("Name", bound.get(node.text, node.text))
+    if isinstance(node, Big):
+        bound = {**bound, **{letter: f"bound {len(bound)}" for letter in sorted(bound_letters(node))}}
     parts = children(node)
     kind = getattr(node, "op", getattr(node, "function", ""))
-    return (type(node).__name__, *((kind,) if kind else ()), *map(_without_order, parts)) if parts else repr(node)
+    made = (_without_order(part, bound) for part in parts)
+    return (type(node).__name__, *((kind,) if kind else ()), *made) if parts else repr(node)
 
 
-def _iterate_factors(node: object) -> Iterator[object]:
+def _iterate_factors(node: object, bound: Names) -> Iterator[object]:
     """The factors of a product or a power of a whole number, those of its factors among them."""
     if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
-        yield from _iterate_factors(node.items[0].exprs[0])
+        yield from _iterate_factors(node.items[0].exprs[0], bound)
     elif isinstance(node, Times):
         for op, one in zip(("", *node.ops), node.factors, strict=True):
-            yield from ((("over", _without_order(one)),) if op == "/" else _iterate_factors(one))
+            yield from ((("over", _without_order(one, bound)),) if op == "/" else _iterate_factors(one, bound))
     elif isinstance(node, Sup) and isinstance(node.exponent, Num) and node.exponent.value in range(2, 10):
         for _ in range(int(node.exponent.value)):
-            yield from _iterate_factors(node.base)
+            yield from _iterate_factors(node.base, bound)
     elif isinstance(node, Sup):
-        yield ("power", _without_order(node.base), _without_order(node.exponent))
+        yield ("power", _without_order(node.base, bound), _without_order(node.exponent, bound))
     else:
-        yield _without_order(node)
+        yield _without_order(node, bound)
 
 
 __all__ = ["is_trivial"]

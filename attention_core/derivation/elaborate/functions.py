@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from operator import is_
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.matrix_functions import SPECTRAL_NORM, matrix_norm, vector_norm
@@ -31,6 +32,7 @@ from attention_core.derivation.latex.syntax import (
     Transpose,
     Unreadable,
     children,
+    rebuild,
 )
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Term, Type, integer, matrix
@@ -59,16 +61,16 @@ def function_form(expr: Expr) -> tuple[str, tuple[str, ...]] | None:
 
 
 def substitute(expr: object, rule: Callable[[object], object | None]) -> object:
-    """A written tree with some nodes replaced."""
+    """A written tree with some nodes replaced; what holds none of them is the same node as before."""
     found = rule(expr)
     if found is not None:
         return found
     if isinstance(expr, tuple):
-        return tuple(substitute(e, rule) for e in expr)
+        parts = tuple(substitute(e, rule) for e in expr)
+        return expr if all(map(is_, parts, expr)) else parts
     if not children(expr):
         return expr
-    fields = {name: substitute(getattr(expr, name), rule) for name in expr.__slots__}  # type: ignore[attr-defined]
-    return type(expr)(**fields)
+    return rebuild(expr, lambda part: substitute(part, rule))
 
 
 def rename_bound_indices(context: Context, body: Expr, params: tuple[str, ...]) -> Expr:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from operator import is_
 from typing import Any
 
 from attention_core.derivation.elaborate.calls import COMPARISONS
@@ -65,6 +66,7 @@ from attention_core.derivation.latex.syntax import (
     Transpose,
     children,
     names_in,
+    rebuild,
 )
 from attention_core.derivation.latex.tokens import UNREAD_BIG, UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol
@@ -150,7 +152,8 @@ class Opaque:
     def replace(self, node: Any, bound: frozenset[str]) -> Any:
         """A tree with symbols in the place of what unknown functions give."""
         if isinstance(node, tuple):
-            return tuple(self.replace(one, bound) for one in node)
+            parts = tuple(self.replace(one, bound) for one in node)
+            return node if all(map(is_, parts, node)) else parts
         if self.is_loose(node):
             letters = names_in(node) & bound
             return _at_letters(Name(to_latex(_without(node, letters))), letters)
@@ -179,8 +182,7 @@ class Opaque:
         averaged = isinstance(node, Call) and node.sub and node.function in (*AVERAGES, "argmax")
         if averaged and not names_in(node) & bound:
             return Name(f"{node.function}_{{{_join(node.sub)}}}[{_join(node.args)}]")
-        fields = {name: self.replace(getattr(node, name), bound) for name in node.__slots__}
-        return type(node)(**fields)
+        return rebuild(node, lambda part: self.replace(part, bound))
 
     def is_loose(self, node: Any) -> bool:
         """Whether a node has a form that is a symbol of its own here, since the statement cannot be read otherwise."""
@@ -417,6 +419,8 @@ class Opaque:
                 factors[place : place + 2] = [called]
                 del ops[place]
             place += 1
+        if len(factors) == len(node.factors) and all(map(is_, factors, node.factors)):
+            return node
         return Times(tuple(factors), tuple(ops)) if ops else factors[0]
 
     def is_called(self, name: str | None, behind: Expr) -> bool:
@@ -438,7 +442,8 @@ class Opaque:
     def inside(self, node: Expr, bound: frozenset[str]) -> Expr:
         """A bracket with what stands in it replaced, but not the bracket."""
         assert isinstance(node, Group)
-        return replace(node, items=self.replace(node.items, bound))
+        items = self.replace(node.items, bound)
+        return node if items is node.items else replace(node, items=items)
 
     def is_differential(self, factor: Expr) -> bool:
         r"""Whether a factor is the d or the `\nabla` of what follows."""

@@ -232,19 +232,84 @@ def _holds_matrix(node: object) -> bool:
     return bool(names) and all(re.fullmatch(r"[A-Z]|\\top|T|I_.*", name) for name in names)
 
 
-def _arrays(formulas: Sequence[Chain]) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What one formula says of its letters, whatever stands around it."""
+
+    subscripted: tuple[Sub, ...]  # entries; no eigenvalues
+    indices: frozenset[str]
+    names: frozenset[str]
+    runs: tuple[tuple[str, str], ...]
+    alone: Counter[str]  # how often a name stands anywhere
+    led: Counter[str]  # and in front of a bracket
+    functions: frozenset[str]
+    maybe: frozenset[str]  # names in front of a product in brackets
+    factors: frozenset[str]
+    informations: tuple[bool, int, int]
+
+
+_facts: dict[int, tuple[Chain, _Facts]] = {}
+"""The same of formulas by identity, as `_walked` has them: neighbours are looked at for each display of a section."""
+
+
+def _facts_of(formula: Chain) -> _Facts:
+    found = _facts.get(id(formula))
+    if found is None or found[0] is not formula:
+        if len(_facts) >= _MOST_WALKED:
+            _facts.clear()
+        found = _facts[id(formula)] = (formula, _collect_facts(formula))
+    return found[1]
+
+
+def _collect_facts(formula: Chain) -> _Facts:
+    spectra = {id(one) for one in _find_spectra(formula)}
+    nodes = tuple(walk(formula))
+    alone = Counter[str]()
+    for node in nodes:
+        if isinstance(node, Name | Sub) and (name := symbol_name(node)) is not None:
+            alone[name] += 1
+    return _Facts(
+        tuple(node for node in nodes if isinstance(node, Sub) and id(node) not in spectra),
+        frozenset(index_letters(formula)),
+        frozenset(names_in(formula)),
+        tuple(_runs(nodes)),
+        alone,
+        *_find_functions(nodes),
+        frozenset(_factors(nodes)),
+        _informations(nodes),
+    )
+
+
+def _find_functions(nodes: Sequence[object]) -> tuple[Counter[str], frozenset[str], frozenset[str]]:
+    """How often names stand in front of brackets, which of them are functions, and which may be."""
+    led, functions, maybe = Counter[str](), set[str](), set[str]()
+    for node in nodes:
+        if not isinstance(node, Times):
+            continue
+        for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
+            name = None if _is_entry_of_sample(left) else symbol_name(left)
+            if name is not None and not op and _is_bracket(right) and not is_factor(name, right):
+                led[name] += 1
+                if _is_argument(right):
+                    (maybe if _is_product(right) else functions).add(name)
+    return led, frozenset(functions), frozenset(maybe)
+
+
+def _arrays(facts: Sequence[_Facts]) -> dict[str, int]:
     """The bases with indices, and how many: a letter that is an index of one is an index of all in its formula."""
     found: dict[str, int] = {}
-    spectra = {id(one) for formula in formulas for one in _find_spectra(formula)}
-    written = [[n for n in walk(formula) if isinstance(n, Sub) and id(n) not in spectra] for formula in formulas]
-    shifted = {symbol_name(n.base) for nodes in written for n in nodes if any(_is_shifted(p) for p in index_parts(n))}
+    shifted = {
+        symbol_name(n.base) for one in facts for n in one.subscripted if any(_is_shifted(p) for p in index_parts(n))
+    }
     for again in range(3):
         before = len(found)
-        for formula, nodes in zip(formulas, written, strict=True):
-            letters = index_letters(formula)
+        for one in facts:
+            letters = one.indices
             if again:
-                letters |= {n for node in nodes if symbol_name(node.base) in found for n in _plain_letters(node)}
-            for node in nodes:
+                letters |= {
+                    n for node in one.subscripted if symbol_name(node.base) in found for n in _plain_letters(node)
+                }
+            for node in one.subscripted:
                 base, parts = symbol_name(node.base), index_parts(node)
                 names = {name for part in parts for name in _letters(part)}
                 if base is None or base in _SIZED | {"e"} or not names & letters or len(parts) > 2:
@@ -257,10 +322,9 @@ def _arrays(formulas: Sequence[Chain]) -> dict[str, int]:
     return found
 
 
-def _runs(formulas: Sequence[Chain]) -> dict[str, str]:
+def _runs(nodes: Iterable[object]) -> Iterator[tuple[str, str]]:
     r"""The bases of `x_1, \dots, x_n`, also in sums and in arrays, and the letter of the last index."""
-    found: dict[str, str] = {}
-    for node in (one for formula in formulas for one in walk(formula)):
+    for node in nodes:
         if not isinstance(node, Array | Plus | Group | Times) or Dots() not in _cells(node):
             continue
         members = [one for one in walk(node) if isinstance(one, Sub) and len(index_parts(one)) == 1]
@@ -268,8 +332,7 @@ def _runs(formulas: Sequence[Chain]) -> dict[str, str]:
         for one in members:
             base, last = symbol_name(one.base), index_parts(one)[0]
             if base is not None and base in first and isinstance(last, Name) and base not in _SIZED | {"e"}:
-                found.setdefault(base, last.text)
-    return found
+                yield base, last.text
 
 
 def _cells(node: Array | Plus | Group | Times) -> list[object]:
@@ -292,26 +355,24 @@ def _plain_letters(node: Sub) -> set[str]:
 
 def usage_of(formulas: Iterable[Chain]) -> Usage:
     """How formulas use their letters."""
-    formulas = list(formulas)
-    found = Usage(_arrays(formulas), runs=_runs(formulas))
+    facts = [_facts_of(one) for one in formulas]
+    runs: dict[str, str] = {}
+    for base, last in (run for one in facts for run in one.runs):
+        runs.setdefault(base, last)
+    found = Usage(_arrays(facts), runs=runs)
     found.arrays |= {base: 1 for base in found.runs if base not in found.arrays}
-    alone, led = Counter[str](), Counter[str]()  # how often a name stands anywhere, and in front of a bracket
-    maybe: set[str] = set()  # names in front of a product in brackets
-    found.letters |= {name for formula in formulas for name in names_in(formula)}
-    for formula in formulas:
-        for node in walk(formula):
-            if isinstance(node, Times):
-                for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
-                    name = None if _is_entry_of_sample(left) else symbol_name(left)
-                    if name is not None and not op and _is_bracket(right) and not is_factor(name, right):
-                        led[name] += 1
-                        if _is_argument(right):
-                            (maybe if _is_product(right) else found.functions).add(name)
-            if isinstance(node, Name | Sub) and (name := symbol_name(node)) is not None:
-                alone[name] += 1
-    found.functions |= maybe - _factors(formulas)
+    found.letters = {name for one in facts for name in one.names}
+    alone, led = Counter[str](), Counter[str]()
+    for one in facts:
+        alone.update(one.alone)
+        led.update(one.led)
+    maybe, factors = ({name for one in facts for name in getattr(one, part)} for part in ("maybe", "factors"))
+    found.functions = {name for one in facts for name in one.functions} | (maybe - factors)
     found.functions |= {n for n, times in led.items() if letter_of(n) in FUNCTIONS or times == alone[n]}
-    found.functions -= CONSTANTS - _informations(formulas)
+    several, single, count = (
+        sum(counts) for counts in zip((0, 0, 0), *(one.informations for one in facts), strict=True)
+    )
+    found.functions -= CONSTANTS - ({"I"} if several or 0 < count == single else set())
     found.functions -= {name for name in found.functions if name.startswith(ONES_NAME)}
     return found
 
@@ -327,29 +388,30 @@ def _is_product(expr: Expr) -> bool:
     return isinstance(inner, Group) and len(inner.items) == 1 and isinstance(inner.items[0].exprs[0], Times)
 
 
-def _factors(formulas: Iterable[Chain]) -> set[str]:
+def _factors(nodes: Iterable[object]) -> Iterator[str]:
     r"""The capitals beside a factor without brackets: Q in `(Q K^\top) V`, so that `Q (K^\top V)` is a product."""
-    out: set[str] = set()
-    for node in (one for formula in formulas for one in walk(formula)):
+    for node in nodes:
         if isinstance(node, Times):
             pairs = zip(node.factors, node.ops, node.factors[1:], strict=False)
             bare = {symbol_name(left) for left, op, right in pairs if op or not _is_bracket(right)}
             bare.add(symbol_name(node.factors[-1]))
-            out |= {name for name in bare if name is not None and letter_of(name)[:1].isupper()}
-    return out
+            yield from (name for name in bare if name is not None and letter_of(name)[:1].isupper())
 
 
-def _informations(formulas: Iterable[Chain]) -> set[str]:
-    """I, if it stands in front of several arguments, or of one symbol always: information, and not the identity."""
+def _informations(nodes: Iterable[object]) -> tuple[bool, int, int]:
+    """How I stands: in front of several arguments, of one symbol how often, and how often at all.
+
+    In front of several arguments, or of one symbol always, it is information, and not the identity.
+    """
     several, single, count = False, 0, 0
-    for node in (one for formula in formulas for one in walk(formula)):
+    for node in nodes:
         if isinstance(node, Times):
             for left, op, right in zip(node.factors, node.ops, node.factors[1:], strict=False):
                 if left == Name("I") and not op and isinstance(right, Group):
                     several |= len(right.items) > 1 or not right.items[0].alone
                     single += len(right.items) == 1 and isinstance(right.items[0].exprs[0], Name | Sub)
         count += node == Name("I")
-    return {"I"} if several or 0 < count == single else set()
+    return several, single, count
 
 
 def _letters(part: Expr) -> set[str]:

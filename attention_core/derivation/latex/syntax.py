@@ -6,8 +6,11 @@ The syntax tree as it is written: nothing is resolved yet, a subscript may be an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from operator import is_
+from typing import Any
 
 SLOPE = "§d"
 """Starts the name of a call for the derivative of a function at an argument; its order follows."""
@@ -233,6 +236,18 @@ def children(node: object) -> list[object]:
         elif value.__class__ in _PARTS:
             found.append(value)
     return found
+
+
+def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
+    """A node with all that it holds changed; the same node where nothing changes, so that what is kept of it holds.
+
+    Args:
+        node: The node.
+        change: What stands in the place of the value of a field.
+    """
+    before = [getattr(node, name) for name in node.__slots__]
+    after = [change(value) for value in before]
+    return node if all(map(is_, before, after)) else type(node)(*after)
 
 
 def names_in(node: object) -> set[str]:

@@ -13,6 +13,7 @@ from attention_core.derivation import check_document
         (r"\frac{d}{dx} \sum_{i=1}^n (x - a_i)^3 = 2 \sum_{i=1}^n \frac{d}{dx} (x - a_i)^3", "REFUTED"),
         (r"\sum_{i=1}^n \sum_{j=1}^m a_{ij} = \sum_{j=1}^m \sum_{i=1}^n a_{ij} + 1", "REFUTED"),
         (r"\sum_{i=1}^n a_i x_i = 2 \sum_{i=1}^n x_i a_i", "UNDECIDED"),  # an equation: the sum is 0
+        (r"\sum_{i=1}^n a_i x_i = 2 \sum_{j=1}^n x_j a_j", "UNDECIDED"),
         (r"(a + b) c = -c (b + a)", "UNDECIDED"),
         (r"2 x x = x^2", "UNDECIDED"),
     ],
