@@ -69,7 +69,10 @@ def reason(message: str) -> str:
 
 def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool) -> dict[str, Any]:
     """Return the displays with a relation of one document, each with the verdicts of its steps."""
-    _, text = read_document(root / path)
+    try:
+        _, text = read_document(root / path)
+    except Unreadable:  # its one step says why
+        text = ""
     infer = not strict
     steps, understood = document_steps(root / path, infer=infer)[1:3]
     judged = [(step.line, step.text, *judge(step, seconds, read_only)) for step in steps]

@@ -37,15 +37,14 @@ def notebook_to_markdown(text: str) -> str:
         $$ x = x $$
     """
     try:
-        cells = json.loads(text)["cells"]
-        chosen = [cell for cell in cells if cell["cell_type"] == "markdown"]
-        sources = [(_lines_of(cell), isinstance(cell["source"], list)) for cell in chosen]
+        chosen = [cell for cell in _cells_of(json.loads(text)) if cell["cell_type"] in ("markdown", "heading")]
+        sources = [(_lines_of(cell), isinstance(cell["source"], list), _mark_of(cell)) for cell in chosen]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise Unreadable("the file is not a notebook: JSON with a list of 'cells' is expected", 1) from None
     keeps_lines = text.count("\n") <= MAX_LINES
     out: list[str] = []
     at, line, missed = 0, 0, 0  # up to where the file is read, how many lines of it, and how many were not found
-    for source, has_lines in sources:
+    for source, has_lines, mark in sources:
         out.append("")
         for one in source:
             # A cell of one string has no lines in the file: looking for them would read all outputs for each.
@@ -57,8 +56,20 @@ def notebook_to_markdown(text: str) -> str:
                 at = found + 1
                 out += [""] * (line - len(out))
             missed += sought and found < 0
-            out.append(one.rstrip("\n"))
+            out.append(mark + one.rstrip("\n"))
     return "\n".join(out) + "\n"
+
+
+def _cells_of(notebook: Any) -> list[Any]:
+    """The cells of a notebook; those of the third version stand in worksheets."""
+    if "worksheets" in notebook:
+        return [cell for sheet in notebook["worksheets"] for cell in sheet["cells"]]
+    return list(notebook["cells"])
+
+
+def _mark_of(cell: Any) -> str:
+    """What Markdown writes in front of a heading, a cell of its own in the third version; '' of other cells."""
+    return "#" * min(int(cell.get("level", 1)), 6) + " " if cell["cell_type"] == "heading" else ""
 
 
 def _lines_of(cell: Any) -> list[str]:

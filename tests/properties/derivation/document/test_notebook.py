@@ -73,3 +73,15 @@ def test_a_long_notebook_is_not_read_for_every_line(lines: bool, most: int) -> N
     text = Searched(json.dumps({"cells": [cell]}).replace("\\u00fc", "\\u00FC"))
     assert notebook_to_markdown(text).split() == "".join(source).split()
     assert text.searches <= most
+
+
+def test_a_notebook_of_the_third_version_has_worksheets_and_cells_of_headings(tmp_path: Path) -> None:
+    heading = {"cell_type": "heading", "level": 2, "source": ["Größen"]}
+    third = {"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [heading, *CELLS[1:]]}]}
+    text = json.dumps(third, indent=1)
+    assert "## Größen" in notebook_to_markdown(text)
+    path = tmp_path / "old.ipynb"
+    path.write_text(text, encoding="utf-8")
+    steps = check_document(path, infer=True).steps
+    assert steps[0].verdict in ("PROVED", "EXACT")
+    assert all('"$$ ' in text.splitlines()[step.line - 1] for step in steps)
