@@ -141,7 +141,7 @@ AROUND: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [
 def test_no_step_is_refuted_that_holds_under_the_words_around_it(
     above: tuple[str, ...], display: str, below: tuple[str, ...]
 ) -> None:
-    assert last(*above, f"$$ {display} $$", *below).verdict is Verdict.UNDECIDED
+    assert last(*above, f"$$ {display} $$", *below).verdict in (Verdict.UNDECIDED, Verdict.AMBIGUOUS)
 
 
 @pytest.mark.parametrize(
