@@ -361,7 +361,7 @@ def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected:
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
     about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
     if not names and not is_denied(step):
-        about = [c for c in about if _may_be_of_numbers(c)]
+        about = [c for c in about if _may_be_of_numbers(step, c)]
     if expected or step.context.formal is not None:
         kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
         about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
@@ -372,15 +372,27 @@ def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected:
     return about
 
 
-def _may_be_of_numbers(caveat: Caveat) -> bool:
-    """Whether what was not read may matter to a step without symbols: it may say how numbers are written or rounded.
+def _may_be_of_numbers(step: Step, caveat: Caveat) -> bool:
+    """Whether what was not read may matter to a step without symbols: it may say how numbers are written or added.
 
-    "Suppose we draw the blue ticket" says nothing of 3/4 * 2/5.
+    "On the dial," does so above `11 + 2 = 1`, as a heading of its section, or in a sentence about all that follows.
+    "Suppose we draw the blue ticket" far above says nothing of 3/4 * 2/5.
     """
     if caveat.value or (not caveat.whole and (caveat.words or caveat.maybe)):
         return True  # looked at word by word
     quote = caveat.quote
+    titles = {one.line for one in step.far_words if one.title and one.line <= step.line < one.until}
+    if abs(caveat.line - step.line) <= BESIDE or caveat.line in titles or _FOLLOWS.search(quote):
+        return True
     return bool(OF_DIGITS.search(quote) or _ROUNDS.search(quote) or _NUMERALS.search(quote) or _of_numbers(quote))
+
+
+BESIDE = 3  # lines
+_FOLLOWS = re.compile(
+    r"\b(?:throughout|everywhere|always|all|every\w*|whole|entire|follow\w*|rest|below|here\w*|hence\w*|documents?|notes?|"
+    r"sections?|chapters?|pages?|arithmetic|adds?|adding|addition|sums?|multipl\w+|calculat\w*|count\w*|convention\w*)\b",
+    re.IGNORECASE,
+)
 
 
 def _is_past(step: Step, caveat: Caveat) -> bool:

@@ -5,7 +5,7 @@ entries are alike, or 0, or 1, or a matrix is its transpose. What says so is an 
 restricts. It is not
 
 * an inequality of numbers: analytic sides that are equal where $a < b$ are equal everywhere;
-* an equation that defines a symbol which is not in the step: any values of the others agree with $\ell = \sum_i y_i$;
+* an equation that defines a symbol which stands nowhere else: any values of the others agree with $\ell = \sum_i y_i$;
 * a list of the entries of a symbol, as in $w = (w_1; \dots; w_d)$;
 * the name of a law, in a step that averages nothing: a normal variable may have any value.
 """
@@ -13,7 +13,7 @@ restricts. It is not
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from attention_core.derivation.claims import claim_of
@@ -27,7 +27,9 @@ from attention_core.derivation.terms.terms import ShapeMismatch, Term
 from attention_core.derivation.words.caveats import chains_of
 from attention_core.derivation.words.vocabulary import NOUN, PROPERTY
 
-_RELATION = re.compile(r"[=<>]|\\(?:[lg]eq?(?:slant|q)?|neq?|in|to|equiv|approx|sim|propto|perp|parallel)(?![a-zA-Z])")
+_RELATION = re.compile(
+    r"[=<>]|\\(?:[lg]eq?(?:slant|q)?|neq?|in|to|equiv|approx|sim|propto|perp|parallel|su[bp]set(?:eq)?)(?![a-zA-Z])"
+)
 _MAKES_ALIKE = compile_quick(
     r"\b(?:scalars?|single|only|one|unit\w*|norm\w*|indicators?|bits?|mask\w*|periodic\w*|cycl\w*|circular\w*|wrap\w*|"
     r"pad\w*|tied|ties|repeat\w*|cop(?:y|ies)|duplicat\w*|same|degenerat\w*|special|trivial\w*|simpl\w*|self-?adjoint|"
@@ -51,6 +53,7 @@ _OPEN = re.compile(
     r"(?![\w-]| (?:semi-?)?definite)",
     re.IGNORECASE,
 )
+_DENIES = re.compile(r"\b(?:not|no|nor|neither|never|nowhere|non)\b", re.IGNORECASE)
 _IDIOM = re.compile(
     r"\bfirst[ -](?:principles?|order)\b|\bcomplet\w+ the squares?\b|"
     r"\bfinal(?:ly)?(?= (?:result|form|format|formula|answer)\b)|"
@@ -69,7 +72,7 @@ _ANALYTIC = frozenset(
 _ORDERS = frozenset(["<", "<=", ">", ">="])
 _DEFINES = frozenset(["=", ":=", "equiv", "in"])
 _RANGE = re.compile(r"(?<![a-zA-Z\\])[a-z]\s*=\s*[01]\s*,(?:\s*[12]\s*,)?\s*(?:\\[lc]?dots|\.{2,3})\s*,\s*\w+")
-_MAPS = re.compile(r"^[^:=<>]*(?::|\\colon)[^:=<>]*\\(?:to|rightarrow|mapsto)(?![a-zA-Z])[^:=<>]*$")
+_MAPS = re.compile(r"^[^:=<>]*(?::|\\colon)[^:=<>]*\\(?:to|rightarrow)\s*\\math[^:=<>]*$")
 _STYLE = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|left|right|mathrm|operatorname)(?![a-zA-Z])|[{}\s]")
 _BETWEEN = re.compile(r"(?<=[)\]])\s*,")
 _ENTRIES = re.compile(r"(\\?[a-zA-Z]+)=\W*\1_1\W+(?:\1_2\W+)?.*\1_[a-zA-Z]\W*(?:\^(?:T|\\top|\\intercal))?[.,]?$")
@@ -101,7 +104,7 @@ def _without_harmless(step: Step, prose: str) -> str:
     prose = _IDIOM.sub(" ", prose)
     if terms and all(one.op != "expect" for one in terms):
         prose = _LAW.sub(" ", prose)
-    return _OPEN.sub(" ", prose) if _is_analytic(terms) else prose
+    return _OPEN.sub(" ", prose) if _is_analytic(terms) and not _DENIES.search(prose) else prose
 
 
 def _terms(step: Step) -> list[Term]:
@@ -127,6 +130,7 @@ def _may_restrict(step: Step, formula: str, line: int) -> bool:
 
     Neither a list of entries, nor the range of an index, nor a function's domain does.
     """
+    written = formula
     parts = [part for part in _BETWEEN.split(formula) if not _ENTRIES.match(_STYLE.sub("", part))]
     formula = _RANGE.sub(" ", ", ".join(parts))
     if not _RELATION.search(formula) or _MAPS.match(formula):
@@ -138,10 +142,10 @@ def _may_restrict(step: Step, formula: str, line: int) -> bool:
         chains = chains_of(formula, line)
     except (Unreadable, RecursionError, ValueError):
         return True
-    return any(_chain_may_restrict(step, one) for one in chains)
+    return any(_chain_may_restrict(step, one, written) for one in chains)
 
 
-def _chain_may_restrict(step: Step, chain: Chain) -> bool:
+def _chain_may_restrict(step: Step, chain: Chain, formula: str) -> bool:
     known, own = step.context.symbols, set(collect_symbols(step))
     names = {name for side in chain.exprs for name in _names_outside_subscripts(side)} & own
     if not names:
@@ -152,12 +156,14 @@ def _chain_may_restrict(step: Step, chain: Chain) -> bool:
     if len(chain.ops) != 1 or chain.ops[0] not in _DEFINES:
         return True
     pairs = [chain.exprs] if chain.ops[0] == "in" else [chain.exprs, chain.exprs[::-1]]
-    return not any(_is_new(_heads(side), own, all_names(other)) for side, other in pairs)
-
-
-def _is_new(heads: set[str], own: set[str], others: Collection[str]) -> bool:
-    """Whether a side is a symbol that is in no other place."""
-    return bool(heads) and not heads & own and not heads & set(others)
+    said = {one.formula.strip() for one in step.far_relations if one.formula.strip() != formula.strip()}
+    elsewhere = own | {name for name, symbol in known.items() if name not in step.context.inferred or symbol.term}
+    for side, other in pairs:
+        heads = _heads(side)
+        again = any(_names_one(one, sorted(heads)) for one in said)
+        if heads and not again and not heads & elsewhere and not heads & set(all_names(other)):
+            return False
+    return True
 
 
 def _names_outside_subscripts(node: object) -> Iterator[str]:

@@ -188,7 +188,9 @@ def test_a_value_of_what_moves_is_not_a_hypothesis_of_its_limit(words: str, verd
 @pytest.mark.parametrize(
     ("words", "verdict"),
     [
-        ("Suppose that we drew a ticket, and put it back.", "REFUTED"),
+        ("Suppose that we drew a ticket, and put it back.\n\nNext.\n\nHence we find", "REFUTED"),
+        ("Suppose that we drew a ticket, and put it back.", "UNDECIDED"),
+        ("All that follows is on the dial.\n\nNext.\n\nHence we find", "UNDECIDED"),
         ("Suppose that the units are doubled, and nothing else.", "UNDECIDED"),
         ("Assume that all is counted modulo five.", "UNDECIDED"),
         ("Assume a world in which two and two make five.", "UNDECIDED"),
@@ -201,5 +203,7 @@ def test_a_hypothesis_that_was_not_read_matters_to_numbers_where_it_is_about_num
 
 
 def test_nothing_is_read_as_anything_in_a_step_without_symbols() -> None:
-    (step,) = check_document("Let $x$ be frobnicated.\n\n$$ 2 \\cdot 3 = 7 $$\n", infer=True).steps
+    (step,) = check_document(
+        "Let $x$ be frobnicated.\n\nNext.\n\nHence we find\n\n$$ 2 \\cdot 3 = 7 $$\n", infer=True
+    ).steps
     assert step.verdict is Verdict.REFUTED and "read as" not in step.evidence.text

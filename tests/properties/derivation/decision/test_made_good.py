@@ -48,6 +48,11 @@ def test_what_may_make_entries_vanish_and_what_cannot(open_: str, refuted: str) 
 @pytest.mark.parametrize(
     ("words", "formula"),
     [
+        ("Frobs have $s = x_n + 1$.\n\nGizmos have $s = 1$.", ENDS),  # one more equation of the new symbol
+        ("Frobs have $0 \\le x_n \\le 0$.", ENDS),
+        ("Frobs of $x$ are not positive and not negative.", ENDS),
+        ("The frobs are $x : \\{1, \\dots, n\\} \\to \\{0\\}$.", ENDS),
+        ("The support is $\\operatorname{supp}(x) \\subset \\{1, \\dots, n - 1\\}$.", ENDS),
         ("Frobs have $x_j \\ge c \\star c$.", ROOT),  # an absolute value is not analytic
         ("Frobs have $n \\ge c \\star c$.", ENDS),  # nor does a size take all values
         ("Frobs of $x$ are nonnegative.", ROOT),
