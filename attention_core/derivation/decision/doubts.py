@@ -389,8 +389,10 @@ def _may_be_of_numbers(step: Step, caveat: Caveat) -> bool:
 
 BESIDE = 3  # lines
 _FOLLOWS = re.compile(
-    r"\b(?:throughout|everywhere|always|all|every\w*|whole|entire|follow\w*|rest|below|here\w*|hence\w*|documents?|notes?|"
-    r"sections?|chapters?|pages?|arithmetic|adds?|adding|addition|sums?|multipl\w+|calculat\w*|count\w*|convention\w*)\b",
+    r"\b(?:throughout|everywhere|always|henceforth|hereafter|from (?:now|here) on|(?:what|that|which) follows|the rest|"
+    r"(?:in|of) (?:this|these|the following|our) (?:documents?|notes?|sections?|chapters?|pages?|examples?)|"
+    r"all (?:arithmetic|results|sums|calculations|(?:of )?(?:this|it))|arithmetic|calculat\w*|convention\w*|"
+    r"(?:is|are|be|being|was|were) (?:added|counted|summed|multiplied))\b",
     re.IGNORECASE,
 )
 
