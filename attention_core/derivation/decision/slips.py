@@ -134,8 +134,7 @@ def without_talk(step: Step, slip: Mend) -> Step:
     if slip.kind not in SCALES | {"direction"}:
         context.caveats = [one for one in context.caveats if may_make_good(step, one)]
         return replace(step, context=context)
-    numbers = not collect_symbols(step)  # how these are added, a sentence beside them may say
-    context.caveats = [one for one in context.caveats if numbers and abs(one.line - step.line) <= NEAR]
+    context.caveats = []
     known = [one for one in step.far_relations if one.line <= step.line + NEAR]
     return replace(step, context=context, far_relations=known)
 
