@@ -320,8 +320,7 @@ def _decide_step(
     if found.verdict is Verdict.REFUTED and (name := find_tie_to_noise(context, (claim.left, claim.right))):
         text = f"{name} is averaged, and a hypothesis ties it to what is random: write 'Put ${name} := ...'"
         found = Finding(Verdict.UNDECIDED, Evidence(f"{text}; with {name} held fixed, {found.evidence.text}"))
-    rounded = as_rounded(step) if found.verdict is Verdict.REFUTED else None
-    if rounded is not None and _decide_step(rounded, effort, more)[0].verdict in (*GOOD, Verdict.AMBIGUOUS):
+    if found.verdict is Verdict.REFUTED and _holds_rounded(step, effort, more):
         text = f"as it is printed it is false ({found.evidence.text}), and it holds of numbers rounded or cut off"
         advice = r"write \approx if that is meant"
         found = Finding(Verdict.AMBIGUOUS, Evidence(text, found.evidence.figures, advice))
@@ -330,6 +329,17 @@ def _decide_step(
         text = f"off by more than half a unit in the last printed place ({found.evidence.text})"
         found = Finding(Verdict.AMBIGUOUS, Evidence(f"{text}; true if digits were cut off and not rounded"))
     return found, problem, extra
+
+
+def _holds_rounded(step: Step, effort: Effort, more: Sequence[Relation]) -> bool:
+    r"""Whether an equation with a decimal number holds with `\approx`; of symbols this claims nothing."""
+    rounded = as_rounded(step)
+    if rounded is None:
+        return False
+    try:
+        return _decide_step(rounded, effort, more)[0].verdict in (*GOOD, Verdict.AMBIGUOUS)
+    except (Unreadable, ShapeMismatch, Unsettled):
+        return False
 
 
 def _declared_elsewhere(step: Step, message: str) -> str:

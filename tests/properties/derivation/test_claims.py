@@ -48,6 +48,11 @@ def test_an_equation_with_a_decimal_number_may_be_meant_of_rounded_numbers(formu
     assert (r"\approx" in step.evidence.advice) == (verdict is Verdict.AMBIGUOUS)
 
 
+def test_a_decimal_number_beside_symbols_is_not_rounded() -> None:
+    (step,) = check_document("Let $x \\in \\mathbb{R}$.\n\n$$ x - x + \\frac{2}{3} = 0.667 $$\n").steps
+    assert step.verdict is Verdict.REFUTED
+
+
 def test_an_expected_refutation_of_a_decimal_number_stands() -> None:
     (step,) = check_document("% expect: refuted\n$$ \\frac{2}{3} = 0.667 $$\n").steps
     assert step.verdict is Verdict.REFUTED
