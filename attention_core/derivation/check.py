@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.claims import as_rounded, claim_of, cut_claims, why_unreadable
+from attention_core.derivation.claims import claim_of, cut_claims, why_unreadable, with_decimals
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
@@ -320,7 +320,7 @@ def _decide_step(
     if found.verdict is Verdict.REFUTED and (name := find_tie_to_noise(context, (claim.left, claim.right))):
         text = f"{name} is averaged, and a hypothesis ties it to what is random: write 'Put ${name} := ...'"
         found = Finding(Verdict.UNDECIDED, Evidence(f"{text}; with {name} held fixed, {found.evidence.text}"))
-    if found.verdict is Verdict.REFUTED and _holds_rounded(step, effort, more):
+    if found.verdict is Verdict.REFUTED and _holds_as_decimal(step, effort, more):
         text = f"as it is printed it is false ({found.evidence.text}), and it holds of numbers rounded or cut off"
         advice = r"write \approx if that is meant"
         found = Finding(Verdict.AMBIGUOUS, Evidence(text, found.evidence.figures, advice))
@@ -331,9 +331,9 @@ def _decide_step(
     return found, problem, extra
 
 
-def _holds_rounded(step: Step, effort: Effort, more: Sequence[Relation]) -> bool:
+def _holds_as_decimal(step: Step, effort: Effort, more: Sequence[Relation]) -> bool:
     r"""Whether an equation with a decimal number holds with `\approx`; of symbols this claims nothing."""
-    rounded = as_rounded(step)
+    rounded = with_decimals(step)
     if rounded is None:
         return False
     try:

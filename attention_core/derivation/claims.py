@@ -170,7 +170,7 @@ _EQUALS_DECIMAL = re.compile(r"=(?=\s*[-+]?\s*\d+\.\d+(?:\s*\\(?:times|cdot)\s*1
 _DECIMAL_EQUALS = re.compile(r"^(\s*[-+]?\s*\d+\.\d+\s*)=(.*)$", re.DOTALL)
 
 
-def as_rounded(step: Step) -> Step | None:
+def with_decimals(step: Step) -> Step | None:
     r"""What an equation claims that is meant of rounded numbers: $\frac{1}{3} \approx 0.33$ for $\frac{1}{3} = 0.33$.
 
     Args:
