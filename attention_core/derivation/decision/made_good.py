@@ -75,7 +75,10 @@ _RANGE = re.compile(r"(?<![a-zA-Z\\])[a-z]\s*=\s*[01]\s*,(?:\s*[12]\s*,)?\s*(?:\
 _MAPS = re.compile(r"^[^:=<>]*(?::|\\colon)[^:=<>]*\\(?:to|rightarrow)\s*\\math[^:=<>]*$")
 _STYLE = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|left|right|mathrm|operatorname)(?![a-zA-Z])|[{}\s]")
 _BETWEEN = re.compile(r"(?<=[)\]])\s*,")
-_ENTRIES = re.compile(r"(\\?[a-zA-Z]+)=\W*\1_1\W+(?:\1_2\W+)?.*\1_[a-zA-Z]\W*(?:\^(?:T|\\top|\\intercal))?[.,]?$")
+_ENTRIES = re.compile(
+    r"(\\?[a-zA-Z]+)=[\\(\[]*\1_1[,;&\\]+(?:\1_2[,;&\\]+)?(?:\1_3[,;&\\]+)?(?:\\[lcdv]?dots|\.{2,3})[,;&\\]+\1_[a-zA-Z][\\)\]]*"
+    r"(?:\^(?:T|\\top|\\intercal))?[.,]?$"
+)
 
 
 def may_make_good(step: Step, caveat: Caveat) -> bool:

@@ -268,7 +268,7 @@ def _chained(kind: str, step: str, last: str) -> str:
         (_chained("A", "? ? + A", r"\|M_{20}\|_F \le 1"), "REFUTED"),
         (_chained("A", "? ? + A", "M_{20} A = A M_{20}"), "AGREES UNDECIDED"),
         (_chained("x", "? ? + x", "M_{20} = x"), "REFUTED"),
-        (_chained("x", "? ? + x", "M_{20}^2 = x^2"), "REFUTED UNDECIDED"),  # 0, -1, -2 are no sample
+        (_chained("x", "? ? + x", "M_{20}^2 = x^2"), "REFUTED UNDECIDED"),  # 0, -1, -2 say too little
         (_chained("x", "? + ?", "M_{20} = 1048576 x"), "EXACT PROVED AGREES UNDECIDED"),
         (_chained("x", "e^{?} + ?", r"M_{20} \ge 0"), "REFUTED"),
         ("Let $v_1, \\dots, v_{1000000000} \\in \\mathbb{R}^2$.\n\n$$ v_1 = v_2 $$\n", "UNDECIDED"),

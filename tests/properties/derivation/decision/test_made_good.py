@@ -48,6 +48,8 @@ def test_what_may_make_entries_vanish_and_what_cannot(open_: str, refuted: str) 
 @pytest.mark.parametrize(
     ("words", "formula"),
     [
+        ("Frobs have $x = (x_1, 0, \\dots, 0, x_n)$.", ENDS),  # a list that holds more than the entries
+        ("Frobs have $x = -(x_1, x_2, \\dots, x_n)$.", ENDS),
         ("Frobs have $s = x_n + 1$.\n\nGizmos have $s = 1$.", ENDS),  # one more equation of the new symbol
         ("Frobs have $0 \\le x_n \\le 0$.", ENDS),
         ("Frobs of $x$ are not positive and not negative.", ENDS),
