@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from attention_core.peers.nan_products import leave_out_bfloat16
+
 
 def identity_module(heads: int, width: int, like: Tensor) -> torch.nn.MultiheadAttention:
     """A MultiheadAttention whose four projections copy: products with 0 and 1 are exact for finite inputs."""
@@ -62,3 +64,6 @@ def mha_weights(
 ) -> tuple[Tensor, Tensor | None]:
     """MultiheadAttention with the weights of every head: the path through baddbmm and softmax."""
     return attend_with(query, key, value, attn_mask, is_causal, need_weights=True)
+
+
+leave_out_bfloat16(mha_weights)

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
+from attention_core.peers.nan_products import leave_out_bfloat16
+
 try:
     from transformers.models.llama.modeling_llama import eager_attention_forward
 except ImportError as error:
@@ -36,3 +38,6 @@ def eager(
         attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(~attn_mask, -torch.inf)
     out, weights = eager_attention_forward(module, query, key, value, attn_mask, scaling, dropout_p)
     return out, weights
+
+
+leave_out_bfloat16(eager)

@@ -40,6 +40,7 @@ from attention_core.conformance.engine.joint_results import (
     list_claims,
 )
 from attention_core.conformance.engine.library_calls import adapt_to_library, declared_call
+from attention_core.conformance.engine.precision import fit_precision
 from attention_core.conformance.first_look.findings import FirstLook
 from attention_core.conformance.report.flaky import DIFFERENT
 from attention_core.conformance.report.law_result import NOT_RUN, Counterexample, LawResult
@@ -157,31 +158,12 @@ class Session:
     def _fit_to_target(self) -> list[str]:
         """Take the conventions of a library's function and the dtypes that there are; the notes of a report."""
         self.implementation, known = adapt_to_library(self)
+        self.implementation, precision = fit_precision(self.implementation, self.description)
         return [
-            *known, *self._fit_precision(), *notes.about_gradients(self.implementation, self.contract),
+            *known, *precision, *notes.about_gradients(self.implementation, self.contract),
             *notes.about_stand_ins(self.description),
             *(notes.about_pool(self.compiler, self.runner) if self.draws_from_pool else []),
         ]  # fmt: skip
-
-    def _fit_precision(self) -> list[str]:
-        """Leave out dtypes that the target's description lacks, and float64 where JAX does not have it; the note."""
-        implementation = self.implementation
-        if (own := self.description.get("dtypes")) is not None:
-            rest = tuple(dtype for dtype in implementation.dtypes if dtype in own)
-            if not rest:
-                declared = ", ".join(implementation.dtypes)
-                raise TargetError(f"{implementation.name} takes {', '.join(own)}, and {declared} is declared")
-            self.implementation = implementation.with_(dtypes=rest)
-            return [f"it is judged in {', '.join(rest)}, which it is described to take"]
-        if implementation.array != "jax":
-            return []
-        if implementation.asks_float64:
-            return ["JAX runs in 64 bits (jax_enable_x64), as float64 is declared"]
-        if self.description.get("x64", True) or "float64" not in implementation.dtypes:
-            return []
-        rest = tuple(dtype for dtype in implementation.dtypes if dtype != "float64")
-        self.implementation = implementation.with_(dtypes=rest)
-        return ["float64 is left out, as JAX has it in 64 bits only: set JAX_ENABLE_X64=1, or declare --dtype float64"]
 
     @property
     def compiler(self) -> str:

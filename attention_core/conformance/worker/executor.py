@@ -396,6 +396,8 @@ class Executor:
         }
         foreign = isinstance(target, ForeignFunction)
         found["dtypes"] = list(target.dtypes) if foreign else None
+        left_out = getattr(target, "dtypes_left_out", None)
+        found["left_out"] = left_out if isinstance(left_out, dict) else {}
         found["written"] = [] if foreign else written_sizes(target)
         found["calls"] = find_called_kernels(target, found["is_module"])
         found["parameters"] = described_parameters(target.forward if found["is_module"] else target)
