@@ -24,6 +24,7 @@ from attention_core.derivation.decision.conventions import EINSTEIN, collect_sym
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_intents import is_denied
+from attention_core.derivation.decision.other_meanings import FOLLOWS, find_other_numbers
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
@@ -156,6 +157,9 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     left = _under_caveats(step, found, decide, expected)
     if left.verdict is not Verdict.REFUTED or expected:
         return left
+    unsaid = step.context.formal is None and not collect_symbols(step)
+    if unsaid and (words := find_other_numbers(step)) is not None:
+        return _withhold_verdict(found, _quote_words(words, "the numbers"))
     if step.context.formal is not None and (claim := find_claim_beside(step, decide)):
         return _withhold_verdict(
             found, f"it may be the condition of ${claim}$ beside it: write 'Assume ${_formula(step)}$'"
@@ -382,19 +386,12 @@ def _may_be_of_numbers(step: Step, caveat: Caveat) -> bool:
         return True  # looked at word by word
     quote = caveat.quote
     titles = {one.line for one in step.far_words if one.title and one.line <= step.line < one.until}
-    if abs(caveat.line - step.line) <= BESIDE or caveat.line in titles or _FOLLOWS.search(quote):
+    if abs(caveat.line - step.line) <= BESIDE or caveat.line in titles or FOLLOWS.search(quote):
         return True
     return bool(OF_DIGITS.search(quote) or _ROUNDS.search(quote) or _NUMERALS.search(quote) or _of_numbers(quote))
 
 
 BESIDE = 3  # lines
-_FOLLOWS = re.compile(
-    r"\b(?:throughout|everywhere|always|henceforth|hereafter|from (?:now|here) on|(?:what|that|which) follows|the rest|"
-    r"(?:in|of) (?:this|these|the following|our) (?:documents?|notes?|sections?|chapters?|pages?|examples?)|"
-    r"all (?:arithmetic|results|sums|calculations|(?:of )?(?:this|it))|arithmetic|calculat\w*|convention\w*|"
-    r"(?:is|are|be|being|was|were) (?:added|counted|summed|multiplied))\b",
-    re.IGNORECASE,
-)
 
 
 def _is_past(step: Step, caveat: Caveat) -> bool:
@@ -516,15 +513,20 @@ _STRANGE = (
     r"(?:rotation|permutation|reflection)s?(?! matri)|transformations?|non-?commut\w*|polynomials?|strings?|events?|"
     r"hermitian|unitary|sets?|categor\w+|spinors?|p-adic|modulo|quaternionic|grassmann|ordinals?|cardinals?|fuzzy|"
     r"floating-point|machine numbers?|dual numbers?|q-numbers?|non-?commut\w*|anti-?commut\w*|fermion\w*|paths?|"
-    r"booleans?|algebras?|algebraic structures?"
+    r"booleans?|algebras?|algebraic structures?|words"
 )
+_OPERATORS = frozenset(["D", r"\partial", r"\mathcal{D}", r"\nabla"])
+_OF_OPERATORS = r"derivatives?|differentiation|differentials?"
 _OF_ARRAYS = r"matri(?:x|ces)|vectors?|tensors?|functions?|compositions?|maps?|mappings?|sequences?|random variables?"
 _EVERYWHERE = re.compile(r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b|\bcomplex numbers?\b", re.I)
 _SETS = re.compile(
     r"\\in\s*(?:\\math(?:bb|bf|cal|frak)\s*\{?\s*[CHFGQZKO](?![a-zA-Z])|G(?![a-zA-Z(\[_^])|M_|\\mathfrak|"
     r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
 )
-_IS = r"^[^.;]{0,20}?(?:\b(?:is|are|be|being|denotes?|was|were|may|can|stands? for)\b|[:|,(])[^.;]{0,60}?\b(?:%s)\b"
+_IS = (
+    r"^(?:[^.;]{0,20}?(?:\b(?:is|are|be|being|denotes?|was|were|may|can|stands? for)\b|[:|,(])|\s+(?:the|an?)\b)"
+    r"[^.;]{0,60}?\b(?:%s)\b"
+)
 _BEFORE = r"\b(?:%s)\b(?:\W+\w+){0,2}\W*$"
 
 
@@ -550,13 +552,15 @@ def find_contradiction(step: Step, context: Context, names: Iterable[str]) -> st
         for name in names:
             kind = context.symbols[name].type
             strange = rf"{_STRANGE}|{_OF_ARRAYS}" if kind is None or kind.scalar else _STRANGE
+            strange = rf"{strange}|{_OF_OPERATORS}" if name in _OPERATORS else strange
             if _is_called(words.quote, name, strange):
                 return _quote_words(words, name)
     return ""
 
 
 def _quote_words(words: FarWords, name: str) -> str:
-    return f"line {words.line} may say that {name} is something else ('{shorten_quote(words.quote)}')"
+    verb = "are" if "," in name or name == "the numbers" else "is"
+    return f"line {words.line} may say that {name} {verb} something else ('{shorten_quote(words.quote)}')"
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+from attention_core.derivation.decision.free_products import find_other_product
 from attention_core.derivation.inference.constraints import is_capital
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import walk, whole_names
@@ -43,6 +44,7 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.terms.terms import SCALAR
 
 MAX_WORDS = 200  # products of one side that are looked at
 MAX_POWER = 4
@@ -90,7 +92,11 @@ def find_moved_factor(step: Step) -> str:
         step: A step that is true of numbers.
     """
     letters = _open_letters(step)
-    if step.op != "=" or not letters or _says_numbers(step):
+    if step.op != "=" or _says_numbers(step):
+        return ""
+    if words := find_other_product(step, _open_numbers(step)):
+        return words
+    if not letters:
         return ""
     if not step.chained and (pair := _find_exchange(step, _movable(step, letters))):
         return f"where ${pair[0]}$ and ${pair[1]}$ do not commute"
@@ -100,6 +106,14 @@ def find_moved_factor(step: Step) -> str:
         if left is not None and right is not None and left != right:
             return f"where ${', '.join(sorted(operators))}$ acts on what stands behind it"
     return ""
+
+
+def _open_numbers(step: Step) -> frozenset[str]:
+    """The undeclared letters of a step that are read as numbers, and that nothing divides by."""
+    known = step.context.symbols
+    own = {name for side in (step.left, step.right) for name in whole_names(side)} & set(step.context.inferred)
+    numbers = {one for one in own if one in known and known[one].type == SCALAR and known[one].kind == "array"}
+    return frozenset(numbers - find_numbers(step, sums=False))
 
 
 def _open_letters(step: Step) -> frozenset[str]:
@@ -128,14 +142,19 @@ def _movable(step: Step, letters: frozenset[str]) -> frozenset[str]:
     return frozenset(one for one, kind in kinds.items() if kind is not None and kind.scalar)
 
 
-def find_numbers(step: Step) -> set[str]:
-    """The letters that a step or its peers divide by, take a root or a logarithm of, or add to a small letter."""
+def find_numbers(step: Step, sums: bool = True) -> set[str]:
+    """The letters that a step or its peers divide by, take a root or a logarithm of, or add to a small letter.
+
+    Args:
+        step: The step.
+        sums: Whether a small letter in a sum is a number.
+    """
     found: set[str] = set()
     for peer in (step, *(one for one in step.peers if isinstance(one, Step))):
         for node in (one for side in (peer.left, peer.right) for one in walk(side)):
             if isinstance(node, Frac):
                 found |= whole_names(node.bottom)
-            elif isinstance(node, Plus) and peer is not step:
+            elif sums and isinstance(node, Plus) and peer is not step:
                 terms = {name for one in node.terms if (name := symbol_name(one)) is not None}
                 found |= set() if all(map(is_capital, terms)) else terms
             elif isinstance(node, Root) or (isinstance(node, Call) and node.function in _OF_NUMBERS):
@@ -170,6 +189,8 @@ def _words(node: object) -> list[Word]:
             return [tuple((name, True) for name, _ in word) for word in inside] if len(inside) > 1 else inside
         case Sup(base, Name()) if symbol_name(base) is not None:
             return [((to_latex(node), False),)]
+        case Sup(Name("e"), exponent) if any(map(is_capital, whole_names(exponent))):
+            return [((to_latex(node), False),)]
         case Sup(base, Num(value)) if value > 1:
             inside = _words(base)
             return [word + word for word in inside] if len(inside) == 1 else [()]
@@ -190,9 +211,8 @@ def _find_exchange(step: Step, letters: frozenset[str]) -> Pair | None:
     terms = [(sign, word) for sign, word in terms if sign]
     if len(terms) != 2 or sum(sign for sign, _ in terms) != 0:
         return None
-    letters = letters | {
-        to_latex(one) for side in (step.left, step.right) for one in walk(side) if _is_power_of(one, letters)
-    }
+    nodes = [one for side in (step.left, step.right) for one in walk(side)]
+    letters = letters | {to_latex(one) for one in nodes if _is_power_of(one, letters) or _is_exponential(one, letters)}
     first, second = ([name for name, _ in word] for _, word in terms)
     if first == second or Counter(first) != Counter(second) or any(summed for _, word in terms for _, summed in word):
         return None
@@ -206,6 +226,13 @@ def _is_power_of(node: object, letters: frozenset[str]) -> bool:
     return isinstance(node, Sup) and isinstance(node.exponent, Name) and symbol_name(node.base) in letters
 
 
+def _is_exponential(node: object, letters: frozenset[str]) -> bool:
+    """Whether a node is e with an open capital above it, as in `e^{L}`."""
+    return (
+        isinstance(node, Sup) and node.base == Name("e") and any(map(is_capital, whole_names(node.exponent) & letters))
+    )
+
+
 def _sign_terms(side: Expr, sign: int) -> Iterator[tuple[int, Word]]:
     """The terms of a side that are products of letters, with their signs; another one has the sign 2."""
     terms = side.terms if isinstance(side, Plus) else (side,)
@@ -214,8 +241,14 @@ def _sign_terms(side: Expr, sign: int) -> Iterator[tuple[int, Word]]:
         if isinstance(body, Num) and body.value == 0:
             continue
         factors = body.factors if isinstance(body, Times) and "/" not in body.ops else (body,)
-        plain = all(symbol_name(one.base if isinstance(one, Sup) else one) is not None for one in factors)
+        plain = all(_is_letter(one) for one in factors)
         yield (own, _words(body)[0]) if plain else (2, ())
+
+
+def _is_letter(factor: Expr) -> bool:
+    if isinstance(factor, Sup) and factor.base == Name("e"):
+        return any(map(is_capital, whole_names(factor.exponent)))
+    return symbol_name(factor.base if isinstance(factor, Sup) else factor) is not None
 
 
 def _operators(step: Step, letters: frozenset[str]) -> frozenset[str]:

@@ -12,6 +12,7 @@ In the same way $|2 A|$ is read as an absolute value and may be a determinant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -33,12 +34,15 @@ from attention_core.derivation.latex.syntax import (
     Minus,
     Name,
     Num,
+    Plus,
     Sub,
     Sup,
     Times,
     Unreadable,
     children,
 )
+from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.repeated_indices import says_sums
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Finding, Verdict
 from attention_core.derivation.terms.context import Symbol
@@ -47,6 +51,16 @@ from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, m
 Decide = Callable[[Step], Finding]
 _ORDERS = ("O(", "o(", r"\mathcal{O}(", r"\mathcal{o}(", r"\tilde{O}(", r"\Theta(", r"\Omega(", r"O\left(", r"\omega(")
 _BIG_O = ("O(", "o(", r"\mathcal{O}(", r"\mathcal{o}(", r"\tilde{O}(")
+_RESIDUES = compile_quick(
+    r"\b(?:legendre|jacobi symbols?|kronecker symbols?|quadratic (?:non-?)?residues?|residue symbols?|reciprocity|"
+    r"number theory|primes?)\b",
+    re.IGNORECASE,
+)
+_COUNTS = compile_quick(
+    r"\b(?:(?:sum|product|difference)[- ]?sets?|cardinalit\w+|(?:number|count\w*) (?:of )?(?:the )?elements|"
+    r"(?:sums|products|differences)(?: \w+){0,2} of sets|sets? of (?:numbers|integers)|finite sets?)\b",
+    re.IGNORECASE,
+)
 _FACTORS = frozenset(["p", "P", r"\sigma"])  # letters of functions that are squared as numbers
 
 
@@ -86,12 +100,34 @@ def find_false_value(step: Step, decide: Decide) -> str:
     """
     if has_order(step):
         return r"where $O(\cdot)$ stands for some number of that order, another one at each place"
-    letters = {one for one in _leading_letters(step) if _is_function(step, one)}
+    letters = {one for one in _leading_letters(step) if _is_function(step, one) or _is_sequence(step, one)}
     if letters and _is_false(_with_values(step, letters), decide):
         return f"where ${', '.join(sorted(letters))}$ is a function of what stands in the brackets"
+    if _has_residues(step) and any(_RESIDUES.search(one.words) for one in step.far_words):
+        return r"where $\left(\frac{a}{p}\right)$ is the symbol of Legendre"
+    if (index := _find_summed_letter(step)) and any(says_sums(one.words) for one in step.far_words):
+        return f"where ${index}$ is summed over"
+    if r"\dagger" in _names(step) & set(step.context.inferred):  # above brackets: a symbol with one is another symbol
+        return r"where $\dagger$ is the adjoint"
     bars = _in_bars(step)
+    if bars and any(_COUNTS.search(one.words) for one in step.far_words) and _has_sum_in_bars(step):
+        return f"where the bars count the elements of sets ${', '.join(sorted(bars))}$"
     if bars and _is_false(_with_determinants(step, bars), decide):
         return f"where the bars are determinants of matrices ${', '.join(sorted(bars))}$"
+    return ""
+
+
+def _find_summed_letter(step: Step) -> str:
+    """A letter that stands below two factors of a product of undeclared symbols, '' for none."""
+    for factors in (one.factors for side in (step.left, step.right) for one in walk(side) if isinstance(one, Times)):
+        below = [
+            to_latex(one.items[0])
+            for factor in factors
+            if isinstance(one := factor.base if isinstance(factor, Sup) else factor, Sub)
+            and (symbol_name(one) in step.context.inferred and len(one.items) == 1)
+        ]
+        if twice := next((one for one in below if below.count(one) > 1 and one.isalpha()), ""):
+            return twice
     return ""
 
 
@@ -158,6 +194,14 @@ def _is_function(step: Step, name: str) -> bool:
     return powers and ((name in FUNCTIONS - _FACTORS) or (bool(letters) and all(map(is_capital, letters))))
 
 
+def _is_sequence(step: Step, name: str) -> bool:
+    """Whether all brackets behind a letter are square, and one holds a single letter or number, which needs none."""
+    groups = [group for side in (step.left, step.right) for one, _, group in _calls(side) if one == name]
+    short = any(one.startswith(f"{name}[") for one in step.context.inferred)
+    short = short or any(one.items[0].alone and isinstance(one.items[0].exprs[0], Name | Num) for one in groups)
+    return short and all(one.bracket == "[" for one in groups)
+
+
 def _with_values(step: Step, letters: set[str]) -> Step:
     """The step with a number of its own for each value of some functions."""
     values: dict[str, str] = {}
@@ -188,6 +232,12 @@ def _in_bars(step: Step) -> set[str]:
     outside = set().union(*(whole_names(substitute(s, _empty)) for s in (step.left, step.right)))
     fits = step.op == "=" and not outside and all(map(is_capital, inside)) and all(one.kind == "abs" for one in fences)
     return inside if fits and inside <= set(step.context.inferred) else set()
+
+
+def _has_sum_in_bars(step: Step) -> bool:
+    """Whether a sum or a product stands between bars."""
+    fences = (one for side in (step.left, step.right) for one in walk(side) if isinstance(one, Fence))
+    return any(isinstance(one.body, Plus | Times) for one in fences)
 
 
 def _empty(node: object) -> object | None:

@@ -31,7 +31,7 @@ from attention_core.derivation.inference.constraints import ENTRYWISE, is_capita
 from attention_core.derivation.inference.infer import FRESH, domain_text
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names
-from attention_core.derivation.latex.syntax import Call, Transpose, Unreadable
+from attention_core.derivation.latex.syntax import Call, Group, Transpose, Unreadable
 from attention_core.derivation.reading.repeated_indices import sum_repeats
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
@@ -119,17 +119,24 @@ def _find_false_with_matrices(step: Step, found: Finding, decide: Decide) -> Fin
 def _peers_with(step: Step, letters: Sequence[str]) -> Iterator[Step]:
     """The other steps whose shapes fit and that use these letters as this one does."""
     for peer in step.peers[:MAX_PEERS]:
-        if not isinstance(peer, Step) or peer is step or not set(letters) & collect_symbols(peer):
+        if not isinstance(peer, Step) or peer is step or not set(letters) & collect_symbols(peer) or _brackets(peer):
             continue
         symbols = peer.context.symbols
         if all(symbols.get(name) == step.context.symbols[name] for name in letters) and has_shapes(peer):
             yield peer
 
 
+def _brackets(step: Step) -> bool:
+    r"""Whether a step has a commutator such as `[A, B]`, or an adjoint: numbers have neither."""
+    nodes = [one for side in (step.left, step.right) for one in walk(side)]
+    pairs = any(isinstance(one, Group) and one.bracket == "[" and len(one.items) > 1 for one in nodes)
+    return pairs or r"\dagger" in step.text
+
+
 def _is_allowed(step: Step, changes: dict[str, Symbol]) -> bool:
     """Whether every step of the section whose shapes fit still fits with these symbols."""
     for peer in step.peers[:MAX_PEERS]:
-        if not isinstance(peer, Step) or peer is step:
+        if not isinstance(peer, Step) or peer is step or _brackets(peer):
             continue
         known = peer.context
         same = {n for n in known.inferred if known.symbols[n] == step.context.symbols.get(n)}

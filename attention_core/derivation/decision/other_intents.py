@@ -103,7 +103,7 @@ def is_meant_otherwise(step: Step) -> bool:
     leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
     if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(leads, _CONDITION):
         return True
-    fields = (_FIELDS, _BITS) if _may_be_bits(step) else (_FIELDS,)
+    fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
     return _any(words, *fields) or any(
         _FIELD.search(one.quote) or re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE)
         for one in words
@@ -119,8 +119,12 @@ def is_denied(step: Step) -> bool:
     return _any((one for one in step.far_words if abs(one.line - step.line) <= NEAR), _DENIES)
 
 
-def _may_be_bits(step: Step) -> bool:
-    """Whether all numbers of a step, its exponents left out, are 0, 1 and 2."""
+def has_bits(step: Step) -> bool:
+    """Whether all numbers of a step, its exponents left out, are 0, 1 and 2.
+
+    Args:
+        step: The step.
+    """
     return all(value in (0, 1, 2) for side in (step.left, step.right) for value in _coefficients(side))
 
 
@@ -145,4 +149,4 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
     return any(pattern.search(one.words) for one in words for pattern in patterns)
 
 
-__all__ = ["is_denied", "is_meant_otherwise"]
+__all__ = ["has_bits", "is_denied", "is_meant_otherwise"]

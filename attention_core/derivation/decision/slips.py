@@ -15,13 +15,14 @@ change away from an identity. So such a step is refuted, unless
 * a letter may be an operator, as in `\delta x^2 = 2 x \delta x`, or two letters may not commute (see `factor_orders`);
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way, or
   words by which its author does not claim it (see `other_intents`);
+* a sentence anywhere may say that its formulas mean something else (see `other_meanings`);
 * a letter may be a function of what stands in brackets (see `function_letters`), or a symbol has no other place in the
   step than the one whose index is changed: such an equation says what the symbol is;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
-knows that leaves it out: no sentence makes such a step good. Nor does any where an inequality holds the other way
+knows that leaves it out: no sentence makes such a step good but those, near it, that speak of signs or factors. Nor does any where an inequality holds the other way
 round, since its sides are equal then. Where R' has another index, exponent, transpose or end of a sum, entries are
 alike then, or 0 or 1, or a matrix is its transpose: what says so is a relation, or a word that restricts.
 """
@@ -40,12 +41,13 @@ from attention_core.derivation.decision.function_letters import may_be_values
 from attention_core.derivation.decision.made_good import may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
 from attention_core.derivation.decision.trivial_sides import is_trivial
-from attention_core.derivation.decision.usual import usual_hypotheses, verdict_under
+from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
-from attention_core.derivation.inference.usage import walk, whole_names
+from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name
-from attention_core.derivation.latex.syntax import Derivative, Expr, Group, Name, Sub, Times
+from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
@@ -97,7 +99,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     strange = bool(step.strange and collect_symbols(step))  # numbers are read in one way
     if step.op not in (("=",) if strange else ("=", *TURNED)) or step.context.loose or _leaves_out(step):
         return None
-    if is_meant_otherwise(step) or may_be_values(step):
+    if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step):
         return None
     if _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step) or keeps_orders(step):
         return None
@@ -122,9 +124,9 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
 def without_talk(step: Step, slip: Mend) -> Step:
     """A step without those of the words around it that cannot make good what a slip changes.
 
-    Of a wrong sign or number no words can: an author leaves out what is zero, and what is found to be zero further
-    down was not known to be. Of an index, an exponent or a transpose those can that state a relation, or have a word
-    that restricts.
+    Of a wrong sign or number none can but those that speak of signs, of factors or of what equality means: an author
+    leaves out what is zero, and what is found to be zero further down was not known to be. Of an index, an exponent or
+    a transpose those can that state a relation, or have a word that restricts.
 
     Args:
         step: The step.
@@ -134,7 +136,7 @@ def without_talk(step: Step, slip: Mend) -> Step:
     if slip.kind not in SCALES | {"direction"}:
         context.caveats = [one for one in context.caveats if may_make_good(step, one)]
         return replace(step, context=context)
-    context.caveats = []
+    context.caveats = [one for one in context.caveats if speaks_of_change(one, slip.kind, step.line)]
     known = [one for one in step.far_relations if one.line <= step.line + NEAR]
     return replace(step, context=context, far_relations=known)
 
@@ -158,7 +160,7 @@ def _restricts(step: Step, changed: Step) -> bool:
 
 def _differentiates(step: Step) -> bool:
     """Whether a step has a derivative: a term of it too much may be how another symbol depends on the variable."""
-    return any(isinstance(node, Derivative) for side in (step.left, step.right) for node in walk(side))
+    return "deriv" in operations_of(step)
 
 
 def _vanishes(step: Step, search: Search) -> bool:

@@ -7,11 +7,11 @@ differentiates. What a derivative, or a sum over an index, is taken out of is an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-from attention_core.derivation.inference.usage import bound_letters, walk
+from attention_core.derivation.inference.usage import bound_letters
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Big, Group, Name, Num, Plus, Sup, Times, children
 from attention_core.derivation.reading.step import Step
@@ -22,15 +22,13 @@ _ONE, _ZERO = ("Num", Fraction(1)), ("Num", Fraction(0))
 def is_trivial(step: Step) -> bool:
     """Whether both sides are the same formula but for the order of factors and terms, brackets, powers, 1 and 0.
 
-    A sum on both sides would cancel in an equation, and where all stands in one order nothing need commute; what has
-    a transpose is an array, whose products of two vectors commute.
+    What has a transpose is an array, whose products of two vectors commute.
 
     Args:
         step: An equation that holds.
     """
     left, right = (_without_order(side) for side in (step.left, step.right))
-    sums = any(isinstance(node, Plus) for node in walk(step.left)) and to_latex(step.left) == to_latex(step.right)
-    return left == right and not sums and "top" not in to_latex(step.left)
+    return left == right and "top" not in to_latex(step.left)
 
 
 Names = Mapping[str, str]
@@ -41,7 +39,7 @@ def _without_order(node: object, bound: Names = MappingProxyType({})) -> object:
     if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
         return _without_order(node.items[0].exprs[0], bound)
     if isinstance(node, Times | Sup):
-        factors = sorted((one for one in _iterate_factors(node, bound) if one != _ONE), key=repr)
+        factors = _join_numbers(_iterate_factors(node, bound))
         return factors[0] if len(factors) == 1 else ("times", *factors)
     if isinstance(node, Plus):
         made = (_without_order(one, bound) for one in node.terms)
@@ -57,6 +55,20 @@ def _without_order(node: object, bound: Names = MappingProxyType({})) -> object:
     kind = getattr(node, "op", getattr(node, "function", ""))
     made = (_without_order(part, bound) for part in parts)
     return (type(node).__name__, *((kind,) if kind else ()), *made) if parts else repr(node)
+
+
+def _join_numbers(factors: Iterable[object]) -> list[object]:
+    """Factors in one order, with one number at most."""
+    rest: list[object] = []
+    number = Fraction(1)
+    for one in factors:
+        match one:
+            case ("Num", Fraction() as value):
+                number *= value
+            case _:
+                rest.append(one)
+    made = ("Num", number)
+    return sorted([*rest, made] if made != _ONE else rest, key=repr) or [_ONE]
 
 
 def _iterate_factors(node: object, bound: Names) -> Iterator[object]:

@@ -101,3 +101,31 @@ def test_what_needs_no_exchange_or_is_about_numbers_is_accepted(formula: str, ab
 
 def test_words_that_deny_that_letters_commute_are_no_words_of_numbers() -> None:
     assert last(r"x p = p x", "These do not commute as numbers do.").verdict not in GOOD
+
+
+def test_an_exponential_of_a_capital_does_not_move_past_a_letter() -> None:
+    assert last(r"e^{L} f = f e^{L}").verdict == "AMBIGUOUS"
+    assert last(r"e^{-x} f = f e^{-x}").verdict in GOOD
+
+
+@pytest.mark.parametrize(
+    ("above", "accepted"),
+    [
+        ("With $D$ the derivative with respect to $x$ and a function $u$,", False),
+        ("Let $D$ be the differentiation,", False),
+        ("With $D$ the diameter,", True),
+    ],
+)
+def test_a_letter_that_is_called_a_derivative_is_no_number(above: str, accepted: bool) -> None:
+    assert (last(r"(D + x) (D - x) = D^2 - x^2", above).verdict in GOOD) == accepted
+
+
+def test_words_over_an_alphabet_are_no_numbers() -> None:
+    assert last(r"(u v)^2 = u^2 v^2", "Let $u$ and $v$ be words.").verdict not in GOOD
+    assert last(r"(u v)^2 = u^2 v^2", "Let $u$ and $v$ be weights.").verdict in GOOD
+
+
+def test_a_sum_of_pauli_matrices_makes_no_numbers_of_them() -> None:
+    below = "The Pauli matrices:\n\n$$ \\sigma_x + \\sigma_y = \\sigma_y + \\sigma_x $$"
+    assert last(r"\sigma_x \sigma_y = \sigma_y \sigma_x", below).verdict not in GOOD
+    assert last(r"\sigma_x \sigma_y = \sigma_y \sigma_x", below.replace("Pauli matrices", "deviations")).verdict in GOOD

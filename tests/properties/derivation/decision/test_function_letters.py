@@ -102,3 +102,38 @@ def test_other_kinds_of_numbers_are_not_real_ones(above: str) -> None:
 def test_a_dagger_makes_a_symbol_and_no_power() -> None:
     assert last(r"a a^\dagger = a^\dagger a").verdict == "AMBIGUOUS"
     assert last(r"a^\dagger a + a^\dagger a = 2 a^\dagger a").verdict in GOOD
+
+
+@pytest.mark.parametrize(
+    ("formula", "above", "words"),
+    [
+        (r"x[n + 1] - x[n] = x[1]", "Let $x[n]$ be a signal.", "x"),
+        (r"y[n - 1] + y[1] = y[n]", "", "y"),
+        (
+            r"\left(\frac{a}{p}\right) + \left(\frac{b}{p}\right) = \left(\frac{a + b}{p}\right)",
+            "For a prime:",
+            "Legendre",
+        ),
+        (r"(a_i b_i)^2 = a_i^2 b_i^2", "We sum over repeated indices.", "$i$ is summed"),
+        (r"(A B)^\dagger = A^\dagger B^\dagger", "$$ [A B, C] = A [B, C] + [A, C] B $$", ""),
+        (r"|A B| = |A| |B|", "We count elements of sums and products of sets.", "count"),
+    ],
+)
+def test_what_is_true_of_products_may_be_false_of_values(formula: str, above: str, words: str) -> None:
+    step = last(formula, above)
+    assert step.verdict in ("AMBIGUOUS", "UNDECIDED")
+    assert step.verdict == "UNDECIDED" or words in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "above"),
+    [
+        (r"c [a + b] = c a + c b", "Let us multiply."),  # a factor stands in no brackets
+        (r"\left(\frac{a}{p}\right) + \left(\frac{b}{p}\right) = \left(\frac{a + b}{p}\right)", "We add fractions:"),
+        (r"(a_i b_i)^2 = a_i^2 b_i^2", "Here is the square of a product."),
+        (r"a_i + b_i = b_i + a_i", "We sum over repeated indices."),
+        (r"|A B| = |A| |B|", "Let us multiply numbers."),
+    ],
+)
+def test_products_beside_no_such_words_are_products(formula: str, above: str) -> None:
+    assert last(formula, above).verdict in GOOD

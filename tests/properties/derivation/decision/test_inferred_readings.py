@@ -83,3 +83,9 @@ def test_capitals_with_labels_may_be_matrices(formula: str) -> None:
 def test_nothing_is_refuted_by_a_reading_of_symbols_with_labels() -> None:
     step = inferred(r"W^{(2)\top} W^{(1)} = W^{(1)\top} W^{(2)}")
     assert step.verdict == "UNDECIDED" and "read as: " in step.evidence.text, step.evidence.text
+
+
+@pytest.mark.parametrize("beside", [r"[A B, C] = A [B, C] + [A, C] B", r"(A B)^\dagger = B^\dagger A^\dagger"])
+def test_a_commutator_or_an_adjoint_rules_out_no_matrices(beside: str) -> None:
+    steps = check_document(f"$$ {beside} $$\n\n$$ e^{{A}} e^{{B}} = e^{{A + B}} $$\n", infer=True).steps
+    assert steps[-1].verdict == "AMBIGUOUS"
