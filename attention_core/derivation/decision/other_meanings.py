@@ -103,7 +103,8 @@ _NUMBERS = _compile_any(
     r"speed of light|relativis\w+|machine numbers?|decimal (?:digits|places)|percent(?:ages?)?|compound(?:s|ed)",
     r"inclusive(?:ly)?|carr(?:y|ies) (?:to|is|are|digits?|bits?)|music\w*",
     r"(?:months?|weeks?|weekdays?|hours?|days?) (?:are|is|has|later|after|of the)",
-    r"arithmetic of|mixed numbers?|roman numerals?|hexadecimal|octal|in (?:binary|base)",
+    r"clipp(?:ed|ing)|saturat\w*|overflow\w*|arithmetic of|mixed numbers?|roman numerals?",
+    r"hexadecimal|octal|in (?:binary|base)",
     r"binary (?:numbers?|digits?|addition|notation|system)|significant (?:digits|figures)",
     r"(?:numbers?|values?|results?|digits) (?:are|is|get) (?:rounded|cut|truncated)",
 )
@@ -126,6 +127,7 @@ _VALUES = _compile_any(
 )
 _OF_SIGNS = _compile_any(
     r"signs?|minus|plus|negated?|opposite|revers\w+|flip\w*|orient\w+|mirror\w*|reflect\w*|swap\w*|exchanged",
+    r"(?:is|are|counts?|counted|enters?) (?:as )?negative(?:ly)?",
 )
 _OF_NUMBERS = _compile_any(
     r"factors? of|twice|doubl\w+|half|halve[sd]|tripl\w+|count(?:s|ed)|once|divided|copies",

@@ -22,9 +22,10 @@ change away from an identity. So such a step is refuted, unless
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
-knows that leaves it out: no sentence makes such a step good but those, near it, that speak of signs or factors. Nor does any where an inequality holds the other way
-round, since its sides are equal then. Where R' has another index, exponent, transpose or end of a sum, entries are
-alike then, or 0 or 1, or a matrix is its transpose: what says so is a relation, or a word that restricts.
+knows that leaves it out: no sentence makes such a step good but those near it that speak of signs or factors. Nor does
+any where an inequality holds the other way round, since its sides are equal then. Where R' has another index, exponent,
+transpose or end of a sum, entries are alike then, or 0 or 1, or a matrix is its transpose: what says so is a relation,
+or a word that restricts.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from math import prod
 from types import MappingProxyType
 
 from attention_core.derivation.inference.usage import bound_letters
@@ -58,17 +59,20 @@ def _without_order(node: object, bound: Names = MappingProxyType({})) -> object:
 
 
 def _join_numbers(factors: Iterable[object]) -> list[object]:
-    """Factors in one order, with one number at most."""
+    """Factors in one order, with one number at most; what is made of numbers alone is worked out by its author."""
+    given = sorted((one for one in factors if one != _ONE), key=repr)
+    numbers: list[Fraction] = []
     rest: list[object] = []
-    number = Fraction(1)
-    for one in factors:
+    for one in given:
         match one:
             case ("Num", Fraction() as value):
-                number *= value
+                numbers.append(value)
             case _:
                 rest.append(one)
-    made = ("Num", number)
-    return sorted([*rest, made] if made != _ONE else rest, key=repr) or [_ONE]
+    if not rest or len(numbers) < 2:
+        return given
+    made = ("Num", prod(numbers))
+    return sorted([*rest, made] if made != _ONE else rest, key=repr)
 
 
 def _iterate_factors(node: object, bound: Names) -> Iterator[object]:
