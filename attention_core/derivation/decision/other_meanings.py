@@ -226,7 +226,7 @@ def _find_names(one: FarWords) -> set[str]:
 def _is_true_of_bits(sides: list[Sum | None]) -> bool:
     """Whether the sides of a step differ by an even multiple of each product, as those do that differ in a sign.
 
-    Sides that are no sums of products with whole coefficients may.
+    Sides that are something else than sums of products with whole coefficients may.
     """
     left, right = (None if one is None else _sort_words(one) for one in sides)
     if left is None or right is None:
