@@ -15,12 +15,12 @@ import re
 import sys
 from collections.abc import Callable
 from functools import reduce
+from importlib.util import find_spec
 from operator import or_
 from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-from beartype import beartype
 from jaxtyping import AbstractArray, install_import_hook
 
 PACKAGES = ("attention_core", "finetune")
@@ -29,8 +29,8 @@ WRITES_SHAPES = re.compile(rb"^ *from jaxtyping import ", re.MULTILINE)
 
 
 def enabled() -> bool:
-    """Whether this run checks shapes."""
-    return os.environ.get(SWITCH, "1") != "0"
+    """Whether this run checks shapes: not without beartype, as where somebody verifies their own attention in a clone."""
+    return os.environ.get(SWITCH, "1") != "0" and find_spec("beartype") is not None
 
 
 def modules_with_shapes(root: Path) -> list[str]:
@@ -56,6 +56,8 @@ def after_the_call(function: Callable[..., Any]) -> Callable[..., Any]:
     hints = {name: shapes_of(hint) for name, hint in function.__annotations__.items()}
     if not passes_a_result_along or all(hint is Any for hint in hints.values()):
         return function
+    from beartype import beartype
+
     function.__annotations__.update(hints)
     return beartype(function)
 

@@ -27,7 +27,7 @@ from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
-from attention_core.derivation.inference.opaque import unknown_dependence
+from attention_core.derivation.inference.opaque import TERMS, is_opaque, unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.shown_names import show_names, show_names_in
 from attention_core.derivation.latex.syntax import Array, Unreadable
@@ -192,12 +192,20 @@ def _read_as(readings: Sequence[str]) -> str:
 
 
 def _ask_for_declarations(step: Step) -> str:
-    """What to declare, so that a step that rests on readings is decided."""
-    ended = [name for name in _inferred_names(step) if not step.context.ended.get(name, (None, True))[1]]
-    if not ended:
-        return "declare its symbols for a verdict (--scaffold proposes how)"
-    those = f"{', '.join(ended)} and what was assumed there"
-    return f"declarations end with their section, and so do those of {those}: for a verdict, {ENDED_ADVICE}"
+    """What to declare or to define, so that a step that rests on readings is decided."""
+    ended = [name for name in _inferred_names(step) if _is_declared_above(step, name)]
+    if ended:
+        those = f"{', '.join(ended)} and what was assumed there"
+        return f"declarations end with their section, and so do those of {those}: for a verdict, {ENDED_ADVICE}"
+    if any(map(is_opaque, _inferred_names(step))):
+        return "define the functions whose values were read as symbols of their own (--scaffold lists them)"
+    return "declare its symbols for a verdict (--scaffold proposes how)"
+
+
+def _is_declared_above(step: Step, name: str) -> bool:
+    """Whether a section that ended above a step declares a name."""
+    symbol, inferred = step.context.ended.get(name, (None, True))
+    return symbol is not None and not inferred and symbol.line < step.line
 
 
 def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
@@ -215,7 +223,10 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     if verdict in (Verdict.REFUTED, Verdict.VACUOUS) and step.context.loose:
         forms = ", ".join(sorted(step.context.loose))
         verdict, text = Verdict.UNDECIDED, f"{forms} were read as symbols of their own, which does not decide it"
-        text += f" (otherwise: {step.strange})" if step.strange else ""
+        text = f"{step.strange}; {text}" if step.strange else text
+        readings = (
+            [] if TERMS in step.context.loose else readings
+        )  # each side's terms once more, and nothing to declare
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
         ask = _ask_for_declarations(step)
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); {ask}"

@@ -6,7 +6,7 @@ Plain frozen records, without any of the machinery that fills them in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -27,7 +27,24 @@ class Verdict(StrEnum):
 
 
 GOOD = frozenset({Verdict.PROVED, Verdict.EXACT, Verdict.AGREES, Verdict.STATISTICAL})
+OPEN = (Verdict.UNDECIDED, Verdict.AMBIGUOUS, Verdict.UNREADABLE)
 ORDER = (Verdict.STATISTICAL, Verdict.AGREES, Verdict.EXACT, Verdict.PROVED)
+
+
+def count_steps(steps: Sequence[tuple[bool, str]]) -> str:
+    """Say how many steps are as their document says, and how many of the others have no answer.
+
+    Args:
+        steps: Whether each step is as the document says, and its verdict.
+
+    Example:
+        >>> count_steps([(True, "PROVED"), (False, "REFUTED"), (False, "UNDECIDED")])
+        '1 of 3 steps are as the document says; without an answer: 1 UNDECIDED'
+    """
+    left = [verdict for passed, verdict in steps if not passed]
+    unanswered = ", ".join(f"{count} {one}" for one in OPEN if (count := left.count(one)))
+    good = f"{len(steps) - len(left)} of {len(steps)} steps are as the document says"
+    return f"{good}; without an answer: {unanswered}" if unanswered else good
 
 
 @dataclass(frozen=True)

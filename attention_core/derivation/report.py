@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.cases.counterexamples import describe
@@ -24,6 +24,7 @@ from attention_core.derivation.document.display import relation_lines, statement
 from attention_core.derivation.document.segments import ARROWS, bare
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.document.splitter import split_statements
+from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.mathml import (
     amount,
@@ -37,12 +38,13 @@ from attention_core.derivation.latex.mathml import (
     statement,
     words,
 )
-from attention_core.derivation.latex.parse import parse_tokens
-from attention_core.derivation.latex.syntax import Chain, Statement, Unreadable
+from attention_core.derivation.latex.parse import parse_statement, parse_tokens
+from attention_core.derivation.latex.shown_names import find_closing, split_at_commas
+from attention_core.derivation.latex.syntax import Chain, Expr, Statement, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
-from attention_core.derivation.records import GOOD
+from attention_core.derivation.records import GOOD, count_steps
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page
 
@@ -50,18 +52,36 @@ if TYPE_CHECKING:
     from attention_core.derivation.records import DocumentReport, StepReport
 
 
-_SPANS = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$|`([^`\n]+)`|\*\*(.+?)\*\*", re.DOTALL)
+_SPANS = re.compile(
+    r"(?<!\\)\$(?P<formula>.+?)(?<!\\)\$|`(?P<code>[^`\n]+)`|\*\*(?P<b>.+?)\*\*"
+    r"|(?<![\w*])\*(?P<i>[^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*])"
+    r"|!?\[(?P<link>[^\[\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"\n]*\")?\)",
+    re.DOTALL,
+)
+_NEW_LINE = re.compile(r"\n(?=[ \t]*(?:[-*+]|\d+[.)])[ \t]|[ \t]*(?:\||&gt;))")
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n.*?^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def prose(text: str) -> str:
-    """Words with formulas between dollar signs, code between backquotes and bold words."""
+    """Words with formulas between dollar signs, code between backquotes, bold and italic words, and links as words."""
     out, at = [], 0
     for found in _SPANS.finditer(text):
-        out.append(escape(text[at : found.start()]))
-        formula, code, bold = found.groups()
-        out.append(inline(formula) if formula else f"<code>{escape(code)}</code>" if code else f"<b>{prose(bold)}</b>")
+        out.append(_plain(text[at : found.start()]))
+        kind = found.lastgroup or ""
+        words = found[kind]
+        if kind == "formula":
+            out.append(inline(words))
+        elif kind == "code":
+            out.append(f"<code>{escape(words)}</code>")
+        else:
+            out.append(prose(words) if kind == "link" else f"<{kind}>{prose(words)}</{kind}>")
         at = found.end()
-    return "".join(out) + escape(text[at:])
+    return "".join(out) + _plain(text[at:])
+
+
+def _plain(text: str) -> str:
+    """Words alone, with the characters that Markdown writes as `&#39;`; items and rows begin a line."""
+    return _NEW_LINE.sub("<br>\n", escape(unescape(text)))
 
 
 def inline(formula: str) -> str:
@@ -147,15 +167,28 @@ def place_conditions(step: Step, known: Sequence[Conditions]) -> tuple[list[str]
 def step_row(step: StepReport, source: Step, goes_on: bool, known: Sequence[Conditions] = ()) -> str:
     """One relation with its verdict; a chain that goes on does not repeat its left side."""
     front, premise, behind = place_conditions(source, known)
-    left = "" if goes_on else mathml(source.left)
+    first, second = written_sides(step, source)
+    left = "" if goes_on else mathml(first)
     if source.assumed:
         given = words("and").join(chain(one) for one, _ in source.assumed)
         left = row(given, *apart(premise), operator("⟹"), left)
     if front and not goes_on:
         left = row(*front, operator(":"), left)
-    right = row(relation(source.op), mathml(source.right), *apart(behind))
+    right = row(relation(source.op), mathml(second), *apart(behind))
     cells = f"<td class='left'>{math(left) if left else ''}</td><td>{math(right)}</td>"
     return f"<tr class='step {colour(step)}'>{cells}{about(step, source)}</tr>{details(step, source)}"
+
+
+def written_sides(step: StepReport, source: Step) -> tuple[Expr, Expr]:
+    """Both sides, as the document writes them where the checker has names of its own for what it could not read."""
+    named = any(is_opaque(one) or one.startswith(r"\begin") for one in names_in((source.left, source.right)))
+    try:
+        chains = parse_statement(step.text).chains if named else ()
+    except (Unreadable, RecursionError):
+        chains = ()
+    if len(chains) == 1 and chains[0].ops == (source.op,):
+        return chains[0].exprs[0], chains[0].exprs[1]
+    return source.left, source.right
 
 
 def apart(parts: list[str]) -> list[str]:
@@ -193,7 +226,8 @@ def about(step: StepReport, source: Step | Unread | None = None) -> str:
     for record in step.evidence.figures.get("necessity", ()):
         note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
         source_lines += f"\n{record['hypothesis']} (line {record['line']}): {note}"
-    title = f"{escape(step.id)} <span class='line'>line {step.line}</span>"
+    where = f"<span class='line'>line {step.line}</span>"
+    title = where if step.id == f"line-{step.line}" else f"{escape(step.id)} {where}"
     rests = f"<p>{evidence_of(step)} ({step.seconds:.2f} s)</p><pre>{escape(source_lines)}</pre>"
     unfolds = f"<details><summary class='verdict'>{escape(verdict)}</summary>{rests}</details>"
     return f"<td class='about'>{title} {''.join(options(source))}{unfolds}</td>"
@@ -208,12 +242,27 @@ def evidence_of(step: StepReport, text: str | None = None) -> str:
     """
     text = step.evidence.text if text is None else text
     out, at = "", 0
+    if text.startswith(_FALSE) and " at " in (shown := text[len(_FALSE) : find_closing(text, len(_FALSE) - 1) - 1]):
+        sides, _, point = shown.partition(" at ")
+        at = len(_FALSE) + len(shown)
+        out = f"{_FALSE}{prose(sides)} at {', '.join(map(_show_value, split_at_commas(point)))}"
     for found in _READ_AS.finditer(text):
         out += prose(text[at : found.start(1)]) + "; ".join(map(reading, found[1].split("; ")))
         at = found.end(1)
     return out + prose(text[at:])
 
 
+def _show_value(text: str) -> str:
+    """`x = [1; 2]` of a point, with its symbol as a formula."""
+    symbol, equals, amounts = text.strip().rpartition(" = ")
+    return (
+        f"{inline(symbol)}{equals}{escape(amounts)}"
+        if equals and readable(symbol) is not None
+        else escape(text.strip())
+    )
+
+
+_FALSE = "as it was read it is false ("
 _READ_AS = re.compile(r"read as: (.+?) \(not declared; a declaration")
 
 
@@ -326,9 +375,8 @@ def page(documents: Sequence[tuple[DocumentReport, str]], infer: bool = False) -
 
 def document(report: DocumentReport, text: str, infer: bool = False) -> str:
     """One document: its blocks in their order, every step where it stands."""
-    good = sum(step.passed for step in report.steps)
-    message = f"{good} of {len(report.steps)} steps are as the document says"
-    state = "failed" if good < len(report.steps) else "PROVED"
+    message = count_steps([(step.passed, step.verdict) for step in report.steps])
+    state = "PROVED" if all(step.passed for step in report.steps) and report.steps else "failed"
     out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
     shown = {step.id: step for step in report.steps}
     written = {step.id: step for step in steps_of(text, infer, why_unreadable)[0]}
@@ -364,7 +412,13 @@ def last_line(block: Block) -> int:
 
 def paragraph(block: Paragraph, steps: Sequence[tuple[StepReport, Step | Unread | None]]) -> str:
     """Prose, and what could not be read in it."""
-    return f"<p>{prose(block.text)}</p>" + "".join(problem(step, source) for step, source in steps)
+    words = (
+        _FRONT_MATTER.sub("", block.text, count=1)
+        if block.line == 1 and _FRONT_MATTER.match(block.text)
+        else block.text
+    )
+    shown = f"<p>{prose(words)}</p>" if words.strip() else ""
+    return shown + "".join(problem(step, source) for step, source in steps)
 
 
 def display(block: Display, steps: Sequence[tuple[StepReport, Step | Unread | None]]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from attention_core.derivation.records import DocumentReport, StepReport
+from attention_core.derivation.records import DocumentReport, StepReport, count_steps
 
 COLOURS = {
     "PROVED": "green",
@@ -40,10 +40,10 @@ def show_report(report: DocumentReport, explain: bool = False, quiet: bool = Fal
 
 
 def show_count(report: DocumentReport) -> None:
-    """Print how many steps of a document are as it says."""
+    """Print how many steps of a document are as it says, and how many are not decided."""
     steps = [step for step in report.steps if step.text]
     if steps:
-        click.echo(f"  {sum(step.passed for step in steps)} of {len(steps)} steps are as the document says")
+        click.echo(f"  {count_steps([(step.passed, step.verdict) for step in steps])}")
 
 
 def show_steps(steps: Sequence[StepReport]) -> None:

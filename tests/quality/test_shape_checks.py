@@ -105,3 +105,12 @@ def test_the_checks_can_be_switched_off() -> None:
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert found.stdout.strip() == said
+
+
+def test_without_beartype_nothing_is_checked_and_pytest_starts() -> None:
+    program = "import sys; sys.modules['beartype'] = None; import shape_checks; print(shape_checks.enabled())"
+    folder = Path(shape_checks.__file__).parent
+    found = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONPATH": str(folder)}, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "False"

@@ -7,6 +7,8 @@ named, so that it is not passed over.
 Paragraphs of TeX are cut at the marks of theorems and the like: `\begin{theorem}` in front of "Let ..." says nothing of
 what is declared, so the marks of environments that only frame prose are left out. What stands in their brackets, as in
 `\begin{theorem}[Symmetric case]`, and what stands in a footnote are words of their own.
+
+A document that writes `\in \mathbf{R}^n` has bold letters for sets of numbers: nothing lies in a matrix.
 """
 
 from __future__ import annotations
@@ -54,6 +56,9 @@ _SINGLE = re.compile(r"(?<![\\$])\$(?!\$)")
 _CODE = re.compile(r"(?ms)^[ \t]*(`{3,}(?!`)|~{3,}(?!~)).*?^[ \t]*\1|`[^`\n]*`")
 _WORD = re.compile(r"(?<![^\W_])(?!(?:and|or)\b)[^\W\d_]{2}")
 INSIDE = 3  # formulas in sentences that show how a document writes them
+_BOLD = r"\\(?:mathbf|boldsymbol|bm|mathrm)\s*"
+_BOLD_SPACE = compile_quick(rf"\\in\s*{_BOLD}(?:\{{\s*R\s*\}}|R)\s*\^")
+_BOLD_SET = re.compile(rf"(\\in\s*){_BOLD}(?:\{{\s*([NRZ])\s*\}}|([NRZ])(?![A-Za-z]))(?!\s*[_(])")
 _OVER = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*?)\\over(?![a-zA-Z])((?:[^{}]|\{[^{}]*\})*)\}")
 
 
@@ -74,6 +79,7 @@ def usual_forms(text: str, tex: bool = False) -> str:
         text = _of_directives(text)
     text = _OVER.sub(r"\\frac{\1}{\2}", text) if r"\over" in text else text
     text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2) or m.group(4)}}}", text)
+    text = _BOLD_SET.sub(r"\1\\mathbb{\2\3}", text) if _BOLD_SPACE.search(text) else text
     return _PAIR.sub(r"$\1$", text)
 
 

@@ -18,7 +18,12 @@ from attention_core.derivation.elaborate.functions import (
     with_calls,
 )
 from attention_core.derivation.elaborate.indicators import require_function, with_indicators
-from attention_core.derivation.elaborate.matrix_functions import is_pseudo_inverse, matrix_call, with_spectra
+from attention_core.derivation.elaborate.matrix_functions import (
+    ENTRIES_ABOVE,
+    is_pseudo_inverse,
+    matrix_call,
+    with_spectra,
+)
 from attention_core.derivation.elaborate.products import derivative, ordinary, times
 from attention_core.derivation.elaborate.row_functions import with_row_functions
 from attention_core.derivation.elaborate.subscripts import elaborate_letter_power, elaborate_subscript, power, symbol
@@ -78,7 +83,12 @@ def _fraction(elab: Elaborator, expr: Frac) -> Term:
 
 
 def _power(elab: Elaborator, expr: Sup) -> Term:
-    """A pseudo-inverse where the document speaks of one, else a power."""
+    """A pseudo-inverse where the document speaks of one, else a power; no power where it speaks of entries."""
+    if isinstance(expr.base, Name) and f"{ENTRIES_ABOVE}{expr.base.text}" in elab.context.stated:
+        name = expr.base.text
+        raise elab.fail(
+            f"the document says that marks above {name} number its entries, and are not powers: write {name}_i"
+        )
     if is_pseudo_inverse(elab, expr.base, expr.exponent):
         return matrix_call(elab, "pinv", [elab.term(expr.base)])
     return power(elab, expr, expr.base, expr.exponent)

@@ -378,6 +378,8 @@ def _matrix_power(elab: Elaborator, body: Term, exponent: Expr) -> Term:
             whole = -value
         case Num(value):
             whole = value
+        case _ if body.type.vector:
+            raise elab.fail(f"{body.type} has no power '{to_latex(exponent)}': an entry is written as a subscript, x_i")
         case _:
             raise elab.fail("the exponent of a matrix is a whole number, \\top or -1")
     if body.type.rows != body.type.cols:

@@ -498,7 +498,9 @@ class Builder:
         inside = [arg.exprs[0] for arg in node.args]
         if node.function in ("softmax", "argmax", "lse", "inner"):
             for one in inside:
-                self.hint_array(one, f"{node.function} takes arrays")
+                self.hint_array(
+                    one, "an inner product" if node.function == "inner" else f"{node.function} takes arrays"
+                )
         if node.function in ENTRYWISE and len(args) == 1:
             return args[0]
         if node.function in ("softmax", "argmax") and len(args) == 1:

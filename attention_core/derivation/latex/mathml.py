@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from html import escape
 
+from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import FAMILY_LABEL
+from attention_core.derivation.latex.shown_names import find_closing, show_names
 from attention_core.derivation.latex.syntax import (
     SLOPE,
     Array,
@@ -35,6 +37,7 @@ from attention_core.derivation.latex.syntax import (
     Sup,
     Times,
     Transpose,
+    Unreadable,
 )
 
 _LETTERS = """
@@ -46,7 +49,7 @@ SIGNS = {
     "!=": "≠", "<=": "≤", ">=": "≥", "~": "≈", ">>": "≫", "<<": "≪", "->": "→", "in": "∈", "sim": "∼", "perp": "⊥",
     "=>": "⟹", "<=>": "⟺", "succ": "≻", "prec": "≺", "succeq": "⪰", "preceq": "⪯", "subset": "⊂", "subseteq": "⊆",
     "ni": "∋", "notin": "∉", "supset": "⊃", "supseteq": "⊇", "mapsto": "↦",
-    "leadsto": "⇝", "lesssim": "≲", "gtrsim": "≳",
+    "leadsto": "⇝", "lesssim": "≲", "gtrsim": "≳", "mid": "∣", "parallel": "∥", "propto": "∝",
 }  # fmt: skip
 PRODUCTS = {
     "": "\u2062",
@@ -70,7 +73,10 @@ PRODUCTS = {
     "bmod": "mod",
     "bullet": "∙",
 }
-BIGS = {"sum": "∑", "prod": "∏"}
+BIGS = {
+    "sum": "∑", "prod": "∏", "int": "∫", "coprod": "∐", "bigcup": "⋃", "bigcap": "⋂", "bigoplus": "⨁", "bigotimes": "⨂",
+    "bigodot": "⨀",
+}  # fmt: skip
 FUNCTIONS = {
     "relu": "ReLU", "attention": "Attention", "E": "𝔼", "lse": "LSE", "Normal": "𝒩", "sign": "sign",
 }  # fmt: skip
@@ -78,6 +84,8 @@ SQUARE = frozenset({"E", "Var", "Cov", "Pr"})
 ACCENTS = {
     "bar": "¯", "overline": "¯", "hat": "^", "widehat": "^", "tilde": "~", "widetilde": "~", "dot": "˙", "ddot": "¨",
 }  # fmt: skip
+NAMES = {"nabla": "∇", "centerdot": "⋅", "cdot": "⋅", "partial": "∂", "top": "⊤", "emptyset": "∅"}
+_FORMULA = re.compile(r"[(\[|]| |\}\{|\\begin")
 _NAMED = re.compile(r"\\([a-zA-Z]+)\{(.*)\}('*)$", re.DOTALL)
 
 
@@ -257,11 +265,13 @@ def number(value: Fraction) -> str:
 
 
 def name(text: str) -> str:
-    """A symbol: a letter, a Greek letter, one with an accent, a word."""
+    """A symbol: a letter, a Greek letter, one with an accent, a word, or a formula that is read as a symbol."""
     bare = text.rstrip("'")
     primes = "′" * (len(text) - len(bare))
-    if bare.startswith("\\") and bare[1:] in GREEK:
-        return f"<mi>{GREEK[bare[1:]]}{primes}</mi>"
+    if bare.startswith("\\") and (letter := GREEK.get(bare[1:]) or NAMES.get(bare[1:])):
+        return f"<mi>{letter}{primes}</mi>"
+    if _FORMULA.search(bare) and (shown := _show_formula(bare)):
+        return f"<msup>{shown}{operator(primes)}</msup>" if primes else shown
     found = _NAMED.match(bare)
     if not found:
         return f"<mi>{escape(bare.lstrip(chr(92)))}{primes}</mi>"
@@ -271,6 +281,24 @@ def name(text: str) -> str:
     if kind in ("mathbb", "mathcal") and len(inner) == 1 and inner.isalpha():
         return f"<mi>{alphabet(kind, inner)}{primes}</mi>"
     return f"<mi mathvariant='normal'>{escape(inner)}{primes}</mi>"
+
+
+def _show_formula(text: str) -> str:
+    """A formula that is the name of a symbol, '' if it is not read as one."""
+    while text.startswith("((") and find_closing(text, 0) == len(text):  # a term that was read as a number
+        text = text[1:-1]
+    try:
+        read = parse_statement(show_names(text))
+    except (Unreadable, RecursionError):
+        return ""
+    if read.arrows or len(read.chains) > 1 or not read.chains[0].alone:
+        return statement(read)
+    inner = read.chains[0].exprs[0]
+    while isinstance(inner, Group) and inner.bracket == "(" and len(inner.items) == 1 and inner.items[0].alone:
+        inner = inner.items[0].exprs[0]
+    if isinstance(inner, Plus):
+        return fence("(", mathml(inner), ")")
+    return "" if isinstance(inner, Name) else mathml(inner)
 
 
 def alphabet(kind: str, letter: str) -> str:
@@ -293,6 +321,8 @@ def call(node: Call) -> str:
         primes = operator("\u2032" * int(node.function.removeprefix(SLOPE)))
         function, argument = node.args
         return row(f"<msup>{join_chains((function,))}{primes}</msup>", fence("(", join_chains((argument,)), ")"))
+    if node.function == "inner" and not node.sub and node.power is None:
+        return row(operator("⟨", fence="true"), join_chains(node.args), operator("⟩", fence="true"))
     words = FUNCTIONS.get(node.function, node.function)
     head = f"<mi mathvariant='normal'>{escape(words)}</mi>"
     if node.sub:
@@ -304,8 +334,8 @@ def call(node: Call) -> str:
 
 
 def big(node: Big) -> str:
-    """A sum, a product, a largest or smallest, a limit."""
-    sign = operator(BIGS[node.op]) if node.op in BIGS else f"<mo>{escape(node.op)}</mo>"
+    """A sum, a product, a largest or smallest, a limit, an integral with its differentials."""
+    sign = operator(BIGS.get(node.op, node.op))
     below = join_chains(node.below)
     if node.below and node.above is not None:
         sign = f"<munderover>{sign}{below}{mathml(node.above)}</munderover>"
@@ -313,4 +343,7 @@ def big(node: Big) -> str:
         sign = f"<munder>{sign}{below}</munder>"
     elif node.above is not None:
         sign = f"<mover>{sign}{mathml(node.above)}</mover>"
+    if node.op == "int" and isinstance(node.body, Group) and len(node.body.items) > 1:
+        body, *variables = node.body.items
+        return row(sign, chain(body), *(operator("d", lspace="0.17em", rspace="0") + chain(one) for one in variables))
     return row(sign, mathml(node.body))

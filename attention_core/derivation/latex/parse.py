@@ -555,6 +555,9 @@ def _explain_error(tokens: list[Tok], read: list[Tok], place: int) -> Unreadable
     if place == 0 and token.kind in ("REL", "ARROW"):
         return Unreadable(f"the formula begins with '{shown}': write its left side", token.line)
     before = " ".join(_format_token(t.kind, t.value) for t in tokens[max(0, place - 4) : place])
+    if token.kind == "COLON" and any((t.kind, t.value) == ("REL", "->") for t in tokens[place:]):
+        how = r"define it by its value, as in 'Put $f(x) := \dots$'"
+        return Unreadable(f"a function between spaces cannot be declared ('{before} : ...'): {how}", token.line)
     what = words.get(token.kind, "sign")
     return Unreadable(f"the {what} '{shown}' is not expected after '{before}'", token.line)
 

@@ -1,6 +1,7 @@
 r"""Names as a document writes them, where the checker has names of its own for what it reads.
 
-A member of the family $x^{(\cdot)}$ is shown as $x^{(i)}$, and an index that was renamed as it stood before.
+A member of the family $x^{(\cdot)}$ is shown as $x^{(i)}$, an index that was renamed as it stood before, and an
+integral with its differential.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ _MEMBER = re.compile(rf"{re.escape(FAMILY_LABEL)}_(?:\{{([^{{}},]+)(?:,([^{{}}]+
 _RENAMED = re.compile(r"(?<=[A-Za-z}'])§\d+")
 _ANY_OF = re.compile(r"(?<=[A-Za-z})])\[\]")
 _ANY_MEMBER = "^{(i)}"
+_INTEGRAL = "\\int"
+_VARIABLE = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{[^{}]*\}))?")
 
 
 def show_names(text: str) -> str:
@@ -31,7 +34,46 @@ def show_names(text: str) -> str:
     if FAMILY_LABEL in text:
         text = text.replace(f"{FAMILY_LABEL}[]", _ANY_MEMBER)
         text = _MEMBER.sub(_write_member, text).replace(FAMILY_LABEL, _ANY_MEMBER)
-    return _ANY_OF.sub("_i", text) if "[]" in text else text
+    text = _ANY_OF.sub("_i", text) if "[]" in text else text
+    return _write_integrals(text) if _INTEGRAL in text else text
+
+
+def _write_integrals(text: str) -> str:
+    r"""A text with `\int_{a}^{b} (f,x)` as `\int_{a}^{b} f \, dx`; what has another form stays as it is."""
+    start = text.find(_INTEGRAL)
+    if start < 0:
+        return text
+    end = start + len(_INTEGRAL)
+    while text[end : end + 2] in ("_{", "^{"):
+        end = find_closing(text, end + 1)
+    last = find_closing(text, end + 1) if text.startswith(" (", end) else 0
+    parts = split_at_commas(text[end + 2 : last - 1]) if last else []
+    if len(parts) < 2 or not all(map(_VARIABLE.fullmatch, parts[1:])):
+        return text[:end] + _write_integrals(text[end:])
+    body = " ".join((_write_integrals(parts[0]), *(rf"\, d{one}" for one in parts[1:])))
+    return f"{text[:end]} {body}{_write_integrals(text[last:])}"
+
+
+def find_closing(text: str, at: int) -> int:
+    """The place behind the bracket that closes the one at a place; the end of the text if none does."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += (text[place] in "([{") - (text[place] in ")]}")
+        if depth == 0:
+            return place + 1
+    return len(text)
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts between commas that stand in no bracket."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
 
 
 def _write_member(found: re.Match[str]) -> str:

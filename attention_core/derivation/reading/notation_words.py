@@ -3,7 +3,8 @@ r"""What a document says of signs that authors use differently: "where $\otimes$
 Such a sentence, or the part of one, is taken from the prose, since it says nothing of symbols. It holds for the whole
 document. That eigenvalues or singular values of a matrix are ordered, the largest first, is how they are counted
 anyway. A document that speaks of Kronecker products, of pseudo-inverses or of the spectral norm anywhere means them
-by $\otimes$, $A^\dagger$ and $\|A\|_2$, unless it says otherwise of the sign itself.
+by $\otimes$, $A^\dagger$ and $\|A\|_2$, unless it says otherwise of the sign itself. Where "$x^i$ is the $i$th entry of
+$x$", no $x^2$ is a power.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Paragraph
 from attention_core.derivation.elaborate.matrix_functions import (
+    ENTRIES_ABOVE,
     ENTRYWISE,
     KRONECKER,
     OUTER,
@@ -66,6 +68,18 @@ _MENTIONS = (
     (KRONECKER, re.compile(r"\bkronecker(?!'s)(?! delta)", re.IGNORECASE)),
     (PSEUDO_INVERSE, re.compile(r"\bpseudo-?inverse|\bmoore[-\u2013]penrose", re.IGNORECASE)),
 )
+_ABOVE = r"\$\s*(?:\\(?:mathbf|boldsymbol|bm|vec)\s*)?\{?\s*(\\?[A-Za-z]+)\s*\}?\s*\^\s*"
+_ORDINAL = r"(?:\$\s*[a-z]\s*\$|[a-z])\s*-?\s*(?:th|st|nd|\$\^\{?\\?(?:text|textrm|mathrm)?\{?th\}*\$)"
+_ENTRIES = (
+    re.compile(
+        rf"{_ABOVE}\{{?\s*[a-z]\s*\}}?\s*\$\s+(?:is|denotes|be|being|means|stands\s+for|for|represents)\s+(?:the|an?|its)\s+"
+        rf"(?:{_ORDINAL}|respective|corresponding)\s+(?:component|entry|coordinate|element)\b"
+    ),
+    re.compile(
+        r"\b(?:components|entries|coordinates)\s+(?:are\s+|be\s+)?"
+        rf"{_ABOVE}\{{?\s*1\s*\}}?\s*,\s*(?:\\[cl]?dots|\.\.\.)\s*,[^$]*\^"
+    ),
+)
 _SIGNS = compile_quick(
     r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
     r"unit vector|coordinate vector|ones",
@@ -95,6 +109,8 @@ def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]
     mentioned: set[str] = set()
     out: list[Block] = []
     for block in blocks:
+        if isinstance(block, Paragraph) and "^" in block.text:
+            found |= {f"{ENTRIES_ABOVE}{one[1]}" for pattern in _ENTRIES for one in pattern.finditer(block.text)}
         if isinstance(block, Paragraph) and (summed := _SUMMED.match(block.text)):  # what follows declares
             out.append(replace(block, text=summed[0]))
             block = replace(block, line=block.line + summed[0].count("\n"), text=block.text[summed.end() :])

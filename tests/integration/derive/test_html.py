@@ -40,7 +40,7 @@ $$ x + \oops = x \tag{unread} $$
 
 $$ z = z $$
 """
-VOID = {"meta"}
+VOID = {"meta", "br"}
 
 
 class Nesting(HTMLParser):
@@ -253,3 +253,50 @@ def test_the_page_shows_the_steps_of_the_report() -> None:
     shown = page([(report, text)], infer=True)
     assert "<pre tabindex" not in re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
     assert shown.count("class='about'") == len(report.steps)
+
+
+POST = r"""---
+title: "A post"
+---
+
+# Bayes
+
+[Bayes' theorem](https://example.org/a_(b) "its page") &amp; ![a picture](b.png) are *really* 2 * 3 * 4 things:
+- one
+- two
+
+> a quotation
+> of two lines
+
+$$ p(x_{t-1} | x_t) = \frac{p(x_t | x_{t-1}) p(x_{t-1})}{p(x_t)} $$
+
+$$ \int q(x) \, dx = \mathbb{E}_{x \sim q}[x] \tag{average} $$
+
+$$ a x = b $$
+"""
+
+
+def test_a_post_is_shown_as_markdown_shows_it() -> None:
+    shown = page([(check_document(POST, infer=True), POST)], infer=True)
+    found = read(shown)
+    assert (
+        "A post" not in found.text
+        and "---" not in found.text
+        and "example.org" not in shown
+        and "&amp;amp;" not in shown
+    )
+    assert "Bayes' theorem & a picture are really 2 * 3 * 4 things:" in found.text
+    assert "<i>really</i>" in shown and "<br>\n- one<br>\n- two" in shown and "&gt; a quotation<br>\n&gt; of" in shown
+    rule = "Let $x > 0$.\n\n---\n\nand\n\n---\n\n$$ x = x $$\n"
+    assert read(page([(check_document(rule), rule)])).text.count("---") == 2
+
+
+def test_formulas_that_are_read_as_symbols_are_shown_as_they_are_written() -> None:
+    shown = page([(check_document(POST, infer=True), POST)], infer=True)
+    first, second, third = re.findall(r"<tr class='step .*?</tr><tr class='found.*?</tr>", shown, re.DOTALL)
+    formulas = [re.sub("[\u2061\u2062]|<[^>]*>", "", one.split("<td class='about'>")[0]) for one in (first, second)]
+    assert formulas == ["p(xt−1∣xt)=p(xt∣xt−1)p(xt−1)p(xt)", "∫q(x)dx=𝔼x∼q[x]"]
+    assert "<mfrac>" in first and r"\mid" not in words(first.split("found UNDECIDED")[1])
+    said = words(third)
+    assert said.count("line") == 1 and "at a = 0, x = 0, b = 1" in said.replace(" ,", ",")
+    assert "average line 16 UNDECIDED" in words(second)

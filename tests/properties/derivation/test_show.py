@@ -47,3 +47,12 @@ def test_details_hold_both_sides_and_what_is_required() -> None:
     assert right.passed and any(one.startswith("left side: ") for one in details_of(wrong))
     (step,) = check_document("Let $n \\in \\mathbb{N}$.\n\n$$ 2^n \\ge n + 1 $$\n", require="proved").steps
     assert ("PROVED is required" in details_of(step)) is not step.passed
+
+
+def test_steps_without_an_answer_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    report = check_document(
+        f"{TEXT}\n$$ y = y + 1 \\tag{{open}} $$\n\n$$ x \\otimes x = x \\tag{{unread}} $$\n", infer=True
+    )
+    show_report(report)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "  1 of 4 steps are as the document says; without an answer: 1 UNDECIDED, 1 UNREADABLE"

@@ -90,3 +90,29 @@ def test_a_display_that_is_not_closed_ends_in_front_of_a_sentence_with_a_formula
 def test_shortcodes_around_formulas_fall_away() -> None:
     text = "Let {{< math >}}$x \\in \\mathbb{R}${{< /math >}}.\n\n{{< math >}}\n$$ x^2 \\ge 0 $$\n{{< /math >}}\n"
     assert [step.verdict for step in check_document(text).steps] == ["PROVED"]
+
+
+BOLD = (
+    "Let $d \\in \\mathbf{N}$ and $x \\in \\mathbf R^d$ with $x_1 \\in \\mathbf{Z}$.\n\n$$ \\|x\\|^2 = x^\\top x $$\n"
+)
+
+
+def test_bold_letters_are_sets_of_numbers_where_a_space_is_written_so() -> None:
+    assert r"$d \in \mathbb{N}$ and $x \in \mathbb{R}^d$ with $x_1 \in \mathbb{Z}$" in usual_forms(BOLD)
+    text = BOLD.replace(" with $x_1 \\in \\mathbf{Z}$", "")
+    (step,) = check_document(text).steps
+    assert step.verdict == "PROVED", step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"$r \in \mathbf{R}$ and $j \in \mathbf{N}$",
+        r"$A = \mathbf{R}^2$ and $x \in \mathbf{N}$",
+        r"$x \in \mathbb{R}^n$ and $c \in \mathbf{C}$",
+    ],
+)
+def test_bold_letters_are_their_own_where_no_space_is_written_so(text: str) -> None:
+    assert usual_forms(text) == text
+    near = rf"$x \in \mathbf{{R}}^n$, $j \in \mathbf{{N}}_i$, $j \in \mathbf{{N}}(i)$ and {text[:3]}\mathbf{{R}} x$"
+    assert usual_forms(near) == near.replace(r"\mathbf{R}^n", r"\mathbb{R}^n")

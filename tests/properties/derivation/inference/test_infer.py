@@ -249,3 +249,10 @@ def test_a_definition_of_a_past_section_is_not_taken_up_with_other_symbols() -> 
 def test_a_function_on_both_sides_is_claimed_about_and_not_defined(formula: str) -> None:
     report = check_document(f"Let $n \\in \\mathbb{{N}}$.\n\n$$ {formula} $$\n", infer=True)
     assert [str(step.verdict) for step in report.steps] == ["UNDECIDED"], report.understood
+
+
+def test_a_declaration_of_a_later_section_has_not_ended() -> None:
+    text = "## One\n\n$$ d + c = 0 $$\n\n## Two\n\nLet $d \\in \\mathbb{R}$.\n\n$$ d = d $$\n\n## Three\n\n$$ d + c = 0 $$\n"
+    above, _, below = check_document(text, infer=True).steps
+    assert "declare its symbols for a verdict" in above.evidence.text
+    assert "declarations end with their section, and so do those of d " in below.evidence.text

@@ -75,3 +75,27 @@ def test_the_index_of_a_norm_is_no_index() -> None:
         "$$ \\|X\\|_F^2 = \\operatorname{tr}(X^\\top X) $$\n", infer=True
     ).steps  # fmt: skip
     assert str(false.verdict) == "REFUTED" and str(true.verdict) == "PROVED" and "F" not in true.evidence.text
+
+
+def test_functions_are_to_be_defined_and_not_declared() -> None:
+    value, plain, both = check_document(
+        "$$ D(p) \\ge 0 $$\n\n$$ y = y + 1 $$\n\n$$ \\log p(x) \\ge y $$\n", infer=True
+    ).steps  # fmt: skip
+    asked = "define the functions whose values were read as symbols of their own (--scaffold lists them)"
+    assert asked in value.evidence.text and asked in both.evidence.text
+    assert "declare its symbols for a verdict (--scaffold proposes how)" in plain.evidence.text
+
+
+def test_terms_that_are_read_as_symbols_are_not_listed() -> None:
+    text = "$$ \\|x\\|^2 + \\frac{\\partial L}{\\partial x} = 3 $$\n"
+    (step,) = check_document(text, infer=True).steps
+    said = step.evidence.text
+    assert str(step.verdict) == "UNDECIDED" and "read as: " not in said and "read_as" not in step.evidence.figures
+    assert said.startswith("a number and a column of n stand in one sum: "), said
+    assert said.endswith("; terms were read as symbols of their own, which does not decide it")
+
+
+def test_an_index_above_a_declared_vector_is_to_be_a_subscript() -> None:
+    text = "Let $n \\in \\mathbb{N}$, $x \\in \\mathbb{R}^n$ and $i \\in \\{1, \\dots, n\\}$.\n\n$$ x^i = x_1 $$\n"
+    (step,) = check_document(text).steps
+    assert step.evidence.text == "a column of n has no power 'i': an entry is written as a subscript, x_i"

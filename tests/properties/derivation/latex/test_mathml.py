@@ -6,6 +6,7 @@ The formulas are those of all documents of derivations/, and small ones whose re
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -83,3 +84,35 @@ def test_values_of_a_counterexample(found: object, expected: str) -> None:
     cell = f"<mtd>{expected}</mtd>"
     matrix = f"<mtable><mtr>{cell}{cell}</mtr></mtable>"
     assert amount([[found, found]]) == f"<mrow><mo fence='true'>[</mo>{matrix}<mo fence='true'>]</mo></mrow>"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "shown"),
+    [
+        (r"p(x_{t} \mid x_{0})", "p(xt∣x0)"),
+        (r"D_{\text{KL}}(P \parallel Q)", "DKL(P∥Q)"),
+        (r"((\frac{y}{s}))", "ys"),
+        (r"((a - b))", "(a−b)"),
+        (r"\frac{1}{a}", "1a"),
+        (r"\int_{0}^{1} (q (x),x)", "∫01q(x)dx"),
+        (r"E_{x \sim q}[\log(q (x))]", "Ex∼q[log(q(x))]"),
+        (r"p(\cdot)", "p(⋅)"),
+        (r"\nabla", "∇"),
+    ],
+)
+def test_a_formula_that_is_the_name_of_a_symbol_is_shown_as_a_formula(symbol: str, shown: str) -> None:
+    text = "".join(ET.fromstring(math(name(symbol))).itertext())
+    assert re.sub("[\u2061\u2062]", "", text).replace("𝔼", "E") == shown
+
+
+@pytest.mark.parametrize("symbol", [r"\text{repeated row}", r"\frac{1", "x(", r"\text{a(b)}"])
+def test_other_names_stay_words(symbol: str) -> None:
+    text = "".join(ET.fromstring(math(name(symbol))).itertext())
+    assert text in symbol and name(symbol).count("<mi") == 1
+
+
+def test_integrals_inner_products_and_big_operators_have_their_signs() -> None:
+    read = "".join(ET.fromstring(math(statement(parse_statement(r"\int_0^1 \int x y \, dx \, dy")))).itertext())
+    assert re.sub("[\u2061\u2062]", "", read) == "∫01∫xydxdy"
+    read = "".join(ET.fromstring(math(statement(parse_statement(r"\langle x, y \rangle = \bigcup_i A_i")))).itertext())
+    assert read == "⟨x,y⟩=⋃iAi"

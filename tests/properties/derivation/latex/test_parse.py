@@ -61,3 +61,11 @@ def test_an_accent_over_a_letter_with_an_index_is_over_the_letter() -> None:
 def test_a_function_in_letters_without_an_argument_is_a_symbol_with_its_index() -> None:
     (chain,) = parse_statement(r"\exp(\mathrm{lse}^j) + \mathrm{lse}_j = \mathrm{exp}^2(x)").chains
     assert to_latex(chain) == r"\exp(\text{lse}^{j}) + \text{lse}_{j} = \exp^{2}(x)"
+
+
+@pytest.mark.parametrize("arrow", [r"\to", r"\rightarrow"])
+def test_a_function_between_spaces_says_how_it_is_defined(arrow: str) -> None:
+    with pytest.raises(Unreadable, match="a function between spaces cannot be declared .*define it by its value"):
+        parse_statement(rf"f : \mathbb{{R}}^n {arrow} \mathbb{{R}}^n")
+    with pytest.raises(Unreadable, match="the sign ':' is not expected after 'f'"):
+        parse_statement("f : x = 1")

@@ -41,3 +41,18 @@ def test_no_name_of_ours_is_in_a_report(text: str, infer: bool) -> None:
     shown.append(page([(report, text)], infer))
     assert not [one for one in shown if "cdot" in one or "§" in one]
     assert "x^{(" in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (r"\int_{0}^{1} (f (x),x) = 2", r"\int_{0}^{1} f (x) \, dx = 2"),
+        (r"\int_{x} (\int (g(x, y),y) + 1,x)", r"\int_{x} \int g(x, y) \, dy + 1 \, dx"),
+        (r"\int (p,x_{t},y)", r"\int p \, dx_{t} \, dy"),
+        (r"\int_{0}^{1} (f", r"\int_{0}^{1} (f"),
+        (r"\int (a, b) dx and \int_0^1 x dx", r"\int (a, b) dx and \int_0^1 x dx"),
+        (r"\int (f,2)", r"\int (f,2)"),
+    ],
+)
+def test_an_integral_has_its_differential(ours: str, theirs: str) -> None:
+    assert show_names(ours) == theirs
