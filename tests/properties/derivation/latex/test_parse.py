@@ -65,7 +65,7 @@ def test_a_function_in_letters_without_an_argument_is_a_symbol_with_its_index() 
 
 @pytest.mark.parametrize("arrow", [r"\to", r"\rightarrow"])
 def test_a_function_between_spaces_says_how_it_is_defined(arrow: str) -> None:
-    with pytest.raises(Unreadable, match="a function between spaces cannot be declared .*define it by its value"):
+    with pytest.raises(Unreadable, match=r"a function between spaces cannot be declared .*define it by its value"):
         parse_statement(rf"f : \mathbb{{R}}^n {arrow} \mathbb{{R}}^n")
     with pytest.raises(Unreadable, match="the sign ':' is not expected after 'f'"):
         parse_statement("f : x = 1")
