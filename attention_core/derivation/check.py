@@ -72,6 +72,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             shown = _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
             return _with_slip(step, shown, found, effort, advise, problem)
         shown = _with_slip(step, _apply_doubts(step, found, effort), found, effort, advise, problem)
+        if shown.verdict is Verdict.REFUTED and shown.evidence.text != found.evidence.text:
+            return shown  # by a slip: it names its readings and the change already
         found = replace(shown, evidence=_with_readings(shown.evidence, readings)) if readings else shown
         if advise and problem is not None and found.counterexample is not None:
             with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up

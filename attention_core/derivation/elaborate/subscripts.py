@@ -13,6 +13,7 @@ What stands above the line: a power, an inverse, a transpose, a label or an inde
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.elaborator import advise_family, index_letters
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
+_SET = re.compile(r"\\mathbb\{[NZQRC]\}")
 _COMMAND = re.compile(r"\\([a-zA-Z]+)\{")
 
 
@@ -130,6 +132,8 @@ def _letter_constant(elab: Elaborator, name: str) -> Term:
         raise elab.fail(f"the command \\{command[1]} is not understood; write the formula without it")
     if "^{(" in name:
         raise elab.fail(_say_undeclared_label(elab, name))
+    if _SET.fullmatch(name):
+        raise elab.fail(f"{name} is a set of numbers, and is understood behind \\in alone")
     raise elab.fail(f"{name} is not declared: write 'Let ${name} \\in \\mathbb{{R}}$' (or its shape) above the display")
 
 
@@ -140,9 +144,12 @@ def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:
     items = index_items(elab, expr.items)
     base_name, full = symbol_name(expr.base), symbol_name(expr)
     base = elab.lookup(base_name) if base_name is not None else None
+    own = elab.lookup(full) if full is not None else None
+    if base is not None and own is not None and full is not None and is_beside(base, own.type, expr):
+        return symbol(elab, full)
     if items is not None and base is not None and (term := _part_of(elab, base, items)) is not None:
         return term
-    if full is not None and (own := elab.lookup(full)) is not None:
+    if full is not None and own is not None:
         _require_own(elab, base, expr, own)
         return symbol(elab, full)
     if base is None and (constant := _constant(elab, expr, base_name)) is not None:
@@ -161,6 +168,19 @@ def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:
     return symbol(elab, full or to_latex(expr))
 
 
+def is_beside(base: Symbol, kind: Type | None, expr: Sub) -> bool:
+    """Whether `W_0` is a symbol of its own beside `W`: entries count from 1, and both have the same shape.
+
+    Args:
+        base: What the letter alone stands for.
+        kind: The shape of what is written with the subscript.
+        expr: The letter with its subscript.
+    """
+    whole = base.type if base.term is None else base.term.type
+    numbered = expr.items == (Chain((Num(Fraction(0)),)),)
+    return numbered and base.kind != "family" and not base.params and whole is not None and whole == kind
+
+
 def _part_of(elab: Elaborator, base: Symbol, items: list[Term | Slice]) -> Term | None:
     """A member of a family, a definition at its indices, an entry or a slice of an array; None of anything else."""
     if base.kind == "family":
@@ -168,9 +188,20 @@ def _part_of(elab: Elaborator, base: Symbol, items: list[Term | Slice]) -> Term 
     if base.kind == "definition" and base.params:
         return _at_indices(elab, base, items)
     if has_entries(base):
+        if _is_zero(items):
+            name = f"{base.name}_{{0}}"
+            raise elab.fail(
+                f"{name} would be a part of {base.name}, whose parts count from 1: give its shape, as in "
+                f"'Let ${name} \\in \\mathbb{{R}}^n$', if it is a symbol of its own"
+            )
         array = symbol(elab, base.name)
         return index_array(elab, array, _digits(array.type, items))
     return None
+
+
+def _is_zero(items: list[Term | Slice]) -> bool:
+    """Whether the subscript is the numeral 0."""
+    return len(items) == 1 and isinstance(items[0], Term) and items[0].op == "const" and items[0].data == 0
 
 
 def _needs_index(base: Symbol) -> bool:

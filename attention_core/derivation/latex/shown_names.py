@@ -1,7 +1,7 @@
 r"""Names as a document writes them, where the checker has names of its own for what it reads.
 
-A member of the family $x^{(\cdot)}$ is shown as $x^{(i)}$, an index that was renamed as it stood before, and an
-integral with its differential.
+A member of the family $x^{(\cdot)}$ is shown as $x^{(i)}$, an index that was renamed as it stood before, an integral
+with its differential, and a derivative as a fraction.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ _RENAMED = re.compile(r"(?<=[A-Za-z}'])§\d+")
 _ANY_OF = re.compile(r"(?<=[A-Za-z})])\[\]")
 _ANY_MEMBER = "^{(i)}"
 _INTEGRAL = "\\int"
+_SLOPE, _BY = r"\partial(", r" / \partial("
 _VARIABLE = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{[^{}]*\}))?")
 
 
@@ -35,7 +36,22 @@ def show_names(text: str) -> str:
         text = text.replace(f"{FAMILY_LABEL}[]", _ANY_MEMBER)
         text = _MEMBER.sub(_write_member, text).replace(FAMILY_LABEL, _ANY_MEMBER)
     text = _ANY_OF.sub("_i", text) if "[]" in text else text
+    text = _write_slopes(text) if _SLOPE in text else text
     return _write_integrals(text) if _INTEGRAL in text else text
+
+
+def _write_slopes(text: str) -> str:
+    r"""A text with `\partial(L) / \partial(x)` as `\frac{\partial L}{\partial x}`."""
+    start = text.find(_SLOPE)
+    if start < 0:
+        return text
+    end = find_closing(text, start + len(_SLOPE) - 1)
+    if not text.startswith(_BY, end):
+        return text[:end] + _write_slopes(text[end:])
+    last = find_closing(text, end + len(_BY) - 1)
+    body, by = _write_slopes(text[start + len(_SLOPE) : end - 1]), text[end + len(_BY) : last - 1]
+    below = " ".join(rf"\partial {one.strip()}" for one in split_at_commas(by))
+    return rf"{text[:start]}\frac{{\partial {body.strip()}}}{{{below}}}{_write_slopes(text[last:])}"
 
 
 def _write_integrals(text: str) -> str:

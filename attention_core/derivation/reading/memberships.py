@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.indicators import declared_as, entry_type_fits, extent, missing_index
-from attention_core.derivation.elaborate.subscripts import index_items
+from attention_core.derivation.elaborate.subscripts import index_items, is_beside
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Chain,
@@ -90,7 +90,8 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
         advice = ": it is read as a product; write one symbol, such as W_\\Delta for \\Delta W" if two else ""
         raise Unreadable(f"'{to_latex(expr)}' is not a symbol that can be declared{advice}", line)
     family = reader.context.symbols.get(symbol_name(expr.base) or "") if isinstance(expr, Sub) else None
-    if isinstance(expr, Sub) and family is not None and (has_entries(family)):
+    beside = isinstance(expr, Sub) and family is not None and is_beside(family, domain.type, expr)
+    if isinstance(expr, Sub) and family is not None and has_entries(family) and not beside:
         items = index_items(Elaborator(reader.context, line=line), expr.items)
         if items is not None:
             if family.kind != "family":
@@ -373,6 +374,8 @@ def _refuse_parts(reader: ReaderState, symbol: Symbol) -> None:
     if symbol.kind == "family" or symbol.params or kind is None or kind.kind != "matrix":
         return
     near = [name for name in reader.context.symbols if name.startswith(f"{symbol.name}_")]
+    zero = f"{symbol.name}_{{0}}"
+    near = [name for name in near if name != zero or reader.context.symbols[zero].type != kind]  # see `is_beside`
     known = next((name for name in near if _NUMBERED.fullmatch(name, len(symbol.name))), "")
     if known:
         line = reader.context.symbols[known].line

@@ -140,3 +140,13 @@ TWO_READINGS = (
 def test_what_may_be_read_in_two_ways_needs_brackets(formula: str, expected: str, words: str) -> None:
     found, text = verdict(formula, TWO_READINGS)
     assert found == expected and words in text, text
+
+
+def test_a_slip_is_told_once() -> None:
+    text = (
+        "Let $n \\in \\mathbb{N}$ and $y, p \\in \\mathbb{R}^n$.\n\nNow we look at the gradient of the loss in the wild.\n\n"
+        "$$ \\sum_{i=1}^{n} i^2 = \\frac{n (n + 1) (2 n - 1)}{6} $$\n"
+    )
+    (step,) = check_document(text, infer=True).steps
+    assert str(step.verdict) == "REFUTED" and step.evidence.text.count("read as: ") <= 1
+    assert "and it holds with $2 n + 1$" in step.evidence.text and not step.evidence.advice

@@ -76,3 +76,44 @@ def test_a_star_between_matrices_has_two_readings(display: str) -> None:
     assert verdict == "UNREADABLE" and r"\odot" in words
     assert outcome(BARE, r"\gamma * A = A * \gamma")[0] == "PROVED"
     assert outcome(BARE, r"2 \times 3 * x = 6 x")[0] == "PROVED"
+
+
+BESIDE = "Let $d, r, k \\in \\mathbb{N}$, $B \\in \\mathbb{R}^{d \\times r}$, $A \\in \\mathbb{R}^{r \\times k}$, $x \\in \\mathbb{R}^k$ and "
+
+
+@pytest.mark.parametrize("names", ["W, W_0", "W_0, W"])
+def test_a_zero_makes_another_symbol_of_the_same_shape(names: str) -> None:
+    given = f"{BESIDE}${names} \\in \\mathbb{{R}}^{{d \\times k}}$ with $W = W_0 + B A$.\n\n"
+    assert outcome(given, "W x = W_0 x + B A x")[0] == "EXACT"
+    assert outcome(given, "W x = W_0 x - B A x")[0] == "REFUTED"
+    assert outcome(given, "(W_0)_{1,1} + (B A)_{1,1} = W_{1,1}")[0] in ("PROVED", "EXACT", "AGREES")
+
+
+def test_a_zero_below_vectors_of_one_length_makes_another_vector() -> None:
+    given = "Let $n \\in \\mathbb{N}$ and $x, x_0 \\in \\mathbb{R}^n$.\n\n"
+    assert outcome(given, "\\|x - x_0\\|^2 = \\|x\\|^2 - 2 x_0^\\top x + \\|x_0\\|^2")[0] == "PROVED"
+    assert outcome(given, "\\|x_0\\| = \\|x\\|")[0] == "REFUTED"
+
+
+@pytest.mark.parametrize("kind", [r"\mathbb{R}", r"\mathbb{R}^{n \times n}", r"\mathbb{R}^m"])
+def test_a_zero_below_another_shape_may_be_a_part(kind: str) -> None:
+    given = f"Let $m, n \\in \\mathbb{{N}}$, $x \\in \\mathbb{{R}}^n$ and $x_0 \\in {kind}$.\n\n"
+    (about, _) = check_document(given + "$$ x = x $$\n").steps
+    assert "x_{0} is a part of x, which is declared already" in about.evidence.text
+
+
+def test_another_numeral_stays_a_part() -> None:
+    given = f"{BESIDE}$W, W_1 \\in \\mathbb{{R}}^{{d \\times k}}$.\n\n"
+    (about, _) = check_document(given + "$$ W = W $$\n").steps
+    assert "W_{1} is a part of W, which is declared already" in about.evidence.text
+
+
+def test_a_zero_that_is_not_declared_says_what_to_declare() -> None:
+    verdict, words = outcome("Let $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$.\n\n", "x_0 + x_1 = x_1 + x_0")
+    assert verdict == "UNREADABLE"
+    assert "x_{0} would be a part of x, whose parts count from 1" in words
+
+
+def test_a_set_is_not_to_be_declared() -> None:
+    verdict, words = outcome("Let $x \\in \\mathbb{R}$.\n\n", "x + \\mathbb{R} = x")
+    assert verdict == "UNREADABLE" and words == r"\mathbb{R} is a set of numbers, and is understood behind \in alone"

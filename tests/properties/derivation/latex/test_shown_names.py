@@ -56,3 +56,19 @@ def test_no_name_of_ours_is_in_a_report(text: str, infer: bool) -> None:
 )
 def test_an_integral_has_its_differential(ours: str, theirs: str) -> None:
     assert show_names(ours) == theirs
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (r"\partial(L) / \partial(y_{i j}) = 1", r"\frac{\partial L}{\partial y_{i j}} = 1"),
+        (r"\partial(g (z)) / \partial(a, b)", r"\frac{\partial g (z)}{\partial a \partial b}"),
+        (
+            r"\partial(\partial(L) / \partial(x)) / \partial(y)",
+            r"\frac{\partial \frac{\partial L}{\partial x}}{\partial y}",
+        ),
+        (r"\partial(x) y", r"\partial(x) y"),
+    ],
+)
+def test_a_derivative_is_a_fraction(ours: str, theirs: str) -> None:
+    assert show_names(ours) == theirs
