@@ -84,22 +84,27 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         message = propose_domain(step, error.message)
         return Finding(Verdict.UNREADABLE, Evidence(message + _declared_elsewhere(step, message)))
     except ShapeMismatch as error:
-        if readings := _readings_of(step):
-            found = Finding(Verdict.UNREADABLE, Evidence(f"the shapes do not fit: {error}; {_read_as(readings)}"))
-            return _other_reading(step, found, found, effort)
-        found = _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
-        if advise and found.verdict is Verdict.REFUTED:
-            from attention_core.derivation.decision.mends import Search, find_mend
-
-            advice = find_mend(step, Search(min(effort.seconds, ADVICE_SECONDS), effort.seed))
-            found = replace(found, evidence=replace(found.evidence, advice=advice))
-        return found
+        return _judge_shapes(step, error, effort, advise)
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except OutOfTime:
         return Finding(Verdict.UNDECIDED, Evidence(LATE))
     except RecursionError:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
+
+
+def _judge_shapes(step: Step, error: ShapeMismatch, effort: Effort, advise: bool) -> Finding:
+    """The verdict on a step whose shapes do not fit: refuted where they are declared."""
+    if readings := _readings_of(step):
+        found = Finding(Verdict.UNREADABLE, Evidence(f"the shapes do not fit: {error}; {_read_as(readings)}"))
+        return _other_reading(step, found, found, effort)
+    found = _apply_doubts(step, Finding(Verdict.REFUTED, Evidence(f"the shapes do not fit: {error}")), effort)
+    if advise and found.verdict is Verdict.REFUTED:
+        from attention_core.derivation.decision.mends import Search, find_mend
+
+        advice = find_mend(step, Search(min(effort.seconds, ADVICE_SECONDS), effort.seed))
+        found = replace(found, evidence=replace(found.evidence, advice=advice))
+    return found
 
 
 def _with_slip(

@@ -55,10 +55,24 @@ if TYPE_CHECKING:
 _SPANS = re.compile(
     r"(?<!\\)\$(?P<formula>.+?)(?<!\\)\$|`(?P<code>[^`\n]+)`|\*\*(?P<b>.+?)\*\*"
     r"|(?<![\w*])\*(?P<i>[^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*])"
+    r"|\\textbf\s*\{(?P<strong>[^{}]*)\}|\\(?:emph|textit|textsl)\s*\{(?P<em>[^{}]*)\}|\\(?:texttt|url)\s*\{(?P<tt>[^{}]*)\}"
     r"|!?\[(?P<link>[^\[\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"\n]*\")?\)",
     re.DOTALL,
 )
 _NEW_LINE = re.compile(r"\n(?=[ \t]*(?:[-*+]|\d+[.)])[ \t]|[ \t]*(?:\||&gt;))")
+_TEX_WORDS = tuple(
+    (re.compile(pattern), written)
+    for pattern, written in (
+        (r"\\item\b[ \t]*", "\n- "),
+        (r"``(.+?)''", "\u201c\\1\u201d"),
+        (r"\{([\[\]])\}", r"\1"),
+        (r"(?<=[\w.,)])~(?=\w|$)", "\u00a0"),
+        (r"\\(?:noindent|newpage|clearpage|maketitle|centering|bigskip|medskip|smallskip|par)\b[ \t]*", ""),
+        (r"\\(?:label|vspace\*?|hspace\*?)\s*\{[^{}]*\}", ""),
+        (r"\\([%&#_])", r"\1"),
+    )
+)
+"""What TeX writes in prose, and what is shown for it; formulas and code are not touched."""
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n.*?^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -71,7 +85,7 @@ def prose(text: str) -> str:
         words = found[kind]
         if kind == "formula":
             out.append(inline(words))
-        elif kind == "code":
+        elif kind in ("code", "tt"):
             out.append(f"<code>{escape(words)}</code>")
         else:
             out.append(prose(words) if kind == "link" else f"<{kind}>{prose(words)}</{kind}>")
@@ -80,7 +94,10 @@ def prose(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Words alone, with the characters that Markdown writes as `&#39;`; items and rows begin a line."""
+    """Words alone, with the characters that Markdown writes as `&#39;` and TeX as commands; items begin a line."""
+    if "\\" in text or "``" in text or "{" in text:
+        for pattern, written in _TEX_WORDS:
+            text = pattern.sub(written, text)
     return _NEW_LINE.sub("<br>\n", escape(unescape(text)))
 
 
@@ -108,11 +125,11 @@ class Conditions:
     """The conditions of one statement: each with the words before it and how many arrows, -1 in front of everything."""
 
     statement: Statement
-    said: tuple[tuple[str, Chain, int], ...]
+    written: tuple[tuple[str, Chain, int], ...]
 
     def belong_to(self, step: Step) -> bool:
         """Whether a step is one of this statement."""
-        chains = [one for _, one, _ in self.said]
+        chains = [one for _, one, _ in self.written]
         sides = [expr for one in self.statement.chains for expr in one.exprs]
         same = len(chains) == len(step.conditions) and all(one in chains for one in step.conditions)
         return same and step.line in relation_lines(self.statement) and step.left in sides and step.right in sides
@@ -157,7 +174,7 @@ def place_conditions(step: Step, known: Sequence[Conditions]) -> tuple[list[str]
     given = tuple(one for one, _ in step.assumed)
     at = groups.index(given) if given in groups else -1
     ahead = at + 1 < len(groups) and any(step.left in one.exprs for one in groups[at + 1])
-    for word, one, spot in whole.said:
+    for word, one, spot in whole.written:
         with_premise = at >= 0 and (spot <= at if ahead else spot >= at)
         place = front if spot < 0 else premise if with_premise else behind
         place.append((operator(word) if word in (",", "∀") else words(word)) + chain(one))
@@ -361,7 +378,7 @@ tr.found td { font-size: 85%; } .values { margin: .2rem 0; } .values math, .opti
 details { display: inline; } pre { background: #8881; padding: .6rem; overflow-x: auto; white-space: pre-wrap; }
 .line { opacity: .8; } summary { cursor: pointer; display: inline; }
 """
-_SECTION = re.compile(r"^\\[a-z]+\*?\{(.*)\}.*$")  # of a TeX document
+_SECTION = re.compile(r"^\\[a-z]+\*?(?:\[[^\]]*\])?\{((?:[^{}]|\{[^{}]*\})*)\}.*$")  # of a TeX document
 
 
 def page(documents: Sequence[tuple[DocumentReport, str]], infer: bool = False) -> str:
@@ -417,7 +434,7 @@ def paragraph(block: Paragraph, steps: Sequence[tuple[StepReport, Step | Unread 
         if block.line == 1 and _FRONT_MATTER.match(block.text)
         else block.text
     )
-    shown = f"<p>{prose(words)}</p>" if words.strip() else ""
+    shown = f"<p>{prose(words).removeprefix('<br>').strip()}</p>" if words.strip() else ""
     return shown + "".join(problem(step, source) for step, source in steps)
 
 

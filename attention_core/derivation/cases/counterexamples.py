@@ -65,7 +65,8 @@ def refutation(problem: Problem, site: Site, case: Case, outcome: Outcome) -> Fi
 
 def describe_counterexample(op: str, example: Counterexample) -> str:
     """A counterexample of a relation as one line."""
-    return f"{example.left} {WORDS[op]} {example.right} at {describe(example.values)}"
+    sides = f"{example.left} {WORDS[op]} {example.right}"
+    return f"{sides} at {describe(example.values)}" if example.values else sides
 
 
 def _entry(problem: Problem, site: Site, place: int) -> str:

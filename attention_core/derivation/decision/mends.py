@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, product, zip_longest
 from operator import itemgetter
 from typing import Any
 
@@ -399,6 +399,16 @@ def _indices(step: Step, node: Any) -> Iterator[Change]:
                 yield Sub(node.base, changed), ""
 
 
+def _replace_paired_index(step: Step, node: Any) -> Iterator[Change]:
+    """An entry `P_{ij}` with another index of the step in the place of one of both."""
+    match node:
+        case Sub(base, (Chain((Times((Name() | Num(), Name() | Num()) as pair, ops),), ()),)):
+            for place, other in product(range(2), map(Name, sorted(_index_letters(step)))):
+                if other != pair[place]:
+                    changed = (*pair[:place], other, *pair[place + 1 :])
+                    yield Sub(base, (Chain((Times(changed, ops),)),)), ""
+
+
 def _beside(step: Step, node: Sub, place: int) -> list[Expr]:
     """The other numbers and sums that a symbol has as its index in a step, as in `x_1` and `a_{t - 1}`."""
     found: dict[Expr, None] = {}
@@ -489,6 +499,6 @@ def _letter(node: Expr) -> str:
 
 
 _RULES: tuple[Rule, ...] = (
-    _signs, _without, _side_signs, _transposes, _indices, _subscripts, _ends, _numbers, _powers, _coefficients, _order,
-    _symbols,
+    _signs, _without, _side_signs, _transposes, _indices, _replace_paired_index, _subscripts, _ends, _numbers, _powers,
+    _coefficients, _order, _symbols,
 )  # fmt: skip

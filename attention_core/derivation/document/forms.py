@@ -56,6 +56,7 @@ _SINGLE = re.compile(r"(?<![\\$])\$(?!\$)")
 _CODE = re.compile(r"(?ms)^[ \t]*(`{3,}(?!`)|~{3,}(?!~)).*?^[ \t]*\1|`[^`\n]*`")
 _WORD = re.compile(r"(?<![^\W_])(?!(?:and|or)\b)[^\W\d_]{2}")
 INSIDE = 3  # formulas in sentences that show how a document writes them
+_SIDE_BY_SIDE = re.compile(r"(?<![\\$])\$((?:[^$\\\n]|\\.)+)\$\$((?:[^$\\\n]|\\.)+)\$(?!\$)")
 _BOLD = r"\\(?:mathbf|boldsymbol|bm|mathrm)\s*"
 _BOLD_SPACE = compile_quick(rf"\\in\s*{_BOLD}(?:\{{\s*R\s*\}}|R)\s*\^")
 _BOLD_SET = re.compile(rf"(\\in\s*){_BOLD}(?:\{{\s*([NRZ])\s*\}}|([NRZ])(?![A-Za-z]))(?!\s*[_(])")
@@ -79,6 +80,7 @@ def usual_forms(text: str, tex: bool = False) -> str:
         text = _of_directives(text)
     text = _OVER.sub(r"\\frac{\1}{\2}", text) if r"\over" in text else text
     text = _ARG.sub(lambda m: rf"\operatorname{{arg{m.group(1) or m.group(2) or m.group(4)}}}", text)
+    text = _SIDE_BY_SIDE.sub(r"$\1$ $\2$", text) if tex else text
     text = _BOLD_SET.sub(r"\1\\mathbb{\2\3}", text) if _BOLD_SPACE.search(text) else text
     return _PAIR.sub(r"$\1$", text)
 

@@ -79,6 +79,7 @@ _DEFINES = frozenset(
     ]
 ) | {"xdef", "let", "DeclarePairedDelimiter", *_DOCUMENT}
 _DEFS = frozenset(["def", "gdef", "edef", "xdef"])
+_PREFIXES = frozenset([r"\global", r"\long", r"\outer", r"\protected"])  # of a definition, as LyX writes them
 _REDEFINED = STYLES | ACCENTS | GREEK | ALPHABETS | frozenset(FUNCTIONS)
 _STYLED_WORD = re.compile(r"\\(?:text\w*|math\w+|operatorname)\s*\{([^{}]*)\}")
 _ARGUMENTS = re.compile(r"\{((?:\s*[mrO](?:\{[^{}]*\})?)*)\s*\}\s*")
@@ -123,6 +124,8 @@ class _Expander:
             out.append(text[at : found.start()])
             name, at = found.group()[1:], found.end()
             if name in _DEFINES and depth == 0 and (end := self.define(name, text, at)):
+                while out and (out[-1] in _PREFIXES or not out[-1].strip(" \t")):
+                    out.pop()
                 out.append(re.sub(r"[^\n]", "", text[found.start() : end]))
                 at = end
             elif name in self.macros and depth < MAX_DEPTH and (call := self.call(name, text, at, depth)):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from attention_core.cli import main
 from attention_core.derivation import check_document
-from attention_core.derivation.report import page
+from attention_core.derivation.report import page, prose
 
 TEXT = r"""# Squares <b>
 
@@ -300,3 +300,24 @@ def test_formulas_that_are_read_as_symbols_are_shown_as_they_are_written() -> No
     said = words(third)
     assert said.count("line") == 1 and "at a = 0, x = 0, b = 1" in said.replace(" ,", ",")
     assert "average line 16 UNDECIDED" in words(second)
+
+
+def test_a_tex_document_is_shown_without_its_commands() -> None:
+    tex = (
+        "\\global\\long\\def\\reals{\\mathbb{R}}\n\\section{One}\\label{sec:one}\n\nLet $x \\in \\reals$, \\textbf{bold}, \\emph{leaning} and "
+        "\\texttt{typed}. \\noindent``Quoted'' {[}hint{]} of 5\\% in Sec.~2.\n\nIt is $a=$$x$.\n\n\\begin{itemize}\n\\item first\n\\item second\n\\end{itemize}\n\n"
+        "\\begin{align}\nx + x = 2 x\n\\end{align}\n"
+    )
+    report = check_document(tex, infer=True)
+    assert [str(step.verdict) for step in report.steps] == ["PROVED"]
+    shown = page([(report, tex)], infer=True)
+    text = read(shown).text
+    assert "<strong>bold</strong>" in shown and "<em>leaning</em>" in shown and "<code>typed</code>" in shown
+    assert "\u201cQuoted\u201d [hint] of 5% in Sec.\u00a02." in text and "It is a= x." in text
+    assert "<h2>One</h2>" in shown and "<p>- first" in shown and "<br>\n- second" in shown
+    assert not any(word in text for word in ("\\global", "\\long", "\\label", "\\noindent", "\\item", "textbf"))
+
+
+def test_words_of_messages_stay_as_they_are() -> None:
+    assert prose("the sign '.' is not expected after ''") == "the sign &#x27;.&#x27; is not expected after &#x27;&#x27;"
+    assert prose(r"a \partial ~ b \in \mathbb{R}") == r"a \partial ~ b \in \mathbb{R}"

@@ -56,3 +56,8 @@ def test_steps_without_an_answer_are_counted(capsys: pytest.CaptureFixture[str])
     show_report(report)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "  1 of 4 steps are as the document says; without an answer: 1 UNDECIDED, 1 UNREADABLE"
+
+
+def test_a_false_step_of_numbers_has_no_values() -> None:
+    (step,) = check_document("$$ 1 + 1 = 3 $$\n").steps
+    assert step.evidence.text == "2 is not 3"

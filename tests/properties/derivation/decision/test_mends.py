@@ -47,6 +47,7 @@ def advice(formula: str) -> str:
         (r"(Q K) K = Q K^\top K", r"K^\top", "K"),
         (r"a^2 + b^2 \le 2 a b", r"\ge", r"\le"),
         (r"2 a b \le -(a^2 + b^2)", "(a^{2} + b^{2})", "-(a^{2} + b^{2})"),
+        (r"(Q K^\top)_{ij} = \sum_{k=1}^d Q_{ik} K_{ik}", "K_{j k}", "K_{i k}"),
         (r"\nabla_a (a^3 + a b) = 2 a^2 + b", "3", "2"),
     ],
 )

@@ -116,3 +116,9 @@ def test_bold_letters_are_their_own_where_no_space_is_written_so(text: str) -> N
     assert usual_forms(text) == text
     near = rf"$x \in \mathbf{{R}}^n$, $j \in \mathbf{{N}}_i$, $j \in \mathbf{{N}}(i)$ and {text[:3]}\mathbf{{R}} x$"
     assert usual_forms(near) == near.replace(r"\mathbf{R}^n", r"\mathbb{R}^n")
+
+
+def test_two_formulas_side_by_side_are_no_display_of_tex() -> None:
+    assert usual_forms(r"the norm $\|x\|=$$\sqrt{x}$.", tex=True) == r"the norm $\|x\|=$ $\sqrt{x}$."
+    for text in ("the norm $a$$b$.", "$$a$$", "$$a$$ and $$b$$", "$$a$$$b$", r"\$5 $$a$$"):
+        assert usual_forms(text, tex=text != "the norm $a$$b$.") == text

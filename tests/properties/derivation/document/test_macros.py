@@ -48,3 +48,8 @@ def test_growth_is_bounded_and_code_defines_nothing() -> None:
     assert len(expand_macros(rf"\newcommand{{\ma}}{{xxxxxxxx}}{doubling}$\my$")) < 20 * MAX_GROWTH
     fenced = "```latex\n\\newcommand{\\v}{w}\n```\n\n$\\v$\n"
     assert expand_macros(fenced) == fenced
+
+
+def test_the_prefixes_of_a_definition_go_with_it() -> None:
+    text = "\\global\\long\\def\\R{\\mathbb{R}}\n\\protected \\def\\N{\\mathbb{N}} $x \\in \\R$, $n \\in \\N$ \\long\\other"
+    assert expand_macros(text) == "\n $x \\in \\mathbb{R}$, $n \\in \\mathbb{N}$ \\long\\other"

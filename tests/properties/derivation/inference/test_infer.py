@@ -220,7 +220,7 @@ def test_a_lone_preposition_between_two_displays_declares_nothing() -> None:
     ("formula", "read_as"),
     [
         (r"\Sigma v = v \lambda", r"v \in \mathbb{R}^{n} (\Sigma v)"),
-        (r"2 \nabla_\theta J(\theta) = \nabla_\theta J(\theta) + \nabla_\theta J(\theta)", r"\partial(J (\theta)) / \partial(\theta) \in"),
+        (r"2 \nabla_\theta J(\theta) = \nabla_\theta J(\theta) + \nabla_\theta J(\theta)", r"\frac{\partial J (\theta)}{\partial \theta} \in"),
     ],
 )  # fmt: skip
 def test_eigenvectors_and_slopes_of_unknown_functions_are_read(formula: str, read_as: str) -> None:
