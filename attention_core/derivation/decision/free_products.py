@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import symbol_name, to_latex
@@ -34,15 +35,18 @@ from attention_core.derivation.terms.terms import SCALAR
 
 MAX_TERMS = 200
 MAX_POWER = 4
+_INVERSE = "^{-1}"
 Word = tuple[str, ...]
 Sum = dict[Word, Fraction]
 _KEEP_ORDER = compile_quick(
     r"\b(?:pauli|gamma matri\w+|quaternions?|octonions?|(?:ladder|creation|annihilation|raising|lowering|shift|"
     r"momentum|position|differential|quantum|field|number|self-?adjoint|hermitian|bounded) operators?|non-?commut\w*|"
     r"anti-?commut\w*|(?:do|does|need|did) not commute|commutators?|observables?|free (?:groups?|monoids?|algebras?)|"
-    r"associative algebras?|non-?abelian|concatenat\w+ of (?:words|strings))\b",
+    r"associative algebras?|(?:not|non)[- ]?(?:be )?(?:abelian|commutative)|hilbert spaces?|(?:in|of|over|be) a group|"
+    r"concatenat\w+ of (?:words|strings))\b",
     re.IGNORECASE,
 )
+_QUANTUM = compile_quick(r"\b(?:quantum|qubits?|hilbert|oscillators?|hamiltonians?|schr\S{1,3}dinger)\b", re.IGNORECASE)
 _CONVOLVES = compile_quick(
     r"\b(?:convol\w+|cross-?correlat\w+|star product|binary operations?|group law|group operation|impulse response|"
     r"time-?invariant|(?:linear|digital) filters?)\b|"
@@ -83,8 +87,10 @@ def find_other_product(step: Step, letters: Iterable[str]) -> str:
         'where $*$ is a convolution'
     """
     letters = frozenset(letters)
-    if len(letters) > 1 and _speaks(step, _KEEP_ORDER) and _differs(step, lambda word: _keep_order(word, letters)):
-        return f"where ${', '.join(sorted(letters))}$ do not commute"
+    if step.assumed or step.conditions or _uses_more(step):
+        return ""
+    if words := _find_order(step, letters):
+        return words
     for name, shown, op, words, sign in _PRODUCTS if letters else ():
         if sign.search(step.text) and _speaks(step, words) and _differs(step, _sort, op):
             return f"where ${shown}$ is a {name}"
@@ -94,6 +100,26 @@ def find_other_product(step: Step, letters: Iterable[str]) -> str:
     bars = any(isinstance(one, Fence) for side in (step.left, step.right) for one in walk(side))
     if letters and bars and _speaks(step, _COMPLEX) and _differs(step, _sort):
         return f"where ${', '.join(sorted(letters))}$ may be complex"
+    return ""
+
+
+def _uses_more(step: Step) -> bool:
+    """Whether a definition or a hypothesis says something of the symbols of a step: it may hold by that."""
+    known = step.context.symbols
+    named = {name for side in (step.left, step.right) for name in whole_names(side)}
+    defined = any(known[name].term is not None for name in named if name in known)
+    return defined or any(one.mentions & named for one in step.context.hypotheses)
+
+
+def _find_order(step: Step, letters: frozenset[str]) -> str:
+    """Words for the letters of a step that its document may mean as operators, '' if it holds of these as well."""
+    known = step.context.symbols
+    arrays = {one for one in step.context.inferred if one in known and known[one].kind == "array"}
+    named = {name for side in (step.left, step.right) for name in whole_names(side)}
+    hats = frozenset(one for one in named & arrays if one.startswith(r"\hat{"))
+    for some, pattern in ((frozenset(named & arrays) if letters else letters, _KEEP_ORDER), (hats, _QUANTUM)):
+        if len(some) > 1 and _speaks(step, pattern) and _differs(step, partial(_keep_order, letters=some)):
+            return f"where ${', '.join(sorted(some))}$ do not commute"
     return ""
 
 
@@ -143,6 +169,8 @@ def expand(node: Expr, own: str = "") -> Sum | None:
         case Sup(Fence("abs", body), Num(value)) if value == 2 and not own:
             inside = expand(body)
             return None if inside is None else _multiply([inside, _conjugate(inside)])
+        case Sup(base, Minus(Num(value))) if value == 1 and symbol_name(base) is not None:
+            return {(f"{symbol_name(base)}{_INVERSE}",): Fraction(1)}
         case Sup(base, Num(value)) if value.denominator == 1 and 1 < value <= MAX_POWER:
             return _multiply([expand(base, own)] * int(value))
         case Frac(top, Num(value)) if value:
@@ -204,8 +232,19 @@ def _sort(word: Word) -> Word:
 
 
 def _keep_order(word: Word, letters: frozenset[str]) -> Word:
-    """A word with its numbers in front."""
-    return (*sorted(one for one in word if one not in letters), *(one for one in word if one in letters))
+    """A word with its numbers in front, and without letters beside their inverses."""
+    numbers = [one for one in word if not any(_has_letter(one, letter) for letter in letters)]
+    kept: list[str] = []
+    for one in (each for each in word if each not in numbers):
+        if kept and _INVERSE in (kept[-1] + one) and kept[-1].removesuffix(_INVERSE) == one.removesuffix(_INVERSE):
+            kept.pop()
+        else:
+            kept.append(one)
+    return (*sorted(numbers), *kept)
+
+
+def _has_letter(factor: str, letter: str) -> bool:
+    return bool(re.search(rf"(?<![a-zA-Z\\]){re.escape(letter)}(?![a-zA-Z])", factor))
 
 
 def _conjugate(some: Sum) -> Sum:

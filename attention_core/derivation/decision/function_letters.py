@@ -56,6 +56,8 @@ _RESIDUES = compile_quick(
     r"number theory|primes?)\b",
     re.IGNORECASE,
 )
+_ITERATED = re.compile(r"\\(?:log|ln|exp|sin|cos|tan|tanh)\s*\^\s*\{\s*\(")
+_SHOWN = {"[": "[x]", "{": r"\{x\}", r"\{": r"\{x\}"}
 _COUNTS = compile_quick(
     r"\b(?:(?:sum|product|difference)[- ]?sets?|cardinalit\w+|(?:number|count\w*) (?:of )?(?:the )?elements|"
     r"(?:sums|products|differences)(?: \w+){0,2} of sets|sets? of (?:numbers|integers)|finite sets?)\b",
@@ -103,6 +105,10 @@ def find_false_value(step: Step, decide: Decide) -> str:
     letters = {one for one in _leading_letters(step) if _is_function(step, one) or _is_sequence(step, one)}
     if letters and _is_false(_with_values(step, letters), decide):
         return f"where ${', '.join(sorted(letters))}$ is a function of what stands in the brackets"
+    if (bracket := _find_part(step)) and _is_false(_with_parts(step, bracket), decide):
+        return rf"where ${_SHOWN[bracket]}$ is a value, such as an integer part"
+    if _ITERATED.search(step.text):
+        return "where a number in brackets counts how often a function is applied"
     if _has_residues(step) and any(_RESIDUES.search(one.words) for one in step.far_words):
         return r"where $\left(\frac{a}{p}\right)$ is the symbol of Legendre"
     if (index := _find_summed_letter(step)) and any(says_sums(one.words) for one in step.far_words):
@@ -115,6 +121,27 @@ def find_false_value(step: Step, decide: Decide) -> str:
     if bars and _is_false(_with_determinants(step, bars), decide):
         return f"where the bars are determinants of matrices ${', '.join(sorted(bars))}$"
     return ""
+
+
+def _find_part(step: Step) -> str:
+    r"""The square bracket, or the brace, that stands around a single letter, as in $[x]$ and $\{x\}$; '' for none."""
+    calls = {id(group) for side in (step.left, step.right) for _, _, group in _calls(side)}
+    groups = [one for side in (step.left, step.right) for one in walk(side) if isinstance(one, Group)]
+    short = [one for one in groups if one.bracket in _SHOWN and id(one) not in calls and len(one.items) == 1]
+    alone = [one for one in short if one.items[0].alone and symbol_name(one.items[0].exprs[0]) in step.context.inferred]
+    return alone[0].bracket if alone else ""
+
+
+def _with_parts(step: Step, bracket: str) -> Step:
+    """The step with a number of its own for each thing in brackets of a kind."""
+    values: dict[str, str] = {}
+
+    def change(node: object) -> object | None:
+        if isinstance(node, Group) and node.bracket == bracket:
+            return Name(values.setdefault(to_latex(node), f"\\text{{value {len(values)}}}"))
+        return None
+
+    return _with_numbers(step, change, values)
 
 
 def _find_summed_letter(step: Step) -> str:
@@ -218,6 +245,11 @@ def _with_values(step: Step, letters: set[str]) -> Step:
                 factors[place : place + 2], ops[place : place + 1] = [Name(name)], []
         return None if len(factors) == len(node.factors) else (Times(tuple(factors), tuple(ops)) if ops else factors[0])
 
+    return _with_numbers(step, change, values)
+
+
+def _with_numbers(step: Step, change: Callable[[object], object | None], values: dict[str, str]) -> Step:
+    """The step with a change of its parts, by which numbers come into it."""
     left, right = substitute(step.left, change), substitute(step.right, change)
     context = step.context.copy()
     for name in values.values():

@@ -38,6 +38,12 @@ _MAKES_ALIKE = compile_quick(
     r"coincid\w*|match(?:es|ing)?|first|last|initial\w*|final\w*|starts?|starting|begin\w*|ends?|ending|empty)\b",
     re.IGNORECASE,
 )
+_LEAVES_OUT = compile_quick(
+    r"\b(?:no|nothing|none|nobody|without|lack(?:s|ing)?|missing|absent|fixed|clamped|grounded|(?:compact|finite) "
+    r"support|supported (?:on|in)|closed|isolated|balances?|(?:do|does) not)\b",
+    re.IGNORECASE,
+)
+"""Words by which some entry may be 0: "The youngest gets nothing."."""
 _ASSUMES = compile_quick(r"\b(?:suppos\w*|assum\w*|restrict\w*)\b", re.IGNORECASE)
 _LAW = re.compile(
     r"\b(?:multivariate|univariate|bivariate|standard|joint(?:ly)?|conditional(?:ly)?)? ?"
@@ -95,7 +101,12 @@ def may_make_good(step: Step, caveat: Caveat) -> bool:
     if any(_may_restrict(step, one, caveat.line) for one in (*formulas, caveat.formula) if one):
         return True
     prose = _without_harmless(step, " ".join(parts[::2]))
-    if PROPERTY.search(prose) or _MAKES_ALIKE.search(prose) or (_ASSUMES.search(prose) and NOUN.search(prose)):
+    if (
+        _LEAVES_OUT.search(prose)
+        or PROPERTY.search(prose)
+        or _MAKES_ALIKE.search(prose)
+        or (_ASSUMES.search(prose) and NOUN.search(prose))
+    ):
         return True
     named = caveat.names is not None or any(_names_one(one, names) for one in parts[1::2])
     return named and any(_describes(word, prose) for word in caveat.words if word.lower() not in _NO_KIND)

@@ -8,6 +8,7 @@ anticommute". Such sentences are of a few kinds, and each of them is about steps
 * other sums: over pairs, over some of the indices, or from zero on;
 * letters that change their sign when they are exchanged, and equality of something else than numbers;
 * symbols that move with the variable of a derivative: weights that are shared, two legs that grow alike;
+* other orders and products: vectors of spacetime, for which the inequalities of geometry are reversed;
 * the convention of a whole text that its formulas hold in a limit, or but for a factor, or that a constant has another
   value at each place;
 * what an operation of the step is: "$\binom{n}{k}$ is the number of subspaces".
@@ -21,6 +22,7 @@ from fractions import Fraction
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.free_products import Sum, expand
+from attention_core.derivation.decision.mends import TURNED
 from attention_core.derivation.decision.other_intents import has_bits
 from attention_core.derivation.decision.usual import operations_of
 from attention_core.derivation.inference.usage import walk
@@ -61,7 +63,8 @@ _HABIT = _compile_any(
 """Words of what an author does all the time."""
 _RINGS = _compile_any(
     rf"characteristic (?:of .{{0,20}})?(?:is )?{_COUNT}",
-    r"(?:binary|finite|galois|prime) fields?|fields? (?:(?:with|of|having) (?:\S+ )?(?:elements?|order)|in which)",
+    r"(?:binary|finite|galois|prime|extension) fields?|reed-?solomon|aes",
+    r"fields? (?:(?:with|of|having) (?:\S+ )?(?:elements?|order)|in which)",
     rf"{_COUNT} (?:equals|is) (?:zero|0)",
     r"coefficients? (?:in|modulo|mod|are (?:bits|residues))",
     r"symmetric differences?|exclusive or|parit(?:y|ies)|even or odd|odd or even|evenness|cardinals?",
@@ -126,11 +129,13 @@ _VALUES = _compile_any(
     r"(?:each|every|next|following|line|step|place|inequality|estimate)",
 )
 _OF_SIGNS = _compile_any(
+    r"anti-?symmetr\w*|alternat(?:es|ing)|skew|gauged?|phases?|subtract(?:ion|ed|s)",
     r"signs?|minus|plus|negated?|opposite|revers\w+|flip\w*|orient\w+|mirror\w*|reflect\w*|swap\w*|exchanged",
     r"(?:is|are|counts?|counted|enters?) (?:as )?negative(?:ly)?",
 )
 _OF_NUMBERS = _compile_any(
     r"factors? of|twice|doubl\w+|half|halve[sd]|tripl\w+|count(?:s|ed)|once|divided|copies",
+    r"multiplicit\w*|coefficients?|prefactors?|symmetry factors?|unordered|one term",
 )
 _OF_MEANINGS = _compile_any(
     r"quotient by|ideals?|metric is|equality (?:is|means|for|signs?|in|of)|identified|distinguish\w*|stands? for",
@@ -138,6 +143,21 @@ _OF_MEANINGS = _compile_any(
     r"(?:same|equivalent) (?:up to|class|element|line|point|note|thing|object)s?",
     r"(?:sums?|squares?|products?|differences?|addition|multiplication)(?: of \w+)? (?:is|are)",
 )
+_SPACETIME = _compile_any(
+    r"minkowski|lorentz(?:ian)?|timelike|spacelike|spacetime|proper times?|hyperbolic (?:plane|numbers?)",
+    r"indefinite (?:form|metric|inner product)s?|metric signature",
+)
+"""Words of vectors for which the inequalities of geometry are reversed."""
+_OF_ORDERS = _compile_any(
+    r"revers\w+|the other way|right to left|order(?:s|ed)? (?:by|so|relation)|as an order|partial orders?|prefer\w*",
+    r"divisibility|divides|smaller is|larger is|at least as good|dominates|we compare",
+)
+"""Words by which an inequality may be one of something else than numbers."""
+_ORDER = re.compile(
+    r"\$\s*\\?[a-zA-Z]+\s*(?:[<>]|\\(?:[lg]eq?(?:slant)?|preceq|prec|succ|succeq)\b)\s*\\?[a-zA-Z]+\s*\$,? "
+    r"(?:denotes?|means?|stands? for|if|when|iff)\b"
+)
+"""A sentence that says what an order is."""
 _OTHERWISE = _compile_any(r"(?:negative|minus)(?: the)?[ -](?:log|sampl)\w*", r"square root", r"at least once")
 _SIGNS, _NUMBERS_OF = frozenset({"signs", "side_signs"}), frozenset({"without", "numbers", "coefficients"})
 _SAYS = r",?\s*(?:denotes?|counts?|means?|stands? for|(?:is|are|be) (?:the|an?|meant|taken|understood|read))\b"
@@ -159,6 +179,8 @@ def may_mean_otherwise(step: Step) -> bool:
     words = step.far_words
     if _any(words, _EXCHANGE) or _redefines(step) or any(_is_convention(step, one) for one in words):
         return True
+    if step.op in TURNED:
+        return _any(words, _SPACETIME) or any(_ORDER.search(one.quote) for one in words)
     sides = [expand(side) for side in (step.left, step.right)]
     if _is_true_of_bits(sides) and _any(words, _RINGS):
         return True
@@ -184,9 +206,9 @@ def speaks_of_change(caveat: Caveat, kind: str, line: int) -> bool:
     """
     if abs(caveat.line - line) > 2 * NEAR and not (FOLLOWS.search(caveat.quote) or _HABIT.search(caveat.quote)):
         return False
-    own = _OF_SIGNS if kind in _SIGNS else _OF_NUMBERS if kind in _NUMBERS_OF else None
+    own = _OF_SIGNS if kind in _SIGNS else _OF_NUMBERS if kind in _NUMBERS_OF else _OF_ORDERS
     quote = _OTHERWISE.sub(" ", caveat.quote)
-    return own is not None and bool(own.search(quote) or _OF_MEANINGS.search(quote))
+    return bool(own.search(quote) or (own is not _OF_ORDERS and _OF_MEANINGS.search(quote)))
 
 
 def find_other_numbers(step: Step) -> FarWords | None:

@@ -127,13 +127,17 @@ def without_talk(step: Step, slip: Mend) -> Step:
 
     Of a wrong sign or number none can but those that speak of signs, of factors or of what equality means: an author
     leaves out what is zero, and what is found to be zero further down was not known to be. Of an index, an exponent or
-    a transpose those can that state a relation, or have a word that restricts.
+    a transpose those can that state a relation, or have a word that restricts. Numbers alone are one change away from
+    an identity whatever they mean, so beside them every sentence counts.
 
     Args:
         step: The step.
         slip: The change.
     """
     context = step.context.copy()
+    if not collect_symbols(step):
+        context.caveats = [one for one in context.caveats if abs(one.line - step.line) <= NEAR]
+        return replace(step, context=context)
     if slip.kind not in SCALES | {"direction"}:
         context.caveats = [one for one in context.caveats if may_make_good(step, one)]
         return replace(step, context=context)

@@ -27,6 +27,9 @@ ROWS = [
     (r"u \cdot (v w) = (u \cdot v) w", DOT),
     (r"a \times a = a^2", "The cross product of two vectors."),
     (r"(\sigma_x + \sigma_y)^2 = \sigma_x^2 + 2 \sigma_x \sigma_y + \sigma_y^2", PAULI),
+    (r"g^{-1} h g = h", "We calculate in a group."),
+    (r"(g h)^{-1} = g^{-1} h^{-1}", "We calculate in a group."),
+    (r"(\hat a + \hat b)^2 = \hat a^2 + 2 \hat a \hat b + \hat b^2", "The quantum oscillator."),
     (r"|\psi|^2 = \psi^2", WAVE),
     (r"|\psi_1 + \psi_2|^2 = |\psi_1|^2 + |\psi_2|^2 + 2 \psi_1 \psi_2", WAVE),
 ]
@@ -46,6 +49,8 @@ def test_what_is_false_of_another_product_is_accepted_only_without_it(formula: s
         (r"u \cdot (v + w) = u \cdot v + w \cdot u", DOT),
         (r"2 \cdot x + 3 \cdot x = 5 \cdot x", DOT),
         (r"(\sigma_x + \sigma_y)^2 - \sigma_y^2 = \sigma_x^2 + \sigma_x \sigma_y + \sigma_y \sigma_x", PAULI),
+        (r"g h h^{-1} g = g^2", "We calculate in a group."),
+        (r"(a + b)^2 = a^2 + 2 a b + b^2", "The quantum oscillator."),  # plain letters are numbers
         (r"|z w|^2 = |z|^2 |w|^2", WAVE),
         (r"(\psi + 1)^2 = \psi^2 + 2 \psi + 1", WAVE),
     ],
@@ -86,3 +91,7 @@ def test_a_document_that_speaks_of_no_other_product_has_none() -> None:
 
     (step,) = document_steps("Let us multiply.\n\n$$ f * (g h) = (f * g) h $$\n", infer=True)[1]
     assert find_other_product(step, ("f", "g", "h")) == ""  # type: ignore[arg-type]
+
+
+def test_what_holds_by_a_condition_is_not_multiplied_out() -> None:
+    assert verdict(r"c = \frac{1}{g^\top g} \implies c g^\top g = 1", "Here are the commutators.") in GOOD

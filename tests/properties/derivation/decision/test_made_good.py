@@ -69,3 +69,17 @@ def test_a_table_of_contents_says_nothing() -> None:
     lines = "1. [The same for all](#same)\n2. [Vanishing entries](#vanishing)\n"
     assert verdict(f"## Contents\n\n{lines}") == "REFUTED"
     assert verdict("See [the same for all](#same) of the entries of $x$.") == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("The youngest gets nothing.", "UNDECIDED"),
+        ("The output layer has no bias.", "UNDECIDED"),
+        ("The signal has compact support.", "UNDECIDED"),
+        ("The youngest gets a present.", "REFUTED"),
+    ],
+)
+def test_a_word_that_says_that_something_is_absent_may_make_an_entry_zero(words: str, verdict: str) -> None:
+    text = f"{words}\n\nAdding up we find\n\n$$ \\sum_{{j=1}}^n (x_j + c) = \\sum_{{j=1}}^{{n-1}} x_j + n c $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict == verdict

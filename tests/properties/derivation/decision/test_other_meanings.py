@@ -73,6 +73,8 @@ def test_a_step_of_another_form_is_refuted_beside_it(formula: str, words: str) -
         (SQUARE, "Chains are taken without orientation.", "Chains are taken without ornament."),
         (SQUARE, "Passing the wall costs a minus sign.", "Passing the wall costs a coin."),
         (SQUARE, "For us, equality means equality in distribution.", "For us, the gizmo is a model."),
+        (r"a (b + c) = a b - a c", "The bracket of gizmos is antisymmetric.", "The bracket of gizmos is soft."),
+        (r"(a + b)^2 = a^2 + a b + b^2", "Multiplicities of gizmos matter little.", "Gizmos matter little."),
         (SCALED, "Gizmos weigh twice as much.", "Gizmos weigh as much."),
     ],
 )
@@ -85,3 +87,16 @@ def test_a_sentence_near_by_that_speaks_of_what_is_changed_counts(formula: str, 
 def test_words_of_signs_say_nothing_of_a_factor() -> None:
     assert verdict(SCALED, "Chains are taken without orientation.") == "REFUTED"
     assert verdict(SQUARE, "Gizmos weigh twice as much.") == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("formula", "words", "others"),
+    [
+        (r"\|p + q\| \ge \|p\| + \|q\|", "Two vectors are timelike.", "Two vectors are alike."),
+        (r"2 a b \ge a^2 + b^2", "We write $a \\le b$ if $a$ is preferred.", "We write $a$ and $b$ for two prices."),
+        (r"1 + x \ge e^x", "Divisibility is an order.", "Tidiness is a virtue."),
+    ],
+)
+def test_an_inequality_of_something_else_may_hold_the_other_way_round(formula: str, words: str, others: str) -> None:
+    assert verdict(formula, words) == "UNDECIDED"
+    assert verdict(formula, others) == "REFUTED"

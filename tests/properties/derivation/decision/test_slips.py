@@ -156,3 +156,11 @@ def test_a_wrong_sign_tells_even_where_its_section_uses_the_symbols_in_another_w
     assert isinstance(step, Step)
     assert report_step(step, Effort()).verdict == "REFUTED"
     assert report_step(replace(step, strange="x is a family"), Effort()).verdict == verdict
+
+
+def test_numbers_alone_stay_open_beside_a_sentence_that_was_not_read() -> None:
+    assert inferred("6 + 6 = 13", "Gizmos come in dozens of another size.").verdict == "UNDECIDED"
+    assert inferred("6 + 6 = 13", "We find").verdict == "REFUTED"
+    far = "Gizmos come in dozens of another size.\n\nSome words.\n\nMore words.\n\nWe find"
+    assert inferred("6 + 6 = 13", far).verdict == "REFUTED"
+    assert inferred("(x + 3)^2 = x^2 + 3 x + 9", "Gizmos come in dozens of another size.").verdict == "REFUTED"
