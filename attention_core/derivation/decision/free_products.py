@@ -89,8 +89,8 @@ def find_other_product(step: Step, letters: Iterable[str]) -> str:
     letters = frozenset(letters)
     if step.assumed or step.conditions or _uses_more(step):
         return ""
-    if words := _find_order(step, letters):
-        return words
+    if operators := _find_order(step, letters):
+        return operators
     for name, shown, op, words, sign in _PRODUCTS if letters else ():
         if sign.search(step.text) and _speaks(step, words) and _differs(step, _sort, op):
             return f"where ${shown}$ is a {name}"
