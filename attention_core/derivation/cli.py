@@ -75,7 +75,7 @@ def derive(
         unopened = max(unopened, _write_json(json_path, reports))
     if json_path != STANDARD_OUTPUT:
         for report in reports:
-            show_report(report, explain, quiet)
+            show_report(report, explain, quiet, notes=not only)
     if github:
         _annotate(reports, aside=json_path == STANDARD_OUTPUT)
     if html_path:

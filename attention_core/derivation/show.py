@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import click
@@ -20,23 +21,36 @@ COLOURS = {
 LONGEST = 110  # characters of a formula
 
 
-def show_report(report: DocumentReport, explain: bool = False, quiet: bool = False) -> None:
+def show_report(report: DocumentReport, explain: bool = False, quiet: bool = False, notes: bool = True) -> None:
     """Print a document: what was understood of it, its steps, and how many are as it says.
 
     Args:
         report: The report.
         explain: Whether all that was understood of the declarations is shown.
         quiet: Whether only steps that are not as the document says are.
+        notes: Whether relations that are not steps are.
     """
     click.secho(report.file, bold=True)
+    remarks: list[tuple[int, str]] = []
     if explain:
-        for line, text in report.understood:
-            click.secho(f"  {line:>5}  {text}", dim=True)
-    elif not quiet or report.status:
-        for line, text in sorted([*report.ignored_relations, *report.unchecked_relations]):
-            click.secho(f"  {line:>5}  {text}", fg="yellow")
-    show_steps([step for step in report.steps if not quiet or not step.passed or not step.text])
+        remarks = sorted(report.understood, key=itemgetter(0))
+    elif notes and (not quiet or report.status):
+        remarks = sorted([*report.ignored_relations, *report.unchecked_relations])
+    for step in report.steps:
+        if quiet and step.passed and step.text:
+            continue
+        above = [one for one in remarks if one[0] <= step.line]
+        _show_remarks(above, explain)
+        remarks = remarks[len(above) :]
+        show_steps([step])
+    _show_remarks(remarks, explain)
     show_count(report)
+
+
+def _show_remarks(remarks: Sequence[tuple[int, str]], explain: bool) -> None:
+    """Print what was understood, or what is not a step, each with its line."""
+    for line, text in remarks:
+        click.secho(f"  {line:>5}  {text}", dim=explain, fg=None if explain else "yellow")
 
 
 def show_count(report: DocumentReport) -> None:

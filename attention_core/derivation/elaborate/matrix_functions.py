@@ -32,6 +32,7 @@ UNITS = "unit vectors"  # by e_i, as the document says
 ASCENDING = "ascending eigenvalues"
 KRONECKER, OUTER, ENTRYWISE = "Kronecker product", "outer product", "entrywise product"
 PSEUDO_INVERSE = "pseudo-inverse"
+E_DECLARED = "e is declared"  # somewhere: where it is not, it may still be that
 ENTRIES_ABOVE = "entries above "  # and the letter whose entries are written so, `x^i`
 MATRIX_CALLS = ("vec", "rank", "pinv", "eigen", "singular")
 _WHOLE = frozenset({"int", "size", "const", "add", "neg", "mul", "div", "bind", "pow"})

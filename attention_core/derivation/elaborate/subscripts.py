@@ -28,6 +28,7 @@ from attention_core.derivation.elaborate.indicators import (
     kronecker,
     missing_index,
 )
+from attention_core.derivation.elaborate.matrix_functions import E_DECLARED
 from attention_core.derivation.elaborate.sample_families import declared_member
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
@@ -101,6 +102,8 @@ def symbol(elab: Elaborator, name: str) -> Term:
 def _letter_constant(elab: Elaborator, name: str) -> Term:
     """Letters with a meaning of their own, unless declared otherwise."""
     if name == "e":
+        if E_DECLARED in elab.context.stated:
+            raise elab.fail("e is something of its own elsewhere in this document: declare it here, or write \\exp(1)")
         return Term("exp", (integer(1),), SCALAR)
     if name == r"\pi":
         return Term("pi", (), SCALAR)

@@ -390,6 +390,7 @@ def _environment(lexer: TokenStream, which: str, end: int) -> int:
 
 _END = re.compile(r"\s*[.,;]?\s*(?:$|\\\\|\\end|\\tag|\})")
 _LABEL = re.compile(r"\s*[_^]\s*")
+_STYLED_LABEL = re.compile(r"\\(?:text\w*|math\w+|mbox|hbox|operatorname)\s*(?=\{)")
 
 
 def _rows_below(lexer: TokenStream, name: str, end: int) -> int:
@@ -450,7 +451,8 @@ def _read_brace(lexer: TokenStream, name: str, end: int) -> int:
     found = _LABEL.match(lexer.text, after)
     if not found:
         return after
-    label, after = read_braces(lexer.text, found.end(), lexer.line)
+    styled = _STYLED_LABEL.match(lexer.text, found.end())  # `_\text{words}`, without braces around it
+    label, after = read_braces(lexer.text, styled.end() if styled else found.end(), lexer.line)
     if holds_relation(label) and not lexer.authors:  # in a display it is a remark beside it
         raise Unreadable(
             f"the label of \\{name} holds a relation, '{label.strip()}': give it a row of its own", lexer.line

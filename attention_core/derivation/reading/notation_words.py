@@ -4,7 +4,7 @@ Such a sentence, or the part of one, is taken from the prose, since it says noth
 document. That eigenvalues or singular values of a matrix are ordered, the largest first, is how they are counted
 anyway. A document that speaks of Kronecker products, of pseudo-inverses or of the spectral norm anywhere means them
 by $\otimes$, $A^\dagger$ and $\|A\|_2$, unless it says otherwise of the sign itself. Where "$x^i$ is the $i$th entry of
-$x$", no $x^2$ is a power.
+$x$", no $x^2$ is a power. Where a document says what $e$ is, it may be that elsewhere as well, but below an exponent.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from attention_core.derivation.document.blocks import Block, Paragraph
+from attention_core.derivation.document.blocks import Block, Display, Paragraph
 from attention_core.derivation.elaborate.matrix_functions import (
+    E_DECLARED,
     ENTRIES_ABOVE,
     ENTRYWISE,
     KRONECKER,
@@ -80,6 +81,9 @@ _ENTRIES = (
         rf"{_ABOVE}\{{?\s*1\s*\}}?\s*,\s*(?:\\[cl]?dots|\.\.\.)\s*,[^$]*\^"
     ),
 )
+_NOT_EULER = r"(?!\s*(?:2\.7|\\(?:lim|sum|exp)(?![a-zA-Z])|(?:\\left\s*)?\(\s*1\s*\+))"
+_E_IN_PROSE = re.compile(rf"\$\s*e\s*(?:(?::?=){_NOT_EULER}|\\in\b|\\sim\b)")
+_E_IN_DISPLAY = re.compile(rf"(?:^|\\\\|\}}|,|\\quad)\s*&?\s*e\s*&?\s*(?:(?::?=){_NOT_EULER}|\\sim\b)", re.MULTILINE)
 _SIGNS = compile_quick(
     r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
     r"unit vector|coordinate vector|ones",
@@ -109,6 +113,8 @@ def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]
     mentioned: set[str] = set()
     out: list[Block] = []
     for block in blocks:
+        if isinstance(block, Paragraph | Display) and _declares_e(block):
+            found.add(E_DECLARED)
         if isinstance(block, Paragraph) and "^" in block.text:
             found |= {f"{ENTRIES_ABOVE}{one[1]}" for pattern in _ENTRIES for one in pattern.finditer(block.text)}
         if isinstance(block, Paragraph) and (summed := _SUMMED.match(block.text)):  # what follows declares
@@ -130,3 +136,8 @@ def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]
             out.append(replace(block, text=text))
     tensors = found & set(_TENSOR)
     return out, frozenset(found | {name for name in mentioned if name not in _TENSOR or not tensors})
+
+
+def _declares_e(block: Paragraph | Display) -> bool:
+    """Whether a block says what e is, and not only that it is Euler's number."""
+    return bool((_E_IN_PROSE if isinstance(block, Paragraph) else _E_IN_DISPLAY).search(block.text))

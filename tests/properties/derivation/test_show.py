@@ -61,3 +61,11 @@ def test_steps_without_an_answer_are_counted(capsys: pytest.CaptureFixture[str])
 def test_a_false_step_of_numbers_has_no_values() -> None:
     (step,) = check_document("$$ 1 + 1 = 3 $$\n").steps
     assert step.evidence.text == "2 is not 3"
+
+
+def test_notes_may_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    report = check_document("$$ D = 3 $$\n\n$$ x + x = 2 x $$\n", infer=True)
+    show_report(report)
+    assert "a value, which states nothing" in capsys.readouterr().out
+    show_report(report, notes=False)
+    assert "a value, which states nothing" not in capsys.readouterr().out

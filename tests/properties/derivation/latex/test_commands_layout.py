@@ -13,6 +13,7 @@ HEAD = "Let $a, b \\in \\mathbb{R}$.\n\n"
     "formula",
     [
         r"\underbrace{a + b}_{\text{sum}} a = a^2 + \overbrace{a b}^{\text{rest}}",
+        r"\underbrace{a + b}_\text{one sum} a = a^2 + \overbrace{a b}^\mathrm{rest}",
         r"\color{red} (a + b) a = \textcolor{blue}{a^2} + a b \hspace{1cm} \square",
         r"\colorbox{yellow}{$(a + b) a$} = a^2 + \cancel{a} b \phantom{x}",
         r"\therefore \mathop{a} b = b a \tag*{(3)}",

@@ -36,3 +36,36 @@ def test_marks_that_number_entries_are_not_powers(words: str) -> None:
 def test_other_marks_are_powers(words: str) -> None:
     (step,) = check_document(words + SQUARE, infer=True).steps
     assert str(step.verdict) == "PROVED", step.evidence.text
+
+
+ELSEWHERE = "e is something of its own elsewhere in this document: declare it here, or write \\exp(1)"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "$$ e = c - b^2 $$",
+        "$$ \\begin{aligned} d &= b \\\\ e &= c - d^2 \\end{aligned} $$",
+        "The error is $e = y - x$.",
+        "Here $e \\in \\mathbb{R}$.",
+    ],
+)
+def test_e_may_be_what_the_document_says_below(words: str) -> None:
+    text = f"## One\n\n$$ e > 2 $$\n\n$$ e^x e^x = e^{{2 x}} $$\n\n## Two\n\n{words}\n"
+    bare, power = check_document(text, infer=True).steps[:2]
+    assert bare.evidence.text.startswith(ELSEWHERE) and str(bare.verdict) in ("UNREADABLE", "UNDECIDED")
+    assert str(power.verdict) == "PROVED", power.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Recall that $e = \\lim_{n \\to \\infty} (1 + 1/n)^n$.",
+        "We use $e = 2.718$.",
+        "$$ f = e^x = 1 $$",
+        "We see $y = e$ and $e_1 = x$.",
+    ],
+)
+def test_e_is_the_number_elsewhere(words: str) -> None:
+    step = check_document(f"## One\n\n$$ e > 2 $$\n\n## Two\n\n{words}\n", infer=True).steps[0]
+    assert ELSEWHERE not in step.evidence.text and str(step.verdict) != "UNREADABLE", step.evidence.text
