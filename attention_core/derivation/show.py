@@ -39,7 +39,7 @@ def show_report(report: DocumentReport, explain: bool = False, quiet: bool = Fal
     for step in report.steps:
         if quiet and step.passed and step.text:
             continue
-        above = [one for one in remarks if one[0] <= step.line]
+        above = [one for one in remarks if not step.text or one[0] <= step.line]
         _show_remarks(above, explain)
         remarks = remarks[len(above) :]
         show_steps([step])

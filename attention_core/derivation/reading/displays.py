@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Display, Paragraph
-from attention_core.derivation.document.display import DisplayStatement, statements_of
+from attention_core.derivation.document.display import DisplayStatement, statements_of, without_frames
+from attention_core.derivation.document.optimization import is_problem
 from attention_core.derivation.document.segments import WRITTEN_RELATION
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
@@ -68,6 +69,8 @@ def steps_of_display(
         supply: Declares what is missing in a statement.
         judge: Says why a step cannot be read.
     """
+    if supply is not None and is_problem(without_frames(block.text)):
+        return _note_problem(context, block)
     try:
         statements = statements_of(block, lenient=supply is not None)
     except Unreadable as error:
@@ -98,9 +101,15 @@ def steps_of_display(
     return out
 
 
+def _note_problem(context: Context, block: Display) -> list[Step | Unread]:
+    """Note an optimization problem; its constraints may hold for what follows, whatever is promised of words."""
+    context.understood.append((block.line, f"nothing to check: {' '.join(block.text.split())}"))
+    context.caveats.append(replace(_beside(context, block.line, " ".join(block.text.split())), written=True))
+    return []
+
+
 def _unread(block: Display, error: Unreadable) -> Unread:
-    text = " ".join(block.text.split())[:200]
-    return Unread("", error.line or block.line, text, error.message, list(block.options))
+    return Unread("", error.line or block.line, " ".join(block.text.split())[:200], error.message, list(block.options))
 
 
 def _states_nothing(context: Context, one: DisplayStatement, asides: list[Caveat]) -> bool:

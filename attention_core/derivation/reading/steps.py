@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -87,6 +87,9 @@ from attention_core.derivation.words.paragraphs import cause_above, going_on, is
 from attention_core.derivation.words.phrase_patterns import is_joint, is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
 
+MOST_SHOWN = 200  # characters of a paragraph that cannot be read
+QUOTED = 40  # of these, by which a paragraph is known
+
 
 def steps_of(
     text: str, infer: bool = False, judge: Judge | None = None
@@ -108,6 +111,7 @@ def steps_of(
         message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
         return [Unread(f"line-{line}", line, "", message)], []
     codes = [block for block in blocks if isinstance(block, Code)]
+    paragraphs = [block for block in blocks if isinstance(block, Paragraph)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
     blocks, context.stated = take_notations(blocks)
     context.arrays = array_letters(blocks)
@@ -131,7 +135,19 @@ def steps_of(
             step.far_words, step.far_relations = far_words, far_relations
             if step.context.formal is not None:
                 step.far_relations = _select_near(step, far_relations, headings, displays)
+        else:
+            _show_as_written(step, paragraphs, displays)
     return _name_steps(walk.out), context.understood
+
+
+def _show_as_written(unread: Unread, paragraphs: Sequence[Paragraph], displays: Sequence[int]) -> None:
+    """Show the sentences of the document where they were spelled out as formulas before they could not be read."""
+    above = [one for one in paragraphs if one.line <= unread.line]
+    if not above or unread.id or any(above[-1].line < line <= unread.line for line in displays):
+        return
+    written = " ".join(above[-1].text.split())
+    if unread.text and " ".join(unread.text.split())[:QUOTED] not in written:
+        unread.text = written[:MOST_SHOWN]
 
 
 def _select_near(
@@ -523,10 +539,10 @@ def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unr
             context.understood.append((line, f"not read as a declaration: {message}"))
             return []
         context.failed.append(Failed(block, context.level, error.message))
-        return [Unread("", line, " ".join(block.text.split())[:200], message)]
+        return [Unread("", line, " ".join(block.text.split())[:MOST_SHOWN], message)]
     except RecursionError:
         context.caveats.append(unread_declaration(context, block))
-        return [Unread("", block.line, block.text[:200], "the paragraph is nested too deeply")]
+        return [Unread("", block.line, block.text[:MOST_SHOWN], "the paragraph is nested too deeply")]
     return []
 
 

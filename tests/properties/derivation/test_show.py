@@ -69,3 +69,11 @@ def test_notes_may_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a value, which states nothing" in capsys.readouterr().out
     show_report(report, notes=False)
     assert "a value, which states nothing" not in capsys.readouterr().out
+
+
+def test_notes_stand_at_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(check_document("$$ D = 3 $$\n\n$$ x + x = 2 x $$\n\n$$ F = 4 $$\n", infer=True))
+    lines = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert [one for one in lines if one.isdigit()] == ["1", "3", "5"]
+    show_report(check_document("$$ D = 3 $$\n\n$$ F = 4 $$\n", infer=True))
+    assert capsys.readouterr().out.splitlines()[-1].startswith("  UNREADABLE  no display claims anything")

@@ -239,3 +239,13 @@ def test_words_behind_where_that_relate_nothing_are_listed() -> None:
     assert any(text.startswith("not read as a declaration: W is not declared") for _, text in report.understood)
     related = check_document("$$ s = W x $$\n\nwhere $W = 3 q$ are the weights.\n", infer=True)
     assert "UNREADABLE" in [str(step.verdict) for step in related.steps]
+
+
+def test_a_sentence_that_cannot_be_read_is_shown_as_it_is_written() -> None:
+    words = "Let $q$ and $k$ be random vectors whose entries are independent with mean zero and unit variance."
+    unread, _ = steps_of(f"{words}\n\n$$ \\operatorname{{Var}}(q^\\top k) = d $$\n", infer=True)[0]
+    assert isinstance(unread, Unread) and unread.text == words
+    unread, _ = steps_of("Let $x$ be\na real number and $y > $.\n\n$$ x = x $$\n", infer=True)[0]
+    assert isinstance(unread, Unread) and unread.text == "Let $x$ be a real number and $y > $."
+    (unread,) = steps_of("Let $x > 0$.\n\n$$ x = ( $$\n", infer=True)[0]
+    assert isinstance(unread, Unread) and unread.text == "x = ("
