@@ -57,6 +57,7 @@ _RESIDUES = compile_quick(
     re.IGNORECASE,
 )
 _ITERATED = re.compile(r"\\(?:log|ln|exp|sin|cos|tan|tanh)\s*\^\s*\{\s*\(")
+_VARIES = frozenset([r"\delta", "D", r"\mathrm{D}", r"\mathrm{d}", "d"])
 _SHOWN = {"[": "[x]", "{": r"\{x\}", r"\{": r"\{x\}"}
 _COUNTS = compile_quick(
     r"\b(?:(?:sum|product|difference)[- ]?sets?|cardinalit\w+|(?:number|count\w*) (?:of )?(?:the )?elements|"
@@ -107,6 +108,8 @@ def find_false_value(step: Step, decide: Decide) -> str:
         return f"where ${', '.join(sorted(letters))}$ is a function of what stands in the brackets"
     if (bracket := _find_part(step)) and _is_false(_with_parts(step, bracket), decide):
         return rf"where ${_SHOWN[bracket]}$ is a value, such as an integer part"
+    if letter := _find_variation(step):
+        return rf"where $\frac{{{letter} y}}{{{letter} x}}$ is a derivative"
     if _ITERATED.search(step.text):
         return "where a number in brackets counts how often a function is applied"
     if _has_residues(step) and any(_RESIDUES.search(one.words) for one in step.far_words):
@@ -120,6 +123,16 @@ def find_false_value(step: Step, decide: Decide) -> str:
         return f"where the bars count the elements of sets ${', '.join(sorted(bars))}$"
     if bars and _is_false(_with_determinants(step, bars), decide):
         return f"where the bars are determinants of matrices ${', '.join(sorted(bars))}$"
+    return ""
+
+
+def _find_variation(step: Step) -> str:
+    r"""The undeclared letter of a quotient such as $\frac{\delta F}{\delta x}$ and $\frac{D u}{D t}$; '' for none."""
+    for one in (node for side in (step.left, step.right) for node in walk(side)):
+        if isinstance(one, Frac) and isinstance(one.top, Times) and isinstance(one.bottom, Times):
+            first, second = (symbol_name(part.factors[0]) or "" for part in (one.top, one.bottom))
+            if first == second and first in _VARIES and first in step.context.inferred:
+                return first
     return ""
 
 

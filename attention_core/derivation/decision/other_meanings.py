@@ -26,7 +26,7 @@ from attention_core.derivation.decision.mends import TURNED
 from attention_core.derivation.decision.other_intents import has_bits
 from attention_core.derivation.decision.usual import operations_of
 from attention_core.derivation.inference.usage import walk
-from attention_core.derivation.latex.syntax import Big, Minus
+from attention_core.derivation.latex.syntax import Big, Frac, Minus
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
 from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.terms.context import Caveat
@@ -68,7 +68,8 @@ _RINGS = _compile_any(
     rf"{_COUNT} (?:equals|is) (?:zero|0)",
     r"coefficients? (?:in|modulo|mod|are (?:bits|residues))",
     r"symmetric differences?|exclusive or|parit(?:y|ies)|even or odd|odd or even|evenness|cardinals?",
-    r"own (?:additive )?(?:inverses?|negatives?|opposites?)|negative of (?:an?|each|every|the) element",
+    r"own (?:additive )?(?:inverses?|negatives?|opposites?)|equals minus itself",
+    r"negative of (?:an?|each|every|the) element",
     r"no carr(?:y|ies)|without (?:a )?carr\w*|nim[- ]?(?:ber|sum|add\w*|mult\w*|value)s?|nimbers?",
     r"modulo|mod \S+|remainders? (?:on|by|after|upon|when|only)|with remainders|unsigned|wraps? around",
     rf"(?:twice|again|once more){_NEXT}(?:nothing|undo(?:es|ne)?|cancels?)|undo(?:es|ne)? by|(?:falls?|drops?) off",
@@ -106,12 +107,17 @@ _NUMBERS = _compile_any(
     r"speed of light|relativis\w+|machine numbers?|decimal (?:digits|places)|percent(?:ages?)?|compound(?:s|ed)",
     r"inclusive(?:ly)?|carr(?:y|ies) (?:to|is|are|digits?|bits?)|music\w*",
     r"(?:months?|weeks?|weekdays?|hours?|days?) (?:are|is|has|later|after|of the)",
+    r"normali[sz]ed (?:haar )?measures?|measures?(?: \S+){1,6} normali[sz]ed|integrals(?: \S+){0,4} are averages",
     r"clipp(?:ed|ing)|saturat\w*|overflow\w*|arithmetic of|mixed numbers?|roman numerals?",
     r"hexadecimal|octal|in (?:binary|base)",
     r"binary (?:numbers?|digits?|addition|notation|system)|significant (?:digits|figures)",
     r"(?:numbers?|values?|results?|digits) (?:are|is|get) (?:rounded|cut|truncated)",
 )
 """Words of calculations with numbers that are written or added in another way."""
+_INTEGERS = _compile_any(
+    r"integer divisions?|(?:slash|division|quotient)(?: \S+){0,5} (?:discards?|drops?|throws?|truncat\w*|cuts?)",
+    r"(?:with|of) integers only|whole numbers only|throws? the (?:fraction|remainder) away",
+)
 _MOVES = _compile_any(
     r"tied|tying|shared?|same (?:rate|speed|weights?|parameters?|variable)|identical",
     r"as (?:long|large|big|fast|high|much) as (?:the|it)|both (?:places|paths|copies)|occurs? twice",
@@ -130,7 +136,8 @@ _VALUES = _compile_any(
 )
 _OF_SIGNS = _compile_any(
     r"anti-?symmetr\w*|alternat(?:es|ing)|skew|gauged?|phases?|subtract(?:ion|ed|s)",
-    r"signs?|minus|plus|negated?|opposite|revers\w+|flip\w*|orient\w+|mirror\w*|reflect\w*|swap\w*|exchanged",
+    r"signs?|minus|plus|negated?|opposites?|negative (?:norm|subspace)s?|revers\w+|flip\w*",
+    r"orient\w+|mirror\w*|reflect\w*|swap\w*|exchanged",
     r"(?:is|are|counts?|counted|enters?) (?:as )?negative(?:ly)?",
 )
 _OF_NUMBERS = _compile_any(
@@ -179,6 +186,8 @@ def may_mean_otherwise(step: Step) -> bool:
     words = step.far_words
     if _any(words, _EXCHANGE) or _redefines(step) or any(_is_convention(step, one) for one in words):
         return True
+    if _divides_integers(step):
+        return True
     if step.op in TURNED:
         return _any(words, _SPACETIME) or any(_ORDER.search(one.quote) for one in words)
     sides = [expand(side) for side in (step.left, step.right)]
@@ -219,6 +228,13 @@ def find_other_numbers(step: Step) -> FarWords | None:
     """
     patterns = (_NUMBERS, _RINGS, *((_TERMS_ONCE,) if has_bits(step) else ()))
     return next((one for one in step.far_words if _any([one], *patterns)), None)
+
+
+def _divides_integers(step: Step) -> bool:
+    """Whether a quotient of a step may be cut off, as the language of a program does it."""
+    return any(isinstance(node, Frac) for side in (step.left, step.right) for node in walk(side)) and _any(
+        step.far_words, _INTEGERS
+    )
 
 
 def _redefines(step: Step) -> bool:

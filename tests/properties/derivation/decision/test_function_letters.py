@@ -117,6 +117,8 @@ def test_a_dagger_makes_a_symbol_and_no_power() -> None:
         (r"(a_i b_i)^2 = a_i^2 b_i^2", "We sum over repeated indices.", "$i$ is summed"),
         (r"(A B)^\dagger = A^\dagger B^\dagger", "$$ [A B, C] = A [B, C] + [A, C] B $$", ""),
         (r"|A B| = |A| |B|", "We count elements of sums and products of sets.", "count"),
+        (r"\frac{\delta F}{\delta x} = \frac{F}{x}", "", "derivative"),
+        (r"\frac{D u}{D t} = \frac{u}{t}", "", "derivative"),
         (r"[x] + [y] = [x + y]", "", "value"),
         (r"\{2 x\} = 2 \{x\}", "", "value"),
         (r"\log^{(2)} x = (\log x)^2", "", "applied"),
@@ -139,6 +141,7 @@ def test_what_is_true_of_products_may_be_false_of_values(formula: str, above: st
         (r"[x] + [y] = [y] + [x]", ""),  # true of any value
         (r"2 [x + y] = [2 x + 2 y]", ""),  # brackets that are needed
         (r"\log^2 x = (\log x)^2", ""),
+        (r"\frac{c y}{c x} = \frac{y}{x}", ""),
     ],
 )
 def test_products_beside_no_such_words_are_products(formula: str, above: str) -> None:

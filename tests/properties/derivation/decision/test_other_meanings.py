@@ -41,6 +41,8 @@ ROWS = [
     (r"\frac{3 \pi}{2} + \pi = \frac{\pi}{2}", "After half a turn an angle is what it was.", "After that it is done."),
     (ALTERNATING, r"Below, $\sum$ denotes a sum of another kind.", r"Below, $\sum$ is used."),
     (TWICE, "An OR of both.", "It is one or the other."),
+    (r"\frac{n}{2} + \frac{n}{2} = n - 1", "Here the slash throws the fraction away.", "Here the slash is straight."),
+    (r"\int_0^{2 \pi} dx = 1", "We take the normalised measure.", "We take the usual measure."),
     (r"n! = (n + 1) (n - 1)!", "In this text $n!$ counts the orders of more things.", "In this text we count."),
 ]
 
@@ -61,6 +63,7 @@ def test_a_sentence_about_what_formulas_mean_leaves_a_slip_open(formula: str, wo
         (TIED, "Some weights are shared, but not these.\n\nSome words."),  # far, and of no symbol of the step
         (LARGE, "The number of atoms in a drop is macroscopic."),  # far, and not about all
         (r"2 + 2 = 5", "The maximum of a list."),
+        (SQUARE, "Here the slash throws the fraction away."),  # no quotient
     ],
 )
 def test_a_step_of_another_form_is_refuted_beside_it(formula: str, words: str) -> None:
