@@ -50,6 +50,7 @@ from attention_core.derivation.terms.relevance import averaged_without_law, find
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
+_TRADED = re.compile(r"with \$(.+?)\$ in place of \$(.+?)\$: is that meant")
 Tell = Callable[[StepReport, int, int], object]
 ADVICE_SECONDS = 4.0  # for advice on a refuted step
 SLIP_SECONDS = 4.0  # for the one change that makes a step hold that is false as it was read
@@ -136,8 +137,15 @@ def _with_slip(
     advice = ""
     with suppress(OutOfTime), ceiling(CEILING * seconds):
         advice = find_mend(step, search) if advise and step.op == "=" else ""
-    trivial = not advice or "with $0$ in place" in advice  # both sides vanish then
+    trivial = not advice or "with $0$ in place" in advice or _trades_values(step, advice)  # both sides vanish, or agree
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
+
+
+def _trades_values(step: Step, advice: str) -> bool:
+    """Whether a mend trades a value that nothing defines for another symbol: any equation between two holds so."""
+    traded = _TRADED.search(advice)
+    values = {name for name in _inferred_names(step) if is_opaque(name)}
+    return traded is not None and not values.isdisjoint(traded.groups())
 
 
 def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Finding:

@@ -99,3 +99,14 @@ def test_an_index_above_a_declared_vector_is_to_be_a_subscript() -> None:
     text = "Let $n \\in \\mathbb{N}$, $x \\in \\mathbb{R}^n$ and $i \\in \\{1, \\dots, n\\}$.\n\n$$ x^i = x_1 $$\n"
     (step,) = check_document(text).steps
     assert step.evidence.text == "a column of n has no power 'i': an entry is written as a subscript, x_i"
+
+
+@pytest.mark.parametrize(
+    "claim", [r"H(X) = - \int_x p(x) \log p(x) \, dx", r"H(X) = - F(x)", r"H(X) = \sum_{x \in \mathcal{X}} p(x)"]
+)
+def test_no_value_is_advised_in_the_place_of_another(claim: str) -> None:
+    text = f"$$ H(X) = - E_{{x \\sim P}}[\\log p(x)] $$\n\n$$ {claim} $$\n"
+    (step,) = check_document(text, infer=True).steps
+    assert str(step.verdict) == "UNDECIDED" and "in place of" not in step.evidence.advice, step.evidence.advice
+    (other,) = check_document("$$ (a + b)^2 = a^2 - 2 a b + b^2 - f(x) + f(x) $$\n", infer=True).steps
+    assert "$+ 2 a b$ in place of $- 2 a b$" in other.evidence.advice + other.evidence.text
