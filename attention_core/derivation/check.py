@@ -126,11 +126,14 @@ def _with_slip(
     seconds = min(effort.seconds, SLIP_SECONDS)
     search = Search(seconds, effort.seed, find_spots(problem))
     with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
-        slip = find_slip(step, _decide_under(replace(effort, seconds=seconds / OTHERS)), search)
+        decide_under = _decide_under(replace(effort, seconds=seconds / OTHERS))
+        slip = find_slip(step, decide_under, search)
         mended = None if slip is None else replace(slip.step, strange="")  # read by itself, as the step is
         if mended is not None and decide_step(mended, replace(effort, seconds=seconds)).verdict not in GOOD:
             slip = None  # as it was read, the changed step would not be accepted either
-        refuted = shown if slip is None else _apply_doubts(without_talk(step, slip), found, effort, slip=True)
+        refuted = shown
+        if slip is not None:
+            refuted = _apply_doubts(without_talk(step, slip, decide_under), found, effort, slip=True)
         if slip is not None and refuted.verdict is Verdict.REFUTED:
             text = f"as it was read it is false ({found.evidence.text}), and it holds {slip.words}"
             return replace(refuted, evidence=_with_readings(replace(found.evidence, text=text), _readings_of(step)))
@@ -469,7 +472,7 @@ def read_document(path_or_text: str | Path) -> tuple[str, str]:
 
 
 def document_steps(
-    path_or_text: str | Path, *, infer: bool = False
+    path_or_text: str | Path, *, infer: bool = False, formulas: bool = False
 ) -> tuple[str, list[Step | Unread], list[tuple[int, str]]]:
     """Name, steps and understood declarations of a document; there is at least one step, if only one that says why."""
     try:
@@ -482,7 +485,7 @@ def document_steps(
         return str(path_or_text), [Unread(f"line-{error.line}", error.line, "", error.message)], []
     if len(text) > MAX_CHARACTERS:
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
-    steps, understood = steps_of(text, infer, why_unreadable)
+    steps, understood = steps_of(text, infer, why_unreadable, formulas)
     if not steps:
         none = "the document has no display: write what it claims between $$ and $$"
         why = "no display claims anything: there is nothing to check" if understood else none
@@ -503,6 +506,7 @@ def check_document(
     only: Sequence[str] = (),
     necessity: bool = False,
     infer: bool = False,
+    formulas: bool = False,
     witness: bool = False,
     tell: Tell | None = None,
 ) -> DocumentReport:
@@ -514,8 +518,10 @@ def check_document(
         require: "exact" or "proved" to ask for more than agreement.
         only: names of the steps to check; a name without its number means all that share it.
         necessity: also drop each hypothesis in turn; `evidence.figures["necessity"]` says which are needed.
-        infer: read undeclared symbols as their use suggests; what rests on such a reading names it and is
-            never refuted. Without it such a step is UNREADABLE.
+        infer: read undeclared symbols as their use suggests; what rests on such a reading names it, and is refuted
+            only where one small change makes it an identity. Without it such a step is UNREADABLE.
+        formulas: take it as promised that all hypotheses of the document are formulas, so that words beside a step
+            leave no verdict open.
         witness: also ask SymPy about equations between numbers; its answer is noted and changes no verdict.
         tell: called with each step that is decided, how many are, and of how many; what it raises ends the check.
 
@@ -529,7 +535,7 @@ def check_document(
         >>> check_document("Let $x \\in \\mathbb{R}$.\n\n$$ (x + 1)^2 = x^2 + 2 x + 1 $$\n").passed
         True
     """
-    name, steps, understood = document_steps(path_or_text, infer=infer)
+    name, steps, understood = document_steps(path_or_text, infer=infer, formulas=formulas)
     chosen = [s for s in steps if not only or names_of_step(s) & set(only)]
     missing = [one for one in only if not any(one in names_of_step(s) for s in steps)]
     if missing and any(s.text for s in steps):

@@ -156,17 +156,21 @@ def _gap(left: Term, right: Term, bound: Term, line: int) -> Relation:
 
 _PRINTED = re.compile(
     r"\\(?:approx|simeq)\s*[-+]?\s*\d+\.(?P<digits>\d+)(?:\s*\\(?:times|"
-    r"cdot)\s*10\s*\^\s*\{?\s*(?P<power>-?\d+)\s*\}?)?\s*$"
+    r"cdot)\s*10\s*\^\s*\{?\s*(?P<power>-?\d+)\s*\}?)?(?P<percent>\s*\\?%)?\s*$"
 )
 
 
 def printed_unit(step: Step) -> Fraction | None:
     r"""The unit in the last printed place of a decimal number behind \approx, None of anything else."""
     found = _PRINTED.search(step.text) if step.op == "~" and not step.option("within") else None
-    return None if found is None else Fraction(10) ** (int(found["power"] or 0) - len(found["digits"]))
+    if found is None:
+        return None
+    return Fraction(10) ** (int(found["power"] or 0) - len(found["digits"]) - (2 if found["percent"] else 0))
 
 
-_EQUALS_DECIMAL = re.compile(r"=(?=\s*[-+]?\s*\d+\.\d+(?:\s*\\(?:times|cdot)\s*10\s*\^\s*(?:\d|\{\s*-?\d+\s*\}))?\s*$)")
+_EQUALS_DECIMAL = re.compile(
+    r"=(?=\s*[-+]?\s*\d+\.\d+(?:\s*\\(?:times|cdot)\s*10\s*\^\s*(?:\d|\{\s*-?\d+\s*\}))?(?:\s*\\?%)?\s*$)"
+)
 _DECIMAL_EQUALS = re.compile(r"^(\s*[-+]?\s*\d+\.\d+\s*)=(.*)$", re.DOTALL)
 
 

@@ -39,20 +39,22 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
 @click.option("-q", "--quiet", is_flag=True, help="Show only steps that are not as the document says.")
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
+@click.option("--formulas", is_flag=True,
+              help="Promise that all hypotheses are formulas: words beside a step leave no verdict open.")  # fmt: skip
 @click.option("--witness", is_flag=True, help="Ask SymPy about equations between numbers; its answer is shown.")
 @click.option("--watch", is_flag=True, help="Check again whenever a FILE is saved, what changed first, until Ctrl-C.")
 @click.option("--lsp", is_flag=True, help="Serve an editor over standard input and output; it names the files.")
 @click.option("--scaffold", is_flag=True, help="Write the declarations that the documents miss, and check nothing.")
 def derive(
     files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...], require: str | None,
-    explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, witness: bool,
-    scaffold: bool, watch: bool, lsp: bool,
+    explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, formulas: bool,
+    witness: bool, scaffold: bool, watch: bool, lsp: bool,
 ) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.show import show_report
 
     settings = {"effort": _effort(seed, seconds), "require": require or "", "necessity": necessity,
-                "infer": not strict, "witness": witness}  # fmt: skip
+                "infer": not strict, "formulas": formulas, "witness": witness}  # fmt: skip
     if lsp:
         sys.exit(_serve(files, settings))
     files, json_path = _read_files(files, json_path)
@@ -79,7 +81,7 @@ def derive(
     if github:
         _annotate(reports, aside=json_path == STANDARD_OUTPUT)
     if html_path:
-        unopened = max(unopened, _write_page(html_path, reports, infer=not strict))
+        unopened = max(unopened, _write_page(html_path, reports, infer=not strict, formulas=formulas))
     found = {r.status for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
 
@@ -121,7 +123,7 @@ def _serve(files: Sequence[str], settings: dict[str, Any]) -> int:
     from attention_core.derivation.editors.language_server import Desk, make_server
 
     try:
-        server = make_server(Desk(settings["effort"], settings["infer"]))
+        server = make_server(Desk(settings["effort"], settings["infer"], settings["formulas"]))
     except ImportError as error:
         raise click.UsageError(f"--lsp needs {error.name}: pip install 'attention-core[lsp]'") from error
     server.start_io()
@@ -204,7 +206,7 @@ def _write_scaffolds(files: Sequence[str]) -> int:
     return status
 
 
-def _write_page(path: str, reports: list[DocumentReport], infer: bool) -> int:
+def _write_page(path: str, reports: list[DocumentReport], infer: bool, formulas: bool) -> int:
     """Write the page, and say what the status is at least."""
     from attention_core.derivation.check import read_document
     from attention_core.derivation.latex.syntax import Unreadable
@@ -217,7 +219,7 @@ def _write_page(path: str, reports: list[DocumentReport], infer: bool) -> int:
         except (UnicodeDecodeError, Unreadable):
             texts.append(Path(report.file).read_bytes().decode("utf-8-sig", "replace"))
     try:
-        Path(path).write_text(page(list(zip(reports, texts, strict=True)), infer=infer), encoding="utf-8")
+        Path(path).write_text(page(list(zip(reports, texts, strict=True)), infer, formulas), encoding="utf-8")
     except OSError as error:
         click.echo(f"attention-core: {path} cannot be written: {error.strerror}", err=True)
         return 2

@@ -381,22 +381,22 @@ details { display: inline; } pre { background: #8881; padding: .6rem; overflow-x
 _SECTION = re.compile(r"^\\[a-z]+\*?(?:\[[^\]]*\])?\{((?:[^{}]|\{[^{}]*\})*)\}.*$")  # of a TeX document
 
 
-def page(documents: Sequence[tuple[DocumentReport, str]], infer: bool = False) -> str:
-    """The page for reports with the texts they are about; `infer` as it was where they were checked."""
+def page(documents: Sequence[tuple[DocumentReport, str]], infer: bool = False, formulas: bool = False) -> str:
+    """The page for reports with the texts they are about; `infer` and `formulas` as they were checked."""
     from markupsafe import Markup
 
     title = ", ".join(report.file for report, _ in documents)
-    body = "".join(document(report, text, infer) for report, text in documents)
+    body = "".join(document(report, text, infer, formulas) for report, text in documents)
     return render_page(title, STYLE, "{{ body }}", body=Markup(body))
 
 
-def document(report: DocumentReport, text: str, infer: bool = False) -> str:
+def document(report: DocumentReport, text: str, infer: bool = False, formulas: bool = False) -> str:
     """One document: its blocks in their order, every step where it stands."""
     message = count_steps([(step.passed, step.verdict) for step in report.steps])
     state = "PROVED" if all(step.passed for step in report.steps) and report.steps else "failed"
     out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
     shown = {step.id: step for step in report.steps}
-    written = {step.id: step for step in steps_of(text, infer, why_unreadable)[0]}
+    written = {step.id: step for step in steps_of(text, infer, why_unreadable, formulas)[0]}
     left = [(shown[name], written.get(name)) for name in shown]
     for block in blocks_of(text):
         if isinstance(block, Heading):

@@ -230,7 +230,13 @@ def _unless_cases(step: Step, found: Finding, decide: Decide) -> Finding:
 def _restriction(step: Step, found: Finding) -> str:
     """What a step reads as that is not a claim; shapes that do not fit are wrong in any reading."""
     ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
-    return "" if ill or step.context.formal is not None else restriction(step)
+    return "" if ill or (step.context.formal is not None and not _rests_on_readings(step)) else restriction(step)
+
+
+def _rests_on_readings(step: Step) -> bool:
+    """Whether a side is a symbol that nothing declares: a promise about hypotheses leaves open that it is defined."""
+    heads = {symbol_name(side) for side in (step.left, step.right) if isinstance(side, Name | Sub)}
+    return bool(heads & set(step.context.inferred))
 
 
 def _one_entry(step: Step, found: Finding) -> str:

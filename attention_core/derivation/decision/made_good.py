@@ -7,23 +7,42 @@ restricts. It is not
 * an inequality of numbers: analytic sides that are equal where $a < b$ are equal everywhere;
 * an equation that defines a symbol which stands nowhere else: any values of the others agree with $\ell = \sum_i y_i$;
 * a list of the entries of a symbol, as in $w = (w_1; \dots; w_d)$;
-* the name of a law, in a step that averages nothing: a normal variable may have any value.
+* the name of a law, in a step that averages nothing: a normal variable may have any value;
+* an equation that a new symbol solves, whatever the others are: $0 = w \sum_i x_i^2 - \sum_i y_i x_i$ says what w is;
+* a relation, or words of a kind whose formulas are known, under which the step was found false as well (`tried_kinds`);
+* a sentence of a later section that names none of the step's symbols, and does not point back.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.tried_kinds import find_harmless_words
+from attention_core.derivation.decision.usual import verdict_under
 from attention_core.derivation.latex.printer import all_names, symbol_name
-from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Sub, Times, Unreadable, children
-from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.latex.syntax import (
+    Chain,
+    Expr,
+    Group,
+    Minus,
+    Name,
+    Plus,
+    Sub,
+    Times,
+    Unreadable,
+    children,
+)
+from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
+from attention_core.derivation.reading.sections import points_back
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import Finding, Verdict
 from attention_core.derivation.terms.context import Caveat
-from attention_core.derivation.terms.terms import ShapeMismatch, Term
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
 from attention_core.derivation.words.caveats import chains_of
 from attention_core.derivation.words.vocabulary import NOUN, PROPERTY
 
@@ -63,12 +82,15 @@ _DENIES = re.compile(r"\b(?:not|no|nor|neither|never|nowhere|non)\b", re.IGNOREC
 _IDIOM = re.compile(
     r"\bfirst[ -](?:principles?|order)\b|\bcomplet\w+ the squares?\b|"
     r"\bfinal(?:ly)?(?= (?:result|form|format|formula|answer)\b)|"
-    r"\bone (?=(?:has|gets?|obtains?|finds?|sees?|can|could|may|might|must|would)\b)|"
+    r"\bone (?=(?:has|gets?|obtains?|finds?|sees?|can|could|may|might|must|would|more|approach|way|reason)\b)|"
+    r"\bbegin (?=by\b|with\b)|\bfinal (?=\w+ expressions?\b)|\binvariant (?=to\b|under\b)|"
+    r"\b(?:convex|concave|convexity|concavity)\b|"
     r"\bgradient (?:de|as)scent\b|"
     r"\bsuppose(?: that)? (?=(?:we|you|one) (?:have|has|are given|observes?|wants?|draws?|collect)\b)",
     re.IGNORECASE,
 )
-_NO_KIND = frozenset(["not", "only", "also", "if", "iff", "then"])
+_COMMANDS = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[a-zA-Z]+")
+_NO_KIND = frozenset(["not", "no", "only", "also", "if", "iff", "then", "for", "th", "nd", "rd", "st"])
 _ANALYTIC = frozenset(
     """
     int const leaf member size index add neg mul div matmul hadamard transpose entry exp log sum reduce prod bind
@@ -87,35 +109,76 @@ _ENTRIES = re.compile(
 )
 
 
-def may_make_good(step: Step, caveat: Caveat) -> bool:
+@dataclass
+class Trial:
+    """What was tried of a false step: relations that stand around it, and the kinds of words that are harmless.
+
+    Args:
+        step: A false step that another index, exponent, transpose or end of a sum makes an identity.
+        decide: Decides a step under some more hypotheses.
+    """
+
+    step: Step
+    decide: Callable[[Step, Sequence[Relation]], Finding]
+    verdicts: dict[str, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.harmless: list[QuickPattern] = find_harmless_words(self.step, self.decide)
+
+    def is_false_under(self, formula: str) -> bool:
+        """Whether the step is false under a relation."""
+        if formula not in self.verdicts and len(self.verdicts) < MOST:
+            self.verdicts[formula] = verdict_under(self.step, formula, self.decide) is Verdict.REFUTED
+        return self.verdicts.get(formula, False)
+
+    def are_false_together(self) -> bool:
+        """Whether the step is false under all relations at once under each of which it is."""
+        alone = [formula for formula, false in self.verdicts.items() if false]
+        return len(alone) < 2 or verdict_under(self.step, ", ".join(alone), self.decide) in _FALSE
+
+
+MOST = 24  # relations that are tried of one step
+_FALSE = (Verdict.REFUTED, Verdict.VACUOUS, Verdict.UNREADABLE)
+
+
+def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
     """Whether a sentence that was not read may say that entries are alike, or 0, or 1, or a matrix its transpose.
 
     Args:
         step: A false step that another index, exponent, transpose or end of a sum makes an identity.
         caveat: What was not read.
+        trial: What was tried of the step.
     """
     quotes = [words.quote for words in step.far_words if words.line == caveat.line]
     parts = re.split(r"(?<!\\)\$", " ".join((caveat.quote, *quotes)))
     names = sorted(collect_symbols(step))
     formulas = [one for one in parts[1::2] if _RELATION.search(one) and _names_one(one, names)]
-    if any(_may_restrict(step, one, caveat.line) for one in (*formulas, caveat.formula) if one):
-        return True
-    prose = _without_harmless(step, " ".join(parts[::2]))
-    if (
-        _LEAVES_OUT.search(prose)
-        or PROPERTY.search(prose)
-        or _MAKES_ALIKE.search(prose)
-        or (_ASSUMES.search(prose) and NOUN.search(prose))
-    ):
+    restricting = [one for one in (*formulas, caveat.formula) if one and _may_restrict(step, one, caveat.line)]
+    if not all(trial.is_false_under(one) for one in restricting):
         return True
     named = caveat.names is not None or any(_names_one(one, names) for one in parts[1::2])
+    if not named and not restricting and _is_of_later_section(step, caveat):
+        return False
+    prose = _without_harmless(step, " ".join(parts[::2]))
+    for pattern in [] if _DENIES.search(prose) else trial.harmless:
+        prose = pattern.sub(" ", prose)
+    if any(pattern.search(prose) for pattern in (_LEAVES_OUT, PROPERTY, _MAKES_ALIKE)):
+        return True
+    if _ASSUMES.search(prose) and NOUN.search(prose):
+        return True
     return named and any(_describes(word, prose) for word in caveat.words if word.lower() not in _NO_KIND)
+
+
+def _is_of_later_section(step: Step, caveat: Caveat) -> bool:
+    """Whether a sentence stands in another section below a step, and does not point back or speak of the whole text."""
+    between = any(one.title and step.line < one.line <= caveat.line for one in step.far_words)
+    return between and not points_back(caveat.quote)
 
 
 def _without_harmless(step: Step, prose: str) -> str:
     """Prose without the names of laws and of open conditions, where these can make no entries alike."""
     terms = _terms(step)
-    prose = _IDIOM.sub(" ", prose)
+    prose = _IDIOM.sub(" ", _COMMANDS.sub(" ", prose))
     if terms and all(one.op != "expect" for one in terms):
         prose = _LAW.sub(" ", prose)
     return _OPEN.sub(" ", prose) if _is_analytic(terms) and not _DENIES.search(prose) else prose
@@ -145,6 +208,7 @@ def _may_restrict(step: Step, formula: str, line: int) -> bool:
     Neither a list of entries, nor the range of an index, nor a function's domain does.
     """
     written = formula
+    formula = _without_laws(step, formula)
     parts = [part for part in _BETWEEN.split(formula) if not _ENTRIES.match(_STYLE.sub("", part))]
     formula = _RANGE.sub(" ", ", ".join(parts))
     if not _RELATION.search(formula) or _MAPS.match(formula):
@@ -157,6 +221,25 @@ def _may_restrict(step: Step, formula: str, line: int) -> bool:
     except (Unreadable, RecursionError, ValueError):
         return True
     return any(_chain_may_restrict(step, one, written) for one in chains)
+
+
+_LAWS = re.compile(
+    r"(?:\\mathbb\s*\{P\}|\\Pr|\\mathcal\s*\{N\}|(?<![a-zA-Z\\])[pPq])(?:_\{?\\?\w+\}?)?\s*(?:\\left\s*)?(?=[(\[])"
+)
+
+
+def _without_laws(step: Step, formula: str) -> str:
+    """A relation without the values of laws that the step does not mention: `p(x | y) p(y)` says nothing of x and y."""
+    if {"p", "P", "q"} & set(collect_symbols(step)):
+        return formula
+    while found := _LAWS.search(formula):
+        depth = 0
+        for end in range(found.end(), len(formula)):
+            depth += (formula[end] in "([") - (formula[end] in ")]")
+            if not depth:
+                break
+        formula = f"{formula[: found.start()]} P {formula[end + 1 :]}"
+    return formula
 
 
 def _chain_may_restrict(step: Step, chain: Chain, formula: str) -> bool:
@@ -177,7 +260,27 @@ def _chain_may_restrict(step: Step, chain: Chain, formula: str) -> bool:
         again = any(_names_one(one, sorted(heads)) for one in said)
         if heads and not again and not heads & elsewhere and not heads & set(all_names(other)):
             return False
-    return True
+    new = set(_linear_symbols(chain)) - elsewhere
+    return not any(not any(_names_one(one, [name]) for one in said) for name in new)
+
+
+_PLAIN = frozenset(["", "."])
+
+
+def _linear_symbols(chain: Chain) -> Iterator[str]:
+    """The symbols that stand in one term of an equation alone, as a factor: it can be solved for each of them."""
+    terms = [term for side in chain.exprs for term in (side.terms if isinstance(side, Plus) else (side,))]
+    bodies = [term.body if isinstance(term, Minus) else term for term in terms]
+    for body in bodies:
+        factors = body.factors if isinstance(body, Times) and set(body.ops) <= _PLAIN else (body,)
+        for factor in factors:
+            name = symbol_name(factor) if isinstance(factor, Name) else None
+            if (
+                name
+                and sum(name in all_names(one) for one in bodies) == 1
+                and sum(name in all_names(one) for one in factors) == 1
+            ):
+                yield name
 
 
 def _names_outside_subscripts(node: object) -> Iterator[str]:

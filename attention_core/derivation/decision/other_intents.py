@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from attention_core.derivation.latex.syntax import Num, Sub, Sup, children
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
+from attention_core.derivation.reading.scope_words import is_promise
 from attention_core.derivation.reading.step import FarWords, Step
 
 LEADS = 2  # lines from a step to the sentence that leads to it, at most
@@ -141,7 +142,7 @@ def _coefficients(node: object) -> Iterator[Fraction]:
 
 def _find_lead(step: Step) -> list[FarWords]:
     """The words of the sentences right above a step."""
-    above = [one for one in step.far_words if 0 < step.line - one.line <= LEADS]
+    above = [one for one in step.far_words if 0 < step.line - one.line <= LEADS and not is_promise(one.words)]
     return [one for one in above if one.line == max(other.line for other in above)]
 
 

@@ -8,7 +8,8 @@ change away from an identity. So such a step is refuted, unless
 * the change leaves nothing to hold: both sides vanish with it;
 * the changed step would not be accepted: it averages what has no law, or a sentence calls its symbols something else;
 * the step holds as it stands under a hypothesis of the usual ones, all of which are tried, whether words of the
-  document mention them or not (`P^2` is P for a projection);
+  document mention them or not (`P^2` is P for a projection), but where one term of a sum has the wrong sign or number:
+  an author who knows that it vanishes leaves it out;
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
   above may be defined anew, if no words lead to it as to a result;
 * its section uses its symbols in another way, and it is more than a sign or a number that is changed, or not proved;
@@ -19,6 +20,10 @@ change away from an identity. So such a step is refuted, unless
 * a letter may be a function of what stands in brackets (see `function_letters`), or a symbol has no other place in the
   step than the one whose index is changed: such an equation says what the symbol is;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
+
+Where all hypotheses are promised to be formulas, no usual one is meant that the document does not write, a display is
+no equation that restricts, and an equation of one formula on both sides but for a sign or a number is no equation to be
+solved, as long as its factors stand in one order.
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
@@ -39,16 +44,16 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
-from attention_core.derivation.decision.made_good import may_make_good
+from attention_core.derivation.decision.made_good import Trial, may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
-from attention_core.derivation.decision.trivial_sides import is_trivial
+from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name
-from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times
+from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
@@ -104,6 +109,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step) or keeps_orders(step):
         return None
+    promised = step.context.formal is not None
 
     def tells(one: Mend, verdict: Verdict) -> bool:
         sure = verdict in (Verdict.PROVED, Verdict.EXACT)
@@ -113,16 +119,20 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return False
         if "with $0$ in place" in one.words and _differentiates(step):
             return False
-        if (one.kind in SURE and not sure) or (one.kind in ENTRIES | SURE and _restricts(step, one.step)):
+        if one.kind in SURE and not sure:
             return False
-        return not is_trivial(one.step) and not _vanishes(one.step, search)
+        if one.kind in ENTRIES | SURE and not promised and _restricts(step, one.step):
+            return False
+        return not _is_to_be_solved(step, one.step, promised) and not _vanishes(one.step, search)
 
     kinds = frozenset({"direction"}) if step.op in TURNED else SCALES | ENTRIES | SURE
     slip = find_good_mend(step, search, kinds, tells)
-    return None if slip is None or _holds_under_usual(step, decide) else slip
+    if slip is None or promised or (slip.kind in SCALES and _scales_a_term(step, slip.step)):
+        return slip
+    return None if _holds_under_usual(step, decide) else slip
 
 
-def without_talk(step: Step, slip: Mend) -> Step:
+def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
     """A step without those of the words around it that cannot make good what a slip changes.
 
     Of a wrong sign or number none can but those that speak of signs, of factors or of what equality means: an author
@@ -133,17 +143,23 @@ def without_talk(step: Step, slip: Mend) -> Step:
     Args:
         step: The step.
         slip: The change.
+        decide: Decides a step under some more hypotheses.
     """
     context = step.context.copy()
     if not collect_symbols(step):
         context.caveats = [one for one in context.caveats if abs(one.line - step.line) <= NEAR]
         return replace(step, context=context)
     if slip.kind not in SCALES | {"direction"}:
-        context.caveats = [one for one in context.caveats if may_make_good(step, one)]
+        trial = Trial(step, decide)
+        kept = [one for one in context.caveats if may_make_good(step, one, trial)]
+        context.caveats = kept if kept or trial.are_false_together() else context.caveats
         return replace(step, context=context)
     context.caveats = [one for one in context.caveats if speaks_of_change(one, slip.kind, step.line)]
     known = [one for one in step.far_relations if one.line <= step.line + NEAR]
-    return replace(step, context=context, far_relations=known)
+    if step.context.formal is not None:  # what cannot be read counts as little as a sentence
+        known = [one for one in known if verdict_under(step, one.formula, decide) in GOOD]
+    words = [] if _scales_a_term(step, slip.step) else step.far_words
+    return replace(step, context=context, far_relations=known, far_words=words)
 
 
 def _holds_under_usual(step: Step, decide: Decide) -> bool:
@@ -155,6 +171,47 @@ def _holds_under_usual(step: Step, decide: Decide) -> bool:
         return verdict_under(double_right(step), formula, decide) not in GOOD
 
     return any(map(holds, usual_hypotheses(step, _further(step))))
+
+
+def _is_to_be_solved(step: Step, changed: Step, promised: bool) -> bool:
+    """Whether the sides of a changed step are one formula: `2 x = x` may be an equation to be solved."""
+    same = promised and list_terms(changed.left) == list_terms(changed.right)
+    return not same and not _adds_a_number(step, changed) and is_trivial(changed)
+
+
+def _terms_apart(step: Step, changed: Step) -> tuple[list[Expr], list[Expr], int]:
+    """The terms of a sum that a change takes away, those it puts there, and how many it leaves alone."""
+    for before, after in ((step.left, changed.left), (step.right, changed.right)):
+        if before != after:
+            old, new = _list_terms(before), _list_terms(after)
+            kept = [one for one in old if one in new]
+            return [one for one in old if one not in kept], [one for one in new if one not in kept], len(kept)
+    return [], [], 0
+
+
+def _list_terms(side: Expr) -> list[Expr]:
+    """The terms of a side, those in brackets that stand alone among them."""
+    if isinstance(side, Group) and len(side.items) == 1 and side.items[0].alone:
+        return _list_terms(side.items[0].exprs[0])
+    if isinstance(side, Plus):
+        return [one for term in side.terms for one in _list_terms(term)]
+    return [side]
+
+
+def _adds_a_number(step: Step, changed: Step) -> bool:
+    """Whether a side has a number too much or too little as a term: no values of its symbols make such a step good."""
+    old, new, _ = _terms_apart(step, changed)
+    return bool(old or new) and all(isinstance(_positive(one), Num) for one in (*old, *new))
+
+
+def _scales_a_term(step: Step, changed: Step) -> bool:
+    """Whether one term among others of a side has the wrong sign or number."""
+    old, new, kept = _terms_apart(step, changed)
+    return kept > 0 and len(old) == 1 and len(new) <= 1
+
+
+def _positive(term: Expr) -> Expr:
+    return term.body if isinstance(term, Minus) else term
 
 
 def _restricts(step: Step, changed: Step) -> bool:
@@ -222,6 +279,25 @@ def _leaves_out(step: Step) -> bool:
     )
 
 
+_TWO_VALUES = re.compile(
+    r"\b(?:binary|boolean\w*|bernoulli|indicator\w*|bits?|one-hot|mask\w*|labels?|class\w*|logistic|zero-one|0[-/]1|"
+    r"idempoten\w*|project\w*|involut\w*|signs?|spins?|rademacher|coins?|unit\w*|normali[sz]\w*|standardi[sz]\w*|whiten\w*|adjacen\w*|graphs?|"
+    r"select\w*|gat(?:e[sd]?|ing)|presen(?:t|ce)|absen(?:t|ce)|success\w*|fail\w*|outcomes?|events?|votes?|clicks?|true|false|flags?|"
+    r"parity|either|(?:equals?|is|are|to|of|be|with|variance) (?:0|1|one|zero)|modulus|phases?|circle)\b",
+    re.IGNORECASE,
+)
+_TWO_NUMBERS = re.compile(r"\{\s*[-+]?\s*[01]\s*,|\\pm\s*1|=\s*[-+]?\s*[01](?![\d.])|\^\s*\{?2\}?\s*=")
+
+
+def _mentions_two_values(step: Step) -> bool:
+    """Whether a document may say that numbers are 0 and 1, or signs: then squares are no new numbers."""
+    relations = (one.formula for one in step.far_relations)
+    own = (one.text for one in step.context.hypotheses)
+    return any(_TWO_VALUES.search(one.words) for one in step.far_words) or any(
+        _TWO_NUMBERS.search(one) for one in (*relations, *own)
+    )
+
+
 def _further(step: Step) -> Iterator[str]:
     """Hypotheses beside the usual ones: entries that are 0 and 1, or signs; shares; one that is at most another."""
     known = step.context.symbols
@@ -232,10 +308,8 @@ def _further(step: Step) -> Iterator[str]:
     yield from (f"{one.name} \\odot {one.name} = {one.name}" for one in arrays if one.name not in numbers)
     letter = next((one for one in "ijklrst" if one not in known), "i'")
     members = [f"{one.name}_{letter}" for one in own if one.kind == "family"]
-    yield from (f"{one}^2 = {value}" for one in members for value in (one, "1"))
-    for name in numbers:
-        yield f"{name}^2 = {name}"
-        yield f"{name}^2 = 1"
+    if _mentions_two_values(step):
+        yield from (f"{one}^2 = {value}" for one in (*members, *numbers) for value in (one, "1"))
     counts = [one.name for one in own if one.kind in ("size", "index")]
     if "(-1)" in step.text.replace(" ", ""):  # of an even, or odd, exponent
         yield from (f"(-1)^{{{name}}} = {sign}" for name in (*counts, *numbers) for sign in ("1", "-1"))

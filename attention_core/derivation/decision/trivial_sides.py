@@ -14,7 +14,19 @@ from types import MappingProxyType
 
 from attention_core.derivation.inference.usage import bound_letters
 from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.latex.syntax import Big, Group, Name, Num, Plus, Sup, Times, children
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Expr,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Sup,
+    Times,
+    children,
+    names_in,
+)
 from attention_core.derivation.reading.step import Step
 
 _ONE, _ZERO = ("Num", Fraction(1)), ("Num", Fraction(0))
@@ -23,13 +35,30 @@ _ONE, _ZERO = ("Num", Fraction(1)), ("Num", Fraction(0))
 def is_trivial(step: Step) -> bool:
     """Whether both sides are the same formula but for the order of factors and terms, brackets, powers, 1 and 0.
 
-    What has a transpose is an array, whose products of two vectors commute.
+    What has a transpose is an array, whose products of two vectors commute; of numbers alone nothing is asked.
 
     Args:
         step: An equation that holds.
     """
     left, right = (_without_order(side) for side in (step.left, step.right))
-    return left == right and "top" not in to_latex(step.left)
+    numbers = not names_in(step.left)  # no unknown for which it could be solved
+    return left == right and not numbers and "top" not in to_latex(step.left)
+
+
+def list_terms(node: Expr, sign: int = 1) -> list[tuple[int, str]]:
+    """The terms of a side with their signs, each as it is written, in one order: terms commute in any algebra.
+
+    Args:
+        node: The side.
+        sign: The sign in front of it.
+    """
+    if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
+        return list_terms(node.items[0].exprs[0], sign)
+    if isinstance(node, Minus):
+        return list_terms(node.body, -sign)
+    if isinstance(node, Plus):
+        return sorted(one for term in node.terms for one in list_terms(term, sign))
+    return [(sign, to_latex(node))]
 
 
 Names = Mapping[str, str]
@@ -82,7 +111,7 @@ def _iterate_factors(node: object, bound: Names) -> Iterator[object]:
     elif isinstance(node, Times):
         for op, one in zip(("", *node.ops), node.factors, strict=True):
             yield from ((("over", _without_order(one, bound)),) if op == "/" else _iterate_factors(one, bound))
-    elif isinstance(node, Sup) and isinstance(node.exponent, Num) and node.exponent.value in range(2, 10):
+    elif isinstance(node, Sup) and isinstance(node.exponent, Num) and node.exponent.value in range(1, 10):
         for _ in range(int(node.exponent.value)):
             yield from _iterate_factors(node.base, bound)
     elif isinstance(node, Sup):
@@ -91,4 +120,4 @@ def _iterate_factors(node: object, bound: Names) -> Iterator[object]:
         yield _without_order(node, bound)
 
 
-__all__ = ["is_trivial"]
+__all__ = ["is_trivial", "list_terms"]

@@ -23,6 +23,7 @@ NAME = "derive"
 @click.option("-q", "--quiet", is_flag=True)
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0)
 @click.option("--strict", is_flag=True)
+@click.option("--formulas", is_flag=True)
 def options(**given: Any) -> dict[str, Any]:
     """The options of the line."""
     return given
@@ -31,8 +32,8 @@ def options(**given: Any) -> dict[str, Any]:
 def register(shell: Any) -> None:
     r"""Give a shell of IPython the cell magic `%%derive [NAME]`.
 
-    Its options are those of `attention-core derive`: `--explain`, `--quiet`, `--seconds`, `--strict`. With a NAME the
-    report is kept in that variable.
+    Its options are those of `attention-core derive`: `--explain`, `--quiet`, `--seconds`, `--strict`, `--formulas`.
+    With a NAME the report is kept in that variable.
 
     Args:
         shell: The shell; `%load_ext` hands it over.
@@ -65,7 +66,8 @@ def check_cell(shell: Any, line: str, cell: str) -> None:
     if name is not None and not name.isidentifier():
         click.echo(f"%%{NAME}: {name} cannot be the name of a variable", err=True)
         return
-    report = check_document(f"{cell}\n", effort=Effort(seconds=given["seconds"]), infer=not given["strict"])
+    effort, infer = Effort(seconds=given["seconds"]), not given["strict"]
+    report = check_document(f"{cell}\n", effort=effort, infer=infer, formulas=given["formulas"])
     report = replace(report, file="cell")
     show_report(report, given["explain"], given["quiet"])
     if name is not None:

@@ -15,6 +15,7 @@ from attention_core.derivation.elaborate.integral_terms import integral
 from attention_core.derivation.elaborate.matrix_functions import RUNNING
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Minus, Name, Sup, Unreadable
+from attention_core.derivation.latex.tokens import UNREAD_BIG
 from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.terms import SCALAR, ShapeMismatch, Size, Term, integer, size_term
 
@@ -35,6 +36,8 @@ def big(elab: Elaborator, expr: Big) -> Term:
         return found
     if expr.op in ("inf", "sup", "argmin", "argmax"):
         raise elab.fail(f"\\{expr.op} over a set is not understood: write \\min or \\max over an index")
+    if expr.op in UNREAD_BIG:
+        raise elab.fail(f"\\{expr.op} is read, and not computed: declare what it stands for, or write it out")
     if expr.above is not None and (len(expr.below) != 1 or expr.below[0].ops not in ((), ("=",))):
         raise elab.fail(f"what stands above \\{expr.op} is only understood with one index below, such as i=1")
     names, lowest, highest, conditions = _bounds(elab, expr)

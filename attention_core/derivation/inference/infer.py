@@ -62,7 +62,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
-from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
+from attention_core.derivation.latex.tokens import UNREAD_BIG, UNREAD_OPERATIONS
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
 from attention_core.derivation.terms.relevance import is_slope_of_known
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, transpose
@@ -359,8 +359,9 @@ def _is_declared(context: Context, statement: DisplayStatement) -> bool:
         return False
     if ONES not in context.symbols and any(_is_bare_ones(node) for chain in chains for node in walk(chain)):
         return False
-    if any(isinstance(node, Big) and any(one.alone for one in node.below) for chain in chains for node in walk(chain)):
-        return False  # `\max_\pi`: a letter without a range
+    operators = [node for chain in chains for node in walk(chain) if isinstance(node, Big)]
+    if any(node.op in UNREAD_BIG or any(one.alone for one in node.below) for node in operators):
+        return False  # `\max_\pi`: a letter without a range; `\bigotimes` is a symbol of its own
     return all(_is_known_part(context, node) for chain in chains for node in walk(chain) if isinstance(node, Sub))
 
 

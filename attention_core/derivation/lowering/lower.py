@@ -12,7 +12,7 @@ from fractions import Fraction
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from attention_core.derivation.graph.nodes import Graph, TooLarge
+from attention_core.derivation.graph.nodes import Graph, TooLarge, Unsettled
 from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.terms import Relation, Term, Type
 
@@ -123,7 +123,10 @@ class Lowering:
         """The first and the last index of a family's members."""
         if family.name not in self.spans:
             assert family.lowest is not None and family.highest is not None
-            self.spans[family.name] = family.lowest.value(self.top), family.highest.value(self.top)
+            try:
+                self.spans[family.name] = family.lowest.value(self.top), family.highest.value(self.top)
+            except KeyError as error:  # in the step it is read as something else
+                raise Unsettled(f"the members of {family.name} end at {error.args[0]}, which is no size here") from None
         return self.spans[family.name]
 
     # -- terms ------------------------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def words_of_paragraph(
     for place, one in enumerate(sentences):
         named = names_of(one)
         if _PROMISE.match(one.prose):
-            context.formal = context.level
+            context.formal = context.level if context.formal is None else min(context.formal, context.level)
             continue
         last = leads and place == len(sentences) - 1
         ended = find_withdrawal(context, one)
@@ -126,6 +126,16 @@ def words_of_paragraph(
         )
         (passing if alone or found.value else lasting).append(found)
     return lasting, passing
+
+
+def is_promise(prose: str) -> bool:
+    """Whether a sentence promises that all hypotheses are formulas.
+
+    Example:
+        >>> is_promise("All hypotheses are declared as formulas.")
+        True
+    """
+    return bool(_PROMISE.match(prose))
 
 
 def _is_universal(sentence: Sentence) -> bool:
@@ -244,7 +254,8 @@ def words_of_remark(context: Context, sentence: Sentence, declares: bool) -> lis
     named = names_of(sentence)
     found = find_caveat(context, sentence, named, declares)
     out = caveats_of(context, sentence) + ([] if found is None else [found])
-    return [replace(one, level=0, names=named or None) for one in out if not (named and one.names is None)]
+    kept = [one for one in out if context.infers or not (named and one.names is None)]  # they may be declared by use
+    return [replace(one, level=0, names=named or None) for one in kept]
 
 
 def words_behind(context: Context, paragraph: Paragraph, leads: bool, read: bool) -> list[Caveat]:

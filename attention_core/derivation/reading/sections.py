@@ -65,6 +65,8 @@ _BACK = compile_quick(
 
 
 _LOCAL = re.compile(r"\b(?:examples?|exercises?|(?:special )?cases?|proof|answers?|solutions?)\b", re.IGNORECASE)
+_TASK = re.compile(r"\W*(?:problem|question|exercise|task|quiz|puzzle|homework)\W*(?:\d|[a-zA-Z]\b)", re.IGNORECASE)
+"""The head of one task among others: what it supposes without a formula is about itself."""
 _BACK_MATTER = re.compile(
     r"(?:the )?(?:references?|bibliography|literature|sources?|citations?|cit(?:e|ing) (?:this|us)|licen[cs]es?|"
     r"copyright|credits|acknowledge?ments?|thanks|further reading|see also|links|resources|"
@@ -86,7 +88,8 @@ def remarks_of(blocks: Sequence[Block]) -> list[Remark]:
     """The sentences that may be about sections above them.
 
     Those in a section without a display, whose words can be about no other, or that is named for assumptions or the
-    like, and those that point back or speak of the whole text. Lists of sources, licences and thanks say nothing.
+    like, and those that point back or speak of the whole text. Lists of sources, licences and thanks say nothing, and
+    "Problem 6" with its parts is about itself.
 
     Args:
         blocks: The blocks of the document.
@@ -94,12 +97,16 @@ def remarks_of(blocks: Sequence[Block]) -> list[Remark]:
     out: list[Remark] = []
     silent = _sections_without_displays(blocks)
     heading: Heading | None = None
+    task: int | None = None  # the level of the task that a place is in
     for place, block in enumerate(blocks):
         if isinstance(block, Heading):
             heading = block
+            task = None if task is None or block.level <= task else task
+            task = block.level if task is None and _TASK.match(block.text.lstrip("#* ")) else task
         elif isinstance(block, Paragraph) and heading is not None:
             declares = is_declaration(block)
-            every = sets_scene(heading.text) or (place in silent and not is_back_matter(heading.text))
+            local = task is not None or is_back_matter(heading.text)
+            every = sets_scene(heading.text) or (place in silent and not local)
             out += [Remark(one, declares) for one in sentences_of(block) if every or _BACK.search(one.prose)]
     return out
 
@@ -121,6 +128,16 @@ def _sections_without_displays(blocks: Sequence[Block]) -> set[int]:
             if block is not None:
                 open_.append((block, place))
     return out
+
+
+def points_back(sentence: str) -> bool:
+    """Whether a sentence of a later section may be about those above it.
+
+    Example:
+        >>> [points_back(one) for one in ("Above, all rows are the same.", "All rows are the same.")]
+        [True, False]
+    """
+    return bool(_BACK.search(sentence) or _OF_ALL.search(sentence))
 
 
 def is_back_matter(title: str) -> bool:

@@ -89,10 +89,12 @@ from attention_core.derivation.words.vocabulary import PROPERTY
 
 MOST_SHOWN = 200  # characters of a paragraph that cannot be read
 QUOTED = 40  # of these, by which a paragraph is known
+OVER_ALL = -1
+"""The level of a promise about a whole document: no heading ends it."""
 
 
 def steps_of(
-    text: str, infer: bool = False, judge: Judge | None = None
+    text: str, infer: bool = False, judge: Judge | None = None, formulas: bool = False
 ) -> tuple[list[Step | Unread], list[tuple[int, str]]]:
     """All steps of a document, and what was understood of its declarations.
 
@@ -100,8 +102,9 @@ def steps_of(
         text: The document.
         infer: Whether undeclared symbols are read.
         judge: Says why a step cannot be read. A display that cannot as its section uses the symbols is read by itself.
+        formulas: Whether all hypotheses are promised to be formulas, whatever the document says.
     """
-    context = Context(infers=infer)
+    context = Context(infers=infer, formal=OVER_ALL if formulas else None)
     blocks = blocks_of(text)
     if len(blocks) > MAX_BLOCKS:
         line = blocks[MAX_BLOCKS].line
@@ -180,7 +183,9 @@ def _is_declared_anew(step: Step, relation: FarRelation) -> bool:
     """Whether a relation says what a symbol is, and a declaration below it says so anew: "$r = 2$. Let $r > 0$"."""
     defined = _DEFINED.match(relation.formula)
     symbol = step.context.symbols.get(defined["name"]) if defined else None
-    return symbol is not None and symbol.line > relation.line and symbol.term is None
+    if symbol is None or symbol.name in step.context.inferred:  # read from the step itself, and not declared
+        return False
+    return symbol.line > relation.line and symbol.term is None
 
 
 def _is_read_domain(step: Step, relation: FarRelation) -> bool:
@@ -382,7 +387,10 @@ class _Walk:
                 continue
             if place not in self.by_remark:
                 self.by_remark[place] = words_of_remark(self.context, one.sentence, one.declares)
-            out += select_current(self.context, [(caveat, True) for caveat in self.by_remark[place]])
+            found = self.by_remark[place]
+            out += select_current(self.context, [(caveat, True) for caveat in found])
+            if self.inference is not None:  # of symbols that the display will declare
+                out += [one for one in found if one.names and not one.names & set(self.context.symbols)]
         return out
 
     def around(self, place: int) -> Around:

@@ -19,6 +19,8 @@ def verdict_of(step: str) -> Verdict:
         (r"\frac{2}{3} \approx 0.67", Verdict.EXACT),
         (r"\frac{1}{3000} \approx 3.33 \times 10^{-4}", Verdict.EXACT),
         (r"\sqrt{2} \approx 1.41422", Verdict.REFUTED),
+        (r"\frac{1}{128} \approx 0.78 \%", Verdict.EXACT),
+        (r"\frac{1}{128} \approx 0.79\%", Verdict.REFUTED),
         (r"\pi \approx 3.15", Verdict.REFUTED),
         (r"-\pi \approx -3.1415", Verdict.AMBIGUOUS),
         (r"2^{10} \approx 1000", Verdict.UNDECIDED),
@@ -37,6 +39,8 @@ def test_printed_decimals_say_how_close(step: str, verdict: Verdict) -> None:
         (r"0.67 = \frac{2}{3}", Verdict.AMBIGUOUS),
         (r"10^{-3} \cdot \frac{1}{3} = 3.33 \times 10^{-4}", Verdict.AMBIGUOUS),
         (r"\frac{2}{3} = 0.65", Verdict.REFUTED),
+        (r"\frac{1}{128} = 0.78 \%", Verdict.AMBIGUOUS),
+        (r"\frac{1}{128} = 0.79\%", Verdict.REFUTED),
         (r"\frac{1}{4} = 0.25", Verdict.PROVED),
         (r"\sqrt{2} = 1", Verdict.REFUTED),  # no decimals are printed
         (r"\frac{2}{3} = 0.67 + 0", Verdict.REFUTED),  # a number that is calculated with

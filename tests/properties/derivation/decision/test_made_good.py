@@ -38,6 +38,10 @@ def verdict(above: str, formula: str = ENDS) -> str:
         ("Suppose the frobs follow the gradient.", "Suppose the frobs follow gradient descent."),
         ("The frobs of $x$ are gizmos.", "The frobs of $x$ are not there."),
         ("Frobs are square.", "We complete the square of frobs."),
+        ("Frobs have $x_n = c \\star c$.", "Frobs have $x_1 = c$."),  # false under it as well
+        ("Frobs have $0 = g \\star x_n + g$.", "Frobs have $0 = g x_n + c \\star c$."),  # solved by g
+        ("Frobs have $x_n = q(x_n) \\star c$.", "Frobs have $q(x_n | c) = q(c | x_n) q(x_n) / q(c)$."),  # laws
+        ("Here one entry is enough.", "One approach to entries is enough."),
     ],
 )
 def test_what_may_make_entries_vanish_and_what_cannot(open_: str, refuted: str) -> None:
@@ -57,12 +61,30 @@ def test_what_may_make_entries_vanish_and_what_cannot(open_: str, refuted: str) 
         ("The support is $\\operatorname{supp}(x) \\subset \\{1, \\dots, n - 1\\}$.", ENDS),
         ("Frobs have $x_j \\ge c \\star c$.", ROOT),  # an absolute value is not analytic
         ("Frobs have $n \\ge c \\star c$.", ENDS),  # nor does a size take all values
-        ("Frobs of $x$ are nonnegative.", ROOT),
         ("Suppose we have frobs of a multivariate normal distribution.", AVERAGE),
     ],
 )
 def test_what_cannot_in_one_step_may_in_another(words: str, formula: str) -> None:
     assert verdict(words, formula) == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("The frobs come first.", "REFUTED"),  # of a section of its own, without a symbol of the step
+        ("As said above, the frobs come first.", "UNDECIDED"),
+        ("The frobs $x_j$ come first.", "UNDECIDED"),
+    ],
+)
+def test_a_later_section_is_about_itself_unless_it_points_back(words: str, verdict: str) -> None:
+    text = f"# Claim\n\nNow we find\n\n$$ {ENDS} $$\n\n# Summary\n\n{words}\n"
+    assert check_document(text, infer=True).steps[-1].verdict == verdict
+
+
+def test_relations_that_make_good_together_stay_open() -> None:
+    words = "Frobs have $c = x_n + x_1$.\n\nGizmos have $c = x_1$."
+    assert verdict("Frobs have $c = x_n + x_1$.") == verdict("Gizmos have $c = x_1$.") == "REFUTED"
+    assert verdict(words) == "UNDECIDED"
 
 
 def test_a_table_of_contents_says_nothing() -> None:

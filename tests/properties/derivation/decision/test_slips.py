@@ -47,8 +47,8 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
         (r"P^2 - 2 P + I = I - P", ""),
         (r"\|x\|^2 = \|x\|", ""),  # of a unit vector
         (r"x^\top A y = y^\top A x", ""),  # of a symmetric matrix
-        (r"y^2 + y z = y + y z", ""),  # of a label, 0 or 1
-        (r"\sum_i a_i y_i^2 + \sum_i b_i y_i = \sum_i (a_i + b_i) y_i", ""),  # of labels
+        (r"y^2 + y z = y + y z", "The label $y$ is binary."),  # 0 or 1
+        (r"\sum_i a_i y_i^2 + \sum_i b_i y_i = \sum_i (a_i + b_i) y_i", "Here $y_i \\in \\{0, 1\\}$."),
         (r"2 (p + q)^2 = 2 p + 2 q", ""),  # of shares
         (r"(-1)^n x = x", ""),  # of an even n
         (r"\frac{\partial}{\partial w} (w - y)^2 = w - y", "Ignoring constant factors, we get"),
@@ -72,6 +72,57 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
 )
 def test_what_may_mean_more_is_not_refuted(formula: str, above: str) -> None:
     assert inferred(formula, above).verdict in ("UNDECIDED", "UNREADABLE", "AMBIGUOUS")
+
+
+@pytest.mark.parametrize(
+    "formula", [r"y^2 + y z = y + y z", r"\sum_i a_i y_i^2 + \sum_i b_i y_i = \sum_i (a_i + b_i) y_i"]
+)
+def test_numbers_are_zero_or_one_only_where_the_document_may_say_so(formula: str) -> None:
+    assert inferred(formula, "We find").verdict == "REFUTED"
+
+
+SQUARES = r"\|x + y\|^2 = \|x\|^2 - 2 x^\top y + \|y\|^2"
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (SQUARES, "REFUTED"),  # who knows that x and y are orthogonal leaves that term out
+        (r"\|x + y\|^2 = \|x - y\|^2", "UNDECIDED"),  # and may write this
+    ],
+)
+def test_of_a_wrong_term_no_usual_hypothesis_is_meant(formula: str, verdict: str) -> None:
+    assert inferred(formula, "We find").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\sum_{i=1}^n y_i x_i = \sum_{i=1}^n y_j x_i",  # an index that nothing sums over
+        r"x^2 e^x = -x^2 e^x",
+        r"\|x\|^2 = \|x\|",  # of a unit vector, which a formula would say
+    ],
+)
+def test_a_promise_of_formulas_leaves_no_usual_hypothesis_and_nothing_to_solve(formula: str) -> None:
+    promise = "All hypotheses are declared as formulas."
+    assert inferred(formula, "We find").verdict == "UNDECIDED"
+    assert inferred(formula, promise).verdict == "REFUTED"
+    assert inferred("x y = -y x", promise).verdict == "UNDECIDED"  # which need not commute
+    assert inferred("k = 2 q", promise).verdict != "REFUTED"  # a definition is no hypothesis
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"), [("Here $A = A^\\top$.", "UNDECIDED"), ("Here $A = B^\\top$.", "REFUTED")]
+)
+def test_under_a_promise_a_relation_in_prose_counts_where_it_makes_the_step_good(words: str, verdict: str) -> None:
+    text = f"All hypotheses are declared as formulas.\n\n{words}\n\nWe find"
+    assert inferred(r"(A + A^\top) x = 2 A x", text).verdict == verdict
+
+
+@pytest.mark.parametrize(("words", "verdict"), [("Here $b = 0$.", "UNDECIDED"), ("Here $b \\star b = b$.", "REFUTED")])
+def test_under_a_promise_a_wrong_sign_is_open_only_where_a_relation_makes_it_good(words: str, verdict: str) -> None:
+    text = f"All hypotheses are declared as formulas.\n\n{words}\n\nWe find"
+    assert inferred(r"(a + b)^2 = a^2 - 2 a b + b^2", text).verdict == verdict
 
 
 def test_a_step_that_is_no_change_away_from_an_identity_stays_open() -> None:

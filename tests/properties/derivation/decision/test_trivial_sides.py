@@ -19,6 +19,12 @@ from attention_core.derivation import check_document
         (r"a + b = a - b", "UNDECIDED"),  # nobody derives a + b from a + b
         (r"2 n + n \log n = n + n \log n", "UNDECIDED"),
         (r"(a - b) c = a c + b c", "REFUTED"),
+        (r"x^2 = x", "UNDECIDED"),  # x^1 in place of x^2 would be the change
+        (r"-t + y = -(y - t)", "UNDECIDED"),
+        (r"x y - t = -(y x - t)", "UNDECIDED"),
+        (r"\frac{1}{3} (1) = 1", "REFUTED"),  # there is nothing to solve it for
+        (r"c \cdot 1 = (c) + 1", "REFUTED"),  # false whatever c is
+        (r"c \cdot 1 = (c) + b", "UNDECIDED"),
     ],
 )
 def test_sides_that_differ_by_an_order_alone_are_an_equation_and_others_a_claim(wrong: str, verdict: str) -> None:

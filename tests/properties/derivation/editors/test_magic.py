@@ -27,6 +27,9 @@ class Shell:
         self.magics["cell", name](line, cell)
 
 
+OPEN = "Let $x, y \\in \\mathbb{R}$.\n\nAll frobs are gizmos of $x$.\n\n$$ (x + y)^3 = x^2 + y $$"
+
+
 @pytest.fixture
 def shell() -> Shell:
     made = Shell()
@@ -49,6 +52,10 @@ def test_options_are_those_of_the_command(shell: Shell, capsys: pytest.CaptureFi
     assert "x: a number" in capsys.readouterr().out
     shell.run_cell_magic("derive", "--strict", r"$$ y^2 + 1 \ge 2 y $$")
     assert "UNREADABLE" in capsys.readouterr().out
+    shell.run_cell_magic("derive", "--formulas", OPEN)
+    assert "REFUTED" in capsys.readouterr().out
+    shell.run_cell_magic("derive", "", OPEN)
+    assert "UNDECIDED" in capsys.readouterr().out
     assert not shell.user_ns
 
 

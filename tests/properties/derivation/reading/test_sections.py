@@ -16,6 +16,20 @@ def verdict(*blocks: str) -> Verdict:
     return check_document("\n\n".join(blocks) + "\n").steps[-1].verdict
 
 
+def test_a_task_is_about_itself_unless_it_points_back() -> None:
+    frobs = "All vectors are frobnicated."
+    for words, expected in ((frobs, Verdict.REFUTED), (f"As above, {frobs.lower()}", Verdict.UNDECIDED)):
+        assert verdict("## Problem 1", HEAD, FALSE, "## Problem 2", "### Problem 2(a)", words) is expected
+        assert verdict("## Lengths", HEAD, FALSE, "## Remarks", words) is Verdict.UNDECIDED
+
+
+def test_a_sentence_of_a_later_section_may_be_about_symbols_that_nothing_declares() -> None:
+    display = r"$$ \sum_{j=1}^n (x_j + c) = \sum_{j=1}^{n-1} x_j + n c $$"
+    for words, expected in (("Frobs of $x_j$ come first.", "UNDECIDED"), ("Frobs of $z$ come first.", "REFUTED")):
+        text = f"# Claim\n\nNow we find\n\n{display}\n\n# Summary\n\n{words}\n"
+        assert check_document(text, infer=True).steps[-1].verdict == expected
+
+
 @pytest.mark.parametrize(
     "blocks",
     [
