@@ -123,7 +123,9 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return False
         if one.kind in ENTRIES | SURE and not promised and _restricts(step, one.step):
             return False
-        return not _is_to_be_solved(step, one.step, promised) and not _vanishes(one.step, search)
+        return not _is_to_be_solved(step, one.step, promised and one.kind not in SURE) and not _vanishes(
+            one.step, search
+        )
 
     kinds = frozenset({"direction"}) if step.op in TURNED else SCALES | ENTRIES | SURE
     slip = find_good_mend(step, search, kinds, tells)

@@ -207,3 +207,14 @@ def test_nothing_is_read_as_anything_in_a_step_without_symbols() -> None:
         "Let $x$ be frobnicated.\n\nNext.\n\nHence we find\n\n$$ 2 \\cdot 3 = 7 $$\n", infer=True
     ).steps
     assert step.verdict is Verdict.REFUTED and "read as" not in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("pi", "verdict"),
+    [(r"\boldsymbol{\pi}", Verdict.UNDECIDED), (r"{\bf \pi}", Verdict.UNDECIDED), (r"\pi", Verdict.REFUTED)],
+)
+def test_a_bold_pi_may_be_a_vector(pi: str, verdict: Verdict) -> None:
+    """Of a stationary distribution; without a bold letter a number and a matrix are compared."""
+    text = f"All hypotheses are declared as formulas.\n\nLet $P \\in \\mathbb{{R}}^{{2 \\times 2}}$.\n\n$$ {pi} P = {pi} $$\n"
+    (step,) = check_document(text, infer=True).steps
+    assert step.verdict is verdict

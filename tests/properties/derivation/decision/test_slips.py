@@ -109,6 +109,7 @@ def test_a_promise_of_formulas_leaves_no_usual_hypothesis_and_nothing_to_solve(f
     assert inferred(formula, promise).verdict == "REFUTED"
     assert inferred("x y = -y x", promise).verdict == "UNDECIDED"  # which need not commute
     assert inferred("k = 2 q", promise).verdict != "REFUTED"  # a definition is no hypothesis
+    assert inferred(r"p(x_t | x_0) = p(x_t | x_0, 0)", promise).verdict == "UNDECIDED"  # two symbols, and no slip
 
 
 @pytest.mark.parametrize(
