@@ -75,7 +75,7 @@ def test_what_may_mean_more_is_not_refuted(formula: str, above: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "formula", [r"y^2 + y z = y + y z", r"\sum_i a_i y_i^2 + \sum_i b_i y_i = \sum_i (a_i + b_i) y_i"]
+    "formula", [r"z (y^2 + 1) = y z + z", r"\sum_i a_i y_i^2 + \sum_i b_i y_i = \sum_i (a_i + b_i) y_i"]
 )
 def test_numbers_are_zero_or_one_only_where_the_document_may_say_so(formula: str) -> None:
     assert inferred(formula, "We find").verdict == "REFUTED"
