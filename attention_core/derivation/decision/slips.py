@@ -21,9 +21,8 @@ change away from an identity. So such a step is refuted, unless
   step than the one whose index is changed: such an equation says what the symbol is;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
-Where all hypotheses are promised to be formulas, no usual one is meant that the document does not write, a display is
-no equation that restricts, and an equation of one formula on both sides but for a sign or a number is no equation to be
-solved, as long as its factors stand in one order.
+Where all hypotheses are promised to be formulas, a display is no equation that restricts, and an equation of one
+formula on both sides but for a sign or a number is no equation to be solved, as long as its factors stand in one order.
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
@@ -129,7 +128,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
 
     kinds = frozenset({"direction"}) if step.op in TURNED else SCALES | ENTRIES | SURE
     slip = find_good_mend(step, search, kinds, tells)
-    if slip is None or promised or (slip.kind in SCALES and _scales_a_term(step, slip.step)):
+    if slip is None or (slip.kind in SCALES and _scales_a_term(step, slip.step)):
         return slip
     return None if _holds_under_usual(step, decide) else slip
 
