@@ -154,6 +154,21 @@ def _other_operators(step: Step) -> Iterator[Reading]:
 _INDEXED_NORM = re.compile(r"(?:\\\||\\(?:rVert|Vert))\s*_\s*\{?\s*(?:1|2|\\infty)(?![a-zA-Z\d])")
 
 
+_BOLD_PI = re.compile(r"\\(?:mathbf|boldsymbol|bm|bf|vec|pmb)(?![a-zA-Z])\s*\{?\s*\\(?:bf\s*\\)?pi(?![a-zA-Z])")
+
+
+def find_bold_constant(step: Step) -> str:
+    r"""What to say of a $\boldsymbol{\pi}$ that nothing declares: it may be a vector; '' where there is none.
+
+    Args:
+        step: A false step.
+    """
+    bold = r"\pi" not in step.context.symbols and _BOLD_PI.search(step.text)
+    return (
+        r"$\pi$ is written in bold, and may be a vector: declare it, as in 'Let $\pi \in \mathbb{R}^n$'" if bold else ""
+    )
+
+
 def other_norms(step: Step) -> tuple[str, Step] | None:
     r"""A step with `\|A\|_2` or the like over the entries of A, where the document does not say which it means."""
     if SPECTRAL_NORM in step.context.stated or not _INDEXED_NORM.search(step.text):

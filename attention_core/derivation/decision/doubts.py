@@ -20,7 +20,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
-from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, doubtful, other_norms, readings
+from attention_core.derivation.decision.conventions import (
+    EINSTEIN,
+    collect_symbols,
+    doubtful,
+    find_bold_constant,
+    other_norms,
+    readings,
+)
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_intents import is_denied
@@ -142,7 +149,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if found.verdict is not Verdict.REFUTED:
         return found
     expected = step.option("expect") == "refuted"
-    message = "" if expected else _one_entry(step, found) or _bold_constant(step)
+    message = "" if expected else _one_entry(step, found) or find_bold_constant(step)
     if message:
         return _withhold_verdict(found, message)
     meant_of = "" if expected else find_meant_indices(step, decide, slip)
@@ -250,15 +257,6 @@ def _one_entry(step: Step, found: Finding) -> str:
     return name and f"at {name} = 1 an array of {name} entries may be meant as a number: write that entry, as in $x_1$"
 
 
-def _bold_constant(step: Step) -> str:
-    r"""What to say of a $\boldsymbol{\pi}$ that nothing declares: it is no number; '' where there is none."""
-    bold = r"\pi" not in step.context.symbols and _BOLD_PI.search(step.text)
-    return (
-        r"$\pi$ is written in bold, and may be a vector: declare it, as in 'Let $\pi \in \mathbb{R}^n$'" if bold else ""
-    )
-
-
-_BOLD_PI = re.compile(r"\\(?:mathbf|boldsymbol|bm|bf|vec|pmb)(?![a-zA-Z])\s*\{?\s*\\(?:bf\s*\\)?pi(?![a-zA-Z])")
 _IS_ONE = re.compile(r"^\s*(?:(\S+)\s*=\s*1|1\s*=\s*(\S+))\s*$")
 
 

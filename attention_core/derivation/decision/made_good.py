@@ -8,7 +8,7 @@ restricts. It is not
 * an equation that defines a symbol which stands nowhere else: any values of the others agree with $\ell = \sum_i y_i$;
 * a list of the entries of a symbol, as in $w = (w_1; \dots; w_d)$;
 * the name of a law, in a step that averages nothing: a normal variable may have any value;
-* an equation that a new symbol solves, whatever the others are: $0 = w \sum_i x_i^2 - \sum_i y_i x_i$ says what w is;
+* an equation that a new symbol solves, whatever the others are: $0 = w \sum_i x_i^2 - \sum_i y_i x_i$ determines w;
 * a relation, or words of a kind whose formulas are known, under which the step was found false as well (`tried_kinds`);
 * a sentence of a later section that names none of the step's symbols, and does not point back.
 """
@@ -44,7 +44,7 @@ from attention_core.derivation.records import Finding, Verdict
 from attention_core.derivation.terms.context import Caveat
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
 from attention_core.derivation.words.caveats import chains_of
-from attention_core.derivation.words.vocabulary import NOUN, PROPERTY
+from attention_core.derivation.words.vocabulary import DEGREE, NOUN, PROPERTY
 
 _RELATION = re.compile(
     r"[=<>]|\\(?:[lg]eq?(?:slant|q)?|neq?|in|to|equiv|approx|sim|propto|perp|parallel|su[bp]set(?:eq)?)(?![a-zA-Z])"
@@ -162,7 +162,7 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
     prose = _without_harmless(step, " ".join(parts[::2]))
     for pattern in [] if _DENIES.search(prose) else trial.harmless:
         prose = pattern.sub(" ", prose)
-    if any(pattern.search(prose) for pattern in (_LEAVES_OUT, PROPERTY, _MAKES_ALIKE)):
+    if any(pattern.search(prose) for pattern in (_LEAVES_OUT, PROPERTY, DEGREE, _MAKES_ALIKE)):
         return True
     if _ASSUMES.search(prose) and NOUN.search(prose):
         return True
@@ -229,7 +229,7 @@ _LAWS = re.compile(
 
 
 def _without_laws(step: Step, formula: str) -> str:
-    """A relation without the values of laws that the step does not mention: `p(x | y) p(y)` says nothing of x and y."""
+    """A relation without the values of laws that the step does not mention: `p(x | y) p(y)` leaves x and y free."""
     if {"p", "P", "q"} & set(collect_symbols(step)):
         return formula
     while found := _LAWS.search(formula):

@@ -21,8 +21,8 @@ change away from an identity. So such a step is refuted, unless
   step than the one whose index is changed: such an equation says what the symbol is;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
-Where all hypotheses are promised to be formulas, a display is no equation that restricts, and an equation of one
-formula on both sides but for a sign or a number is no equation to be solved, as long as its factors stand in one order.
+Where all hypotheses are promised to be formulas, a display does not restrict, and an equation of one formula on both
+sides but for a sign or a number is not to be solved, as long as its factors stand in one order.
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
@@ -291,7 +291,7 @@ _TWO_NUMBERS = re.compile(r"\{\s*[-+]?\s*[01]\s*,|\\pm\s*1|=\s*[-+]?\s*[01](?![\
 
 
 def _mentions_two_values(step: Step) -> bool:
-    """Whether a document may say that numbers are 0 and 1, or signs: then squares are no new numbers."""
+    """Whether a document may say that numbers are 0 and 1, or signs, whose squares are not new."""
     relations = (one.formula for one in step.far_relations)
     own = (one.text for one in step.context.hypotheses)
     return any(_TWO_VALUES.search(one.words) for one in step.far_words) or any(

@@ -1,8 +1,8 @@
-r"""Words whose hypotheses were tried: what they say of the symbols of a step does not make it good.
+r"""Words whose hypotheses were tried, and which therefore do not make a step good.
 
-"The rows are normalized." may make good what a slip changes, if it is about the step. What it says is one of few
-formulas, though: the norms, or the sums, of its arrays are 1. Where the step is false under each of them, the sentence
-says nothing of it. So it is with each kind of words that has a few formulas for all that it may mean; "the same" and
+"The rows are normalized." may make good what a slip changes, if it is about the step. It means one of few formulas,
+though: the norms, or the sums, of its arrays are 1. Where the step is false under each of them, the sentence leaves it
+false. So it is with each kind of words that has a few formulas for all that it may mean; "the same" and
 "zero" have none, since any two entries may be alike.
 """
 

@@ -35,7 +35,7 @@ _ONE, _ZERO = ("Num", Fraction(1)), ("Num", Fraction(0))
 def is_trivial(step: Step) -> bool:
     """Whether both sides are the same formula but for the order of factors and terms, brackets, powers, 1 and 0.
 
-    What has a transpose is an array, whose products of two vectors commute; of numbers alone nothing is asked.
+    What has a transpose is an array, whose products of two vectors commute; in numbers alone is nothing to solve for.
 
     Args:
         step: An equation that holds.

@@ -126,7 +126,9 @@ class Lowering:
             try:
                 self.spans[family.name] = family.lowest.value(self.top), family.highest.value(self.top)
             except KeyError as error:  # in the step it is read as something else
-                raise Unsettled(f"the members of {family.name} end at {error.args[0]}, which is no size here") from None
+                raise Unsettled(
+                    f"the members of {family.name} end at {error.args[0]}, a size that the step does not have"
+                ) from None
         return self.spans[family.name]
 
     # -- terms ------------------------------------------------------------------------------------------------------

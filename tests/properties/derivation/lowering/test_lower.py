@@ -1,4 +1,4 @@
-"""attention_core.derivation.lowering.lower: what has no value at the sizes of a step is said, and is no error."""
+"""attention_core.derivation.lowering.lower: what has no value at the sizes of a step is named, and ends nothing."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from attention_core.derivation.terms.terms import ONE, SCALAR, Size
 def test_a_family_that_ends_at_no_size_of_the_step_has_no_members_there() -> None:
     family = Symbol("x", "family", 1, 0, SCALAR, ONE, Size.symbol("k"))
     assert Lowering(Context(), {"k": 3}).span(family) == (1, 3)
-    with pytest.raises(Unsettled, match="the members of x end at k, which is no size here"):
+    with pytest.raises(Unsettled, match="the members of x end at k, a size that the step does not have"):
         Lowering(Context(), {"n": 3}).span(family)

@@ -55,7 +55,7 @@ def test_steps_hold_by_such_a_definition() -> None:
     right = check_document(text % r"\beta k_a^T k_a + \beta k_a^T k_b", infer=True, effort=Effort(seconds=4.0))
     wrong = check_document(text % r"\beta k_a^T k_a - \beta k_a^T k_b", infer=True, effort=Effort(seconds=4.0))
     assert right.steps[-1].verdict in GOOD
-    assert wrong.steps[-1].verdict is Verdict.UNDECIDED
+    assert wrong.steps[-1].verdict is Verdict.REFUTED
 
 
 def test_another_reading_keeps_the_shapes_of_definitions() -> None:

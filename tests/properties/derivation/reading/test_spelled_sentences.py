@@ -38,7 +38,7 @@ def test_definitions_behind_each_other_are_read(sentence: str, between: str) -> 
 def test_definitions_of_undeclared_letters_are_read() -> None:
     for verb in ("Put", "Set", "Write", "Take", "Let us put"):
         assert last(f"{verb} $s = xy$ and $t = s^2$.\n\n$$ t = x^2 y^2 $$\n") in GOOD
-        assert last(f"{verb} $s = xy$ and $t = s^2$. Hence\n\n$$ t = x^3 y^2 $$\n") is Verdict.UNDECIDED
+        assert last(f"{verb} $s = xy$ and $t = s^2$. Hence\n\n$$ t = x^3 y^2 $$\n") is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("sentence", ["Now put \x000\x00 if \x001\x00.", "We write \x001\x00.", "Put \x002\x00."])
