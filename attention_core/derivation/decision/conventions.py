@@ -157,6 +157,16 @@ _INDEXED_NORM = re.compile(r"(?:\\\||\\(?:rVert|Vert))\s*_\s*\{?\s*(?:1|2|\\inft
 _BOLD_PI = re.compile(r"\\(?:mathbf|boldsymbol|bm|bf|vec|pmb)(?![a-zA-Z])\s*\{?\s*\\(?:bf\s*\\)?pi(?![a-zA-Z])")
 
 
+def has_read_side(step: Step) -> bool:
+    """Whether a side is a symbol that nothing declares: a promise about hypotheses leaves open that it is defined.
+
+    Args:
+        step: A false step.
+    """
+    heads = {symbol_name(side) for side in (step.left, step.right) if isinstance(side, Name | Sub)}
+    return bool(heads & set(step.context.inferred))
+
+
 def find_bold_constant(step: Step) -> str:
     r"""What to say of a $\boldsymbol{\pi}$ that nothing declares: it may be a vector; '' where there is none.
 

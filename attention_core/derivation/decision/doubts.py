@@ -25,6 +25,7 @@ from attention_core.derivation.decision.conventions import (
     collect_symbols,
     doubtful,
     find_bold_constant,
+    has_read_side,
     other_norms,
     readings,
 )
@@ -237,13 +238,7 @@ def _unless_cases(step: Step, found: Finding, decide: Decide) -> Finding:
 def _restriction(step: Step, found: Finding) -> str:
     """What a step reads as that is not a claim; shapes that do not fit are wrong in any reading."""
     ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
-    return "" if ill or (step.context.formal is not None and not _rests_on_readings(step)) else restriction(step)
-
-
-def _rests_on_readings(step: Step) -> bool:
-    """Whether a side is a symbol that nothing declares: a promise about hypotheses leaves open that it is defined."""
-    heads = {symbol_name(side) for side in (step.left, step.right) if isinstance(side, Name | Sub)}
-    return bool(heads & set(step.context.inferred))
+    return "" if ill or (step.context.formal is not None and not has_read_side(step)) else restriction(step)
 
 
 def _one_entry(step: Step, found: Finding) -> str:
@@ -369,7 +364,7 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
             )
     if unread:
         return _withhold_verdict(found, _unread(unread[0]))
-    return _withhold_verdict(found, _strange(strange[0])) if strange else found
+    return _withhold_verdict(found, _strange(step, strange[0])) if strange else found
 
 
 def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected: bool) -> list[Caveat]:
@@ -461,15 +456,14 @@ def _of_numbers(word: str) -> bool:
     return any(piece in OF_NUMBERS for piece in re.findall(r"[a-z]+\d*", word.lower()))
 
 
-def _strange(caveat: Caveat) -> str:
+def _strange(step: Step, caveat: Caveat) -> str:
     open_words = caveat.words or caveat.maybe
     words = ", ".join(f"'{word}'" for word in open_words) or "a sentence"
     were = "were" if len(open_words) > 1 else "was"
-    return (
-        f"{words} {were} not read (line {caveat.line}: '{caveat.quote}'): if this is a hypothesis, "
-        f"{advice_for(caveat.quote)}; if no words here restrict anything, write "
-        "'All hypotheses are declared as formulas.' above"
-    )
+    promise = "; if no words here restrict anything, write 'All hypotheses are declared as formulas.' above"
+    promise = promise if step.context.formal is None else ""  # it was promised, and these words count all the same
+    said = f"{words} {were} not read (line {caveat.line}: '{caveat.quote}')"
+    return f"{said}: if this is a hypothesis, {advice_for(caveat.quote)}{promise}"
 
 
 def _unread(caveat: Caveat) -> str:
