@@ -28,7 +28,8 @@ from attention_core.derivation.elaborate.products import (
 from attention_core.derivation.elaborate.row_functions import SAMPLE_VARIANCE
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.usage import walk
-from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.printer import symbol_name
+from attention_core.derivation.latex.syntax import Name, Sub, Unreadable
 from attention_core.derivation.reading.repeated_indices import repeated_letters
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Counterexample
