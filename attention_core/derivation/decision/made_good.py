@@ -171,8 +171,23 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
 
 def _is_of_later_section(step: Step, caveat: Caveat) -> bool:
     """Whether a sentence stands in another section below a step, and does not point back or speak of the whole text."""
-    between = any(one.title and step.line < one.line <= caveat.line for one in step.far_words)
-    return between and not points_back(caveat.quote)
+    titles = [one for one in step.far_words if one.title and step.line < one.line <= caveat.line]
+    if any(_ABOUT_ALL.search(one.words) for one in titles) or _PAST.search(caveat.quote):
+        return False
+    return bool(titles) and not points_back(caveat.quote)
+
+
+_ABOUT_ALL = re.compile(
+    r"\b(?:caveats?|limitations?|remarks?|notes?|assum\w+|disclaimers?|scope|restrictions?|settings?|conditions?|"
+    r"hypothes[ie]s|conventions?|notations?|preliminar\w+|appendi\w+|footnotes?|erratum|errata|fine print)\b",
+    re.IGNORECASE,
+)
+"""Titles of sections that are written for others."""
+_PAST = re.compile(
+    r"\b(?:assumed|supposed|used|taken|considered|treated|ignored|restricted|derived|showed|shown|proved|computed|did|was|were|had|been)\b",
+    re.IGNORECASE,
+)
+"""Of what has been done above: "We assumed that all weights are equal."."""
 
 
 def _without_harmless(step: Step, prose: str) -> str:

@@ -282,9 +282,12 @@ def _leaves_out(step: Step) -> bool:
 
 _TWO_VALUES = re.compile(
     r"\b(?:binary|boolean\w*|bernoulli|indicator\w*|bits?|one-hot|mask\w*|labels?|class\w*|logistic|zero-one|0[-/]1|"
-    r"idempoten\w*|project\w*|involut\w*|signs?|spins?|rademacher|coins?|unit\w*|normali[sz]\w*|standardi[sz]\w*|whiten\w*|adjacen\w*|graphs?|"
-    r"select\w*|gat(?:e[sd]?|ing)|presen(?:t|ce)|absen(?:t|ce)|success\w*|fail\w*|outcomes?|events?|votes?|clicks?|true|false|flags?|"
-    r"parity|either|(?:equals?|is|are|to|of|be|with|variance) (?:0|1|one|zero)|modulus|phases?|circle)\b",
+    r"idempoten\w*|project\w*|involut\w*|signs?|spins?|rademacher|coins?|unit\w*|normali[sz]\w*|standardi[sz]\w*|"
+    r"whiten\w*|adjacen\w*|graphs?|select\w*|gat(?:e[sd]?|ing)|presen(?:t|ce)|absen(?:t|ce)|success\w*|fail\w*|"
+    r"outcomes?|events?|votes?|clicks?|true|false|flags?|parity|either|dumm(?:y|ies)|treat(?:ed|ments?)|control|"
+    r"w[io]n|lost|loses?|switch\w*|heads?|tails?|alive|dead|open|closed|spam|yes|no|on|off|spouse|member\w*|choos\w*|"
+    r"chosen|selector|included?|modulus|phases?|circle|"
+    r"(?:equals?|is|are|to|of|be|with|variance) (?:0|1|one|zero))\b",
     re.IGNORECASE,
 )
 _TWO_NUMBERS = re.compile(r"\{\s*[-+]?\s*[01]\s*,|\\pm\s*1|=\s*[-+]?\s*[01](?![\d.])|\^\s*\{?2\}?\s*=")

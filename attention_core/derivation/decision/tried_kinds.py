@@ -98,7 +98,18 @@ def _sum_to(value: str) -> Write:
 
 
 def _positive(one: Item) -> Iterator[str]:
-    yield from ([f"{one.name} > 0", f"{one.name} < 0"] if one.shape == "number" else ())
+    if one.shape != "matrix":
+        name = one.name if one.shape == "number" else f"{one.name}_{one.index[0]}"
+        yield from (f"{name} > 0", f"{name} < 0")
+
+
+def _turned(one: Item) -> Iterator[str]:
+    """Entries that are the same from both ends, as of a symmetric filter."""
+    low, high = one.ends
+    if one.other and one.shape == "number":
+        first = one.index[0]
+        at = one.name.removesuffix(f"_{first}")
+        yield from (f"{one.name} = {at}_{{{high} {'+' + low if low != '0' else ''} - {first}}}",)
 
 
 def _words(pattern: str) -> QuickPattern:
@@ -118,7 +129,7 @@ KINDS: tuple[tuple[QuickPattern, tuple[Write, ...]], ...] = (
     (_words(r"symmetric(?:al)?|symmetry|covariances?|covariance[_ ]matri(?:x|ces)|gram(?:[_ ]matri(?:x|ces))?|kernels?|"
             r"hessians?|laplacians?|self-?adjoint|hermitian|undirected|positive[_ ](?:semi-?)?definite|psd|"
             r"semi-?definite"),
-     (_SYMMETRIC,)),
+     (_SYMMETRIC, _turned)),
     (_words(r"skew|skew[- ]symmetric|anti-?symmetric"), (_of_squares(r"A = -A^\top"),)),
     (_words(r"projections?|projectors?|projected|projects?|projection[_ ]matri(?:x|ces)|idempotent"),
      (_of_squares("A A = A", r"A A = A, A = A^\top"), _SYMMETRIC)),
@@ -138,8 +149,11 @@ def find_harmless_words(step: Step, decide: Decide) -> list[QuickPattern]:
     """
     items = list(_iterate_items(step))
     found, tried = [], dict[str, bool]()
+    indexed = any(one.shape != "number" or one.other for one in items)
     for words, rules in KINDS:
         formulas = dict.fromkeys(text for one in items for write in rules for text in write(one))
+        if indexed and not formulas and _SYMMETRIC in rules:
+            continue  # a filter, or a function of two points, that is symmetric: nothing says so of one array
         for text in formulas:
             if text not in tried and len(tried) < MOST:
                 tried[text] = verdict_under(step, text, decide) in (Verdict.REFUTED, Verdict.VACUOUS)
@@ -162,10 +176,10 @@ def _item_of(context: Context, symbol: Symbol) -> Item:
     assert kind is not None
     shape = "number" if kind.scalar else "column" if kind.vector else "matrix"
     sizes = (str(kind.rows), str(kind.cols))
-    if symbol.kind == "array":
-        return Item(symbol.name, shape, *sizes)
     free = [letter for letter in ("i", "j", "k", "l", "r", "s", "t", "i'", "j'") if letter not in context.symbols]
     first, second = free[:2]
+    if symbol.kind == "array":
+        return Item(symbol.name, shape, *sizes, index=(first, second))
     ends = (str(symbol.lowest), str(symbol.highest))
     return Item(f"{symbol.name}_{first}", shape, *sizes, f"{symbol.name}_{second}", (first, second), ends)
 

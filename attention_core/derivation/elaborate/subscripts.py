@@ -86,7 +86,8 @@ def symbol(elab: Elaborator, name: str) -> Term:
         assert found.term is not None
         return Term("bind", (found.term,), found.term.type, ())
     if found.kind == "function":
-        if any(elab.lookup(p) is None and p not in elab.bound for p in found.params):
+        arguments = {p: elab.lookup(p) for p in found.params if p not in elab.bound}
+        if any(one is None or one.kind == "function" for one in arguments.values()):  # y(x) beside x(y)
             raise elab.fail(f"{name} is a function: write {name}({', '.join(found.params)})")
         return elab.term(expand_definition(elab, found, tuple(Chain((Name(p),)) for p in found.params)))
     if found.kind == "complex":

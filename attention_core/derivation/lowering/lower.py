@@ -14,7 +14,7 @@ from typing import Any
 
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Unsettled
 from attention_core.derivation.terms.context import Context, Symbol
-from attention_core.derivation.terms.terms import Relation, Term, Type
+from attention_core.derivation.terms.terms import Relation, Size, Term, Type
 
 MAX_CELLS = 4096
 TESTS: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
@@ -109,7 +109,7 @@ class Lowering:
         if kind.kind == "eye":
             raise Infeasible("the size of an identity matrix is not clear: write I_d")
         if id(kind) not in self.shapes:
-            rows, cols = kind.rows.value(self.top), kind.cols.value(self.top)
+            rows, cols = self.size(kind.rows), self.size(kind.cols)
             if rows.denominator != 1 or cols.denominator != 1 or rows < 0 or cols < 0:
                 raise Infeasible(f"the shape {rows} x {cols}")
             if rows * cols > MAX_CELLS:
@@ -123,13 +123,18 @@ class Lowering:
         """The first and the last index of a family's members."""
         if family.name not in self.spans:
             assert family.lowest is not None and family.highest is not None
-            try:
-                self.spans[family.name] = family.lowest.value(self.top), family.highest.value(self.top)
-            except KeyError as error:  # in the step it is read as something else
-                raise Unsettled(
-                    f"the members of {family.name} end at {error.args[0]}, a size that the step does not have"
-                ) from None
+            self.spans[family.name] = self.size(family.lowest), self.size(family.highest)
         return self.spans[family.name]
+
+    def size(self, size: Size) -> Fraction:
+        """The value of a size.
+
+        Raises: Unsettled for one that the step does not have, since it is read as something else there.
+        """
+        try:
+            return size.value(self.top)
+        except KeyError as error:
+            raise Unsettled(f"{error.args[0]} is a size of an array here, and the step reads it otherwise") from None
 
     # -- terms ------------------------------------------------------------------------------------------------------
 

@@ -129,7 +129,10 @@ def steps_of(
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
     for place in range(len(blocks)):
-        walk.block(place)
+        try:
+            walk.block(place)
+        except Exception as error:  # a fault of the checker in one block: reported there, and the others are read
+            walk.out.append(_report_fault(blocks[place], error))
     far_words, far_relations = far_words_in(text, blocks), [*far_relations_in(blocks), *orders]
     headings = [one for one in blocks if isinstance(one, Heading)]
     displays = [one.line for one in blocks if isinstance(one, Display)]
@@ -151,6 +154,15 @@ def _show_as_written(unread: Unread, paragraphs: Sequence[Paragraph], displays: 
     written = " ".join(above[-1].text.split())
     if unread.text and " ".join(unread.text.split())[:QUOTED] not in written:
         unread.text = written[:MOST_SHOWN]
+
+
+def _report_fault(block: Block, error: Exception) -> Unread:
+    """A block that the checker fails to read, as a step that says so."""
+    text = block.text.strip()
+    message = "a definition leads back to itself, or a formula is nested too deeply"
+    if not isinstance(error, RecursionError):
+        message = f"internal error {type(error).__name__}: {error}: please report the document"
+    return Unread(f"line-{block.line}", block.line, text if isinstance(block, Display) else "", message)
 
 
 def _select_near(

@@ -74,11 +74,22 @@ def test_what_cannot_in_one_step_may_in_another(words: str, formula: str) -> Non
         ("The frobs come first.", "REFUTED"),  # of a section of its own, without a symbol of the step
         ("As said above, the frobs come first.", "UNDECIDED"),
         ("The frobs $x_j$ come first.", "UNDECIDED"),
+        ("We supposed that the frobs come first.", "UNDECIDED"),
     ],
 )
 def test_a_later_section_is_about_itself_unless_it_points_back(words: str, verdict: str) -> None:
     text = f"# Claim\n\nNow we find\n\n$$ {ENDS} $$\n\n# Summary\n\n{words}\n"
     assert check_document(text, infer=True).steps[-1].verdict == verdict
+
+
+def test_a_later_section_of_remarks_is_about_the_others() -> None:
+    for title, verdict_there in (
+        ("Caveats", "UNDECIDED"),
+        ("Limitations of this", "UNDECIDED"),
+        ("Summary", "REFUTED"),
+    ):
+        text = f"# Claim\n\nNow we find\n\n$$ {ENDS} $$\n\n# {title}\n\nThe frobs come first.\n"
+        assert check_document(text, infer=True).steps[-1].verdict == verdict_there
 
 
 def test_relations_that_make_good_together_stay_open() -> None:

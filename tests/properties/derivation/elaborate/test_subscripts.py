@@ -117,3 +117,9 @@ def test_a_zero_that_is_not_declared_says_what_to_declare() -> None:
 def test_a_set_is_not_to_be_declared() -> None:
     verdict, words = outcome("Let $x \\in \\mathbb{R}$.\n\n", "x + \\mathbb{R} = x")
     assert verdict == "UNREADABLE" and words == r"\mathbb{R} is a set of numbers, and is understood behind \in alone"
+
+
+def test_two_functions_of_each_other_are_no_endless_definition() -> None:
+    text = r"Put $y(x) := \sqrt{1 - x^2}$ and $x(y) := \sqrt{1 - y^2}$."
+    (step,) = check_document(f"{text}\n\n$$ y^2 + 1 = 2 $$\n").steps
+    assert step.verdict == "UNREADABLE" and "y is a function: write y(x)" in step.evidence.text

@@ -6,6 +6,8 @@ A display counts as read when every step of it gets a verdict other than UNREADA
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from attention_core.derivation import check_document
@@ -14,8 +16,10 @@ from attention_core.derivation.document.blocks import Display
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading import steps
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
+from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import ShapeMismatch
 from tests.properties.seed_displays import DOCUMENT, QUESTIONS
 
@@ -249,3 +253,24 @@ def test_a_sentence_that_cannot_be_read_is_shown_as_it_is_written() -> None:
     assert isinstance(unread, Unread) and unread.text == "Let $x$ be a real number and $y > $."
     (unread,) = steps_of("Let $x > 0$.\n\n$$ x = ( $$\n", infer=True)[0]
     assert isinstance(unread, Unread) and unread.text == "x = ("
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [(RecursionError(), "leads back to itself"), (KeyError("k"), "internal error KeyError: 'k': please report")],
+)
+def test_a_fault_in_one_display_is_reported_there(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    """And the displays around it are read."""
+    read = steps.steps_of_display
+
+    def fail(context: Context, block: Display, *rest: Any) -> Any:
+        if "2" in block.text:
+            raise error
+        return read(context, block, *rest)
+
+    monkeypatch.setattr(steps, "steps_of_display", fail)
+    found = check_document("$$ 1 = 1 $$\n\n$$ 2 = 2 $$\n\n$$ 3 = 3 $$\n", infer=True).steps
+    assert [str(one.verdict) for one in found] == ["PROVED", "UNREADABLE", "PROVED"]
+    assert message in found[1].evidence.text and found[1].line == 3
