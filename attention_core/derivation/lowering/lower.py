@@ -109,7 +109,7 @@ class Lowering:
         if kind.kind == "eye":
             raise Infeasible("the size of an identity matrix is not clear: write I_d")
         if id(kind) not in self.shapes:
-            rows, cols = self.size(kind.rows), self.size(kind.cols)
+            rows, cols = self.value_of(kind.rows), self.value_of(kind.cols)
             if rows.denominator != 1 or cols.denominator != 1 or rows < 0 or cols < 0:
                 raise Infeasible(f"the shape {rows} x {cols}")
             if rows * cols > MAX_CELLS:
@@ -123,10 +123,10 @@ class Lowering:
         """The first and the last index of a family's members."""
         if family.name not in self.spans:
             assert family.lowest is not None and family.highest is not None
-            self.spans[family.name] = self.size(family.lowest), self.size(family.highest)
+            self.spans[family.name] = self.value_of(family.lowest), self.value_of(family.highest)
         return self.spans[family.name]
 
-    def size(self, size: Size) -> Fraction:
+    def value_of(self, size: Size) -> Fraction:
         """The value of a size.
 
         Raises: Unsettled for one that the step does not have, since it is read as something else there.
