@@ -128,11 +128,7 @@ def steps_of(
     inference = Inference(blocks, described, inline) if infer else None
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
-    for place in range(len(blocks)):
-        try:
-            walk.block(place)
-        except Exception as error:  # a fault of the checker in one block: reported there, and the others are read
-            walk.out.append(_report_fault(blocks[place], error))
+    walk.read_all()
     far_words, far_relations = far_words_in(text, blocks), [*far_relations_in(blocks), *orders]
     headings = [one for one in blocks if isinstance(one, Heading)]
     displays = [one.line for one in blocks if isinstance(one, Display)]
@@ -247,6 +243,14 @@ class _Walk:
 
     def __post_init__(self) -> None:
         self.headings = {block.line for block in self.blocks if isinstance(block, Heading)}
+
+    def read_all(self) -> None:
+        """Read the blocks one by one."""
+        for place, block in enumerate(self.blocks):
+            try:
+                self.block(place)
+            except Exception as error:  # a fault of the checker in one block: reported there, and the others are read
+                self.out.append(_report_fault(block, error))
 
     def block(self, place: int) -> None:
         """Read one block."""
