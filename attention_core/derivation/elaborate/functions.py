@@ -187,7 +187,8 @@ def expand_definition(elab: Elaborator, symbol: Symbol, args: tuple[Chain, ...])
 def slope_at(elab: Elaborator, order: int, head: Expr, argument: Expr) -> Term:
     """The derivative of a function of the document at an argument, which the body sees as one thing of its own."""
     symbol = elab.lookup(symbol_name(head) or "")
-    assert symbol is not None and symbol.kind == "function"
+    if symbol is None or symbol.kind != "function":  # it was one where the display was read
+        raise elab.fail(f"{to_latex(head)} is not a function here: define it, as in 'Put ${to_latex(head)}(t) := ...$'")
     given = elab.term(argument)
     name = f"{symbol.params[0]}§{next(_numbers)}"
     here = Term("marked", (given,), SCALAR if given.type.scalar else given.type, name)

@@ -10,6 +10,10 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.elaborate.expressions import Elaborator
+from attention_core.derivation.elaborate.functions import slope_at
+from attention_core.derivation.latex.syntax import Name, Unreadable
+from attention_core.derivation.terms.context import Context
 
 LIGHT = Effort(small=4, tuples=1, large=2, altered=40, seconds=120)
 HEAD = (
@@ -105,3 +109,8 @@ def test_a_function_beside_brackets_is_not_a_factor(formula: str) -> None:
     found, words = verdict(formula, head)
     assert found == "UNREADABLE" and "without its argument" in words, words
     assert verdict("2 f (x + 1) = 2 (x + 2)", head)[0] == "PROVED"
+
+
+def test_the_slope_of_what_is_not_a_function_is_refused() -> None:
+    with pytest.raises(Unreadable, match=r"y is not a function here: define it, as in 'Put \$y\(t\) := ...\$'"):
+        slope_at(Elaborator(Context(), line=1), 1, Name("y"), Name("t"))
