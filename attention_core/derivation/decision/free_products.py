@@ -56,6 +56,11 @@ _CONVOLVES = compile_quick(
 _VECTORS = compile_quick(
     r"\b(?:vectors?|(?:dot|scalar|inner|cross|vector)[- ]products?|forces?|torques?)\b", re.IGNORECASE
 )
+_CROSSES = compile_quick(
+    r"\b(?:(?:cross|vector|outer|wedge|exterior)[- ]products?|torques?|angular moment\w+|curls?|lorentz|magnetic|"
+    r"right[- ]hand(?:ed)?|forces?|velocit(?:y|ies)|parallelograms?|normal vectors?)\b",
+    re.IGNORECASE,
+)
 _COMPLEX = compile_quick(
     r"\b(?:complex(?: numbers?| plane|-valued| amplitudes?| conjugat\w+| scalars?)|(?:is|are) complex|imaginary|"
     r"phasors?|amplitudes?|impedances?|wave ?functions?|quantum|born(?:['\u2019]s)? rule|qubits?)\b",
@@ -66,7 +71,7 @@ _LETTER = r"(?:\\[a-zA-Z]+|[a-zA-Z(}])"
 _PRODUCTS = (
     ("convolution", "*", "*", _CONVOLVES, re.compile(r"(?<![\^_{\\(])\s*(?:\*|\\ast(?![a-zA-Z]))")),
     ("product of vectors", r"\cdot", ".", _VECTORS, re.compile(rf"[a-zA-Z)}}]\s*\\cdot(?![a-zA-Z])\s*{_LETTER}")),
-    ("product of vectors", r"\times", CROSS, _VECTORS, re.compile(rf"[a-zA-Z)}}]\s*\\times(?![a-zA-Z])\s*{_LETTER}")),
+    ("product of vectors", r"\times", CROSS, _CROSSES, re.compile(rf"[a-zA-Z)}}]\s*\\times(?![a-zA-Z])\s*{_LETTER}")),
 )
 """Products of their own: what they are, how they are shown and read, words that speak of one, and how it is written."""
 _UNITS = frozenset(["i", "j", r"\imath", r"\jmath"])
@@ -92,7 +97,9 @@ def find_other_product(step: Step, letters: Iterable[str]) -> str:
     if operators := _find_order(step, letters):
         return operators
     for name, shown, op, words, sign in _PRODUCTS if letters else ():
-        if sign.search(step.text) and _speaks(step, words) and _differs(step, _sort, op):
+        if not sign.search(step.text) or (op != "*" and _multiplies_numbers(step, op)):
+            continue
+        if _speaks(step, words) and _differs(step, _sort, op):
             return f"where ${shown}$ is a {name}"
     units = {one for one in _UNITS & set(step.context.inferred) if step.context.symbols[one].type == SCALAR}
     if units and _has_unit(step):
@@ -118,9 +125,27 @@ def _find_order(step: Step, letters: frozenset[str]) -> str:
     named = {name for side in (step.left, step.right) for name in whole_names(side)}
     hats = frozenset(one for one in named & arrays if one.startswith(r"\hat{"))
     for some, pattern in ((frozenset(named & arrays) if letters else letters, _KEEP_ORDER), (hats, _QUANTUM)):
-        if len(some) > 1 and _speaks(step, pattern) and _differs(step, partial(_keep_order, letters=some)):
+        if len(some) < 2 or not _speaks(step, pattern) or not _multiplies_two(step, some):
+            continue
+        if _differs(step, partial(_keep_order, letters=some)):
             return f"where ${', '.join(sorted(some))}$ do not commute"
     return ""
+
+
+def _multiplies_numbers(step: Step, op: str) -> bool:
+    r"""Whether a product of vectors would have three factors, or `\times` a numeral: `2 \times n \times d` counts."""
+    sign = "*" if op == CROSS else op
+    products = [one for side in (step.left, step.right) for one in walk(side) if isinstance(one, Times)]
+    marked = [one for one in products if sign in one.ops]
+    beside = [pair for one in marked for pair in zip(one.factors, one.ops, one.factors[1:], strict=False)]
+    numerals = any(op_ == sign and (isinstance(a, Num) or isinstance(b, Num)) for a, op_, b in beside)
+    return any(one.ops.count(sign) > 1 for one in marked) or (op == CROSS and numerals)
+
+
+def _multiplies_two(step: Step, letters: frozenset[str]) -> bool:
+    """Whether two of some letters are factors of one product."""
+    words = (word for side in (step.left, step.right) for word in expand(side) or {})
+    return any(sum(any(_has_letter(one, each) for each in letters) for one in word) > 1 for word in words)
 
 
 def _has_unit(step: Step) -> bool:

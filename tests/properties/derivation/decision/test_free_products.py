@@ -95,3 +95,20 @@ def test_a_document_that_speaks_of_no_other_product_has_none() -> None:
 
 def test_what_holds_by_a_condition_is_not_multiplied_out() -> None:
     assert verdict(r"c = \frac{1}{g^\top g} \implies c g^\top g = 1", "Here are the commutators.") in GOOD
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        (r"2 \times n \times d \times 2 = 4 n d", "Vectors, forces and cross products."),  # counts
+        (r"(n \cdot d \cdot m)^2 = n^2 d^2 m^2", "Vectors have dot products."),
+        (r"(a \times b)^2 = a^2 b^2", "A model of word vectors."),  # no vector product is spoken of
+        (r"\max(u, k) = \max(k, u)", "Hilbert spaces."),  # nothing is multiplied
+    ],
+)
+def test_products_of_counts_are_those_of_numbers(formula: str, words: str) -> None:
+    assert verdict(formula, words) in GOOD
+
+
+def test_a_cross_product_that_the_document_speaks_of_has_an_order() -> None:
+    assert verdict(r"(a \times b)^2 = a^2 b^2", "The cross product of vectors.") not in GOOD
