@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import prod
 from types import MappingProxyType
 
-from attention_core.derivation.inference.usage import bound_letters
+from attention_core.derivation.inference.usage import bound_letters, walk
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
@@ -24,6 +24,7 @@ from attention_core.derivation.latex.syntax import (
     Plus,
     Sup,
     Times,
+    Transpose,
     children,
     names_in,
 )
@@ -42,7 +43,8 @@ def is_trivial(step: Step) -> bool:
     """
     left, right = (_without_order(side) for side in (step.left, step.right))
     numbers = not names_in(step.left)  # no unknown for which it could be solved
-    return left == right and not numbers and "top" not in to_latex(step.left)
+    turned = any(isinstance(node, Transpose) for node in walk(step.left))  # and not in the name of an average
+    return left == right and not numbers and not turned
 
 
 def list_terms(node: Expr, sign: int = 1) -> list[tuple[int, str]]:

@@ -101,7 +101,7 @@ def test_what_holds_by_a_condition_is_not_multiplied_out() -> None:
     ("formula", "words"),
     [
         (r"2 \times n \times d \times 2 = 4 n d", "Vectors, forces and cross products."),  # counts
-        (r"(n \cdot d \cdot m)^2 = n^2 d^2 m^2", "Vectors have dot products."),
+        (r"(n \cdot q \cdot m)^2 = n^2 q^2 m^2", "Vectors have dot products."),
         (r"(a \times b)^2 = a^2 b^2", "A model of word vectors."),  # no vector product is spoken of
         (r"\max(u, k) = \max(k, u)", "Hilbert spaces."),  # nothing is multiplied
     ],
