@@ -238,7 +238,7 @@ def _unless_cases(step: Step, found: Finding, decide: Decide) -> Finding:
 def _restriction(step: Step, found: Finding) -> str:
     """What a step reads as that is not a claim; shapes that do not fit are wrong in any reading."""
     ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
-    return "" if ill or (step.context.formal is not None and not has_read_side(step)) else restriction(step)
+    return "" if ill or (step.context.claims_all and not has_read_side(step)) else restriction(step)
 
 
 def _one_entry(step: Step, found: Finding) -> str:

@@ -21,8 +21,8 @@ change away from an identity. So such a step is refuted, unless
   step than the one whose index is changed: such an equation says what the symbol is;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
-Where all hypotheses are promised to be formulas, a display does not restrict, and an equation of one formula on both
-sides but for a sign or a number is not to be solved, as long as its factors stand in one order.
+Where all hypotheses are promised to be formulas, an equation of one formula on both sides but for a sign or a number is
+not to be solved, as long as its factors stand in one order; where its author promises it, a display does not restrict.
 
 Of sentences that were not read few count. Where the changed step L = R' is an identity, the step L = R holds under a
 hypothesis only if R = R' does. If R' is R with another sign or number, what is changed is zero then, and an author who
@@ -120,7 +120,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return False
         if one.kind in SURE and not sure:
             return False
-        if one.kind in ENTRIES | SURE and not promised and _restricts(step, one.step):
+        if one.kind in ENTRIES | SURE and not step.context.claims_all and _restricts(step, one.step):
             return False
         return not _is_to_be_solved(step, one.step, promised and one.kind not in SURE) and not _vanishes(
             one.step, search

@@ -80,7 +80,7 @@ from attention_core.derivation.reading.spelled_scopes import spell_scopes
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.typed_letters import mark_letters
 from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
-from attention_core.derivation.terms.context import Caveat, Context, Failed, Hypothesis
+from attention_core.derivation.terms.context import OVER_ALL, Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, chains_of, real_complexes, relation_in
 from attention_core.derivation.words.leftovers import left_over
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration, says_domain
@@ -89,8 +89,6 @@ from attention_core.derivation.words.vocabulary import PROPERTY
 
 MOST_SHOWN = 200  # characters of a paragraph that cannot be read
 QUOTED = 40  # of these, by which a paragraph is known
-OVER_ALL = -1
-"""The level of a promise about a whole document: no heading ends it."""
 
 
 def steps_of(

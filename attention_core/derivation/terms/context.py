@@ -18,6 +18,10 @@ ENDED_ADVICE = (
 )
 
 
+OVER_ALL = -1
+"""The level of a reader's promise about a whole document: no heading ends it, and its author may define as he likes."""
+
+
 @dataclass(frozen=True)
 class Caveat:
     """Words or a relation of the prose that may be a hypothesis and were not assumed.
@@ -158,6 +162,11 @@ class Context:
         """Take over what a copy of this context has become."""
         for name in self.__dataclass_fields__:
             setattr(self, name, getattr(other, name))
+
+    @property
+    def claims_all(self) -> bool:
+        """Whether its author promises that all hypotheses are formulas: then a display claims, and does not define."""
+        return self.formal is not None and self.formal != OVER_ALL
 
     def heading(self, level: int, title_at: Callable[[int], str] = lambda _: "") -> None:
         """A heading ends what was declared under one of its own or a lower level.

@@ -112,6 +112,28 @@ def test_a_promise_of_formulas_leaves_nothing_to_solve(formula: str) -> None:
     assert inferred(r"p(x_t | x_0) = p(x_t | x_0, 0)", promise).verdict == "UNDECIDED"  # two symbols, and no slip
 
 
+@pytest.mark.parametrize(
+    ("above", "formula", "by_author", "by_reader"),
+    [
+        (
+            "Let $X \\in \\mathbb{R}^{2 \\times 2}$.",
+            r"X = \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}",
+            "REFUTED",
+            "UNDECIDED",
+        ),
+        ("Let $x, y \\in \\mathbb{R}$.", "(x + y)^2 = x^2 + y^2", "REFUTED", "REFUTED"),
+        ("Frobs of $t$.", r"2 x_{t+1} = 2 x_t", "REFUTED", "UNDECIDED"),
+    ],
+)
+def test_a_reader_promises_nothing_of_what_displays_define(
+    above: str, formula: str, by_author: str, by_reader: str
+) -> None:
+    text = f"{above}\n\nAll frobs are gizmos.\n\n$$ {formula} $$\n"
+    promise = f"All hypotheses are declared as formulas.\n\n{text}"
+    assert check_document(promise, infer=True).steps[-1].verdict == by_author
+    assert check_document(text, infer=True, formulas=True).steps[-1].verdict == by_reader
+
+
 @pytest.mark.parametrize(("words", "verdict"), [("Here $x_n = 0$.", "UNDECIDED"), ("Here $x_n = c$.", "REFUTED")])
 def test_under_a_promise_a_relation_in_prose_counts_where_it_makes_the_step_good(words: str, verdict: str) -> None:
     text = f"All hypotheses are declared as formulas.\n\n{words}\n\nWe find"

@@ -22,7 +22,7 @@ from attention_core.derivation import check_document
         (r"x^2 = x", "UNDECIDED"),  # x^1 in place of x^2 would be the change
         (r"-t + y = -(y - t)", "UNDECIDED"),
         (r"x y - t = -(y x - t)", "UNDECIDED"),
-        (r"\arg\max_B \sum_r b_r^\top x = \arg\max_B \sum_r x^\top b_r", "UNDECIDED"),  # two symbols, not one
+        (r"\max_W \operatorname{tr}(W^\top S W) = \max_W \operatorname{tr}(W^\top C W)", "UNDECIDED"),  # two symbols
         (r"\frac{1}{3} (1) = 1", "REFUTED"),  # there is nothing to solve it for
         (r"c \cdot 1 = (c) + 1", "REFUTED"),  # false whatever c is
         (r"c \cdot 1 = (c) + b", "UNDECIDED"),
