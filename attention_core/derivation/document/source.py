@@ -35,6 +35,7 @@ _OPENING = compile_quick(r"(?<!\\)\$\$|(?<!\\)\\\[|\\begin\{[a-zA-Z]+\*?\}|<!--"
 _MORE = re.compile(r"[^ .,;:\t]")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _COMMENT = re.compile(r"(?<!\\)%")
+_ITEM_ALONE = re.compile(r"[> \t]*(?:[-*+]|\d{1,3}[.)])[ \t]*")  # the mark of a list that only a display follows
 _QUOTE = re.compile(r"^[ \t]*>[> \t]*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]")
 _INDENTED = re.compile(r"^(?: {4}| {0,3}\t)\s*\S")
@@ -232,7 +233,8 @@ class _Reader:
             if begin:
                 self.display(f"\\end{{{begin.group(1)}{begin.group(2)}}}", begin.group(), bool(quoted))
             else:
-                inside = bool(before.strip("> \t") or self.prose or start)
+                item = bool(_ITEM_ALONE.fullmatch(before)) and not text[opening.end() :].strip()
+                inside = not item and bool(before.strip("> \t") or self.prose or start)
                 self.display("$$" if opening.group() == "$$" else r"\]", "", bool(quoted), inside)
             return
         self.add_prose(text[start:])

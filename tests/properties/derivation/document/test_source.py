@@ -99,3 +99,17 @@ def test_a_display_that_begins_with_a_relation_goes_on_with_the_one_before() -> 
     steps = check_document(f"{head}$$ = a (a + 2) $$\n").steps
     assert [(step.line, step.verdict) for step in steps] == [(5, "PROVED"), (7, "REFUTED")]
     assert len(shown(f"{head}Then\n\n$$ = 1 $$\n")) == 2
+
+
+def test_a_display_of_a_list_may_have_a_blank_line() -> None:
+    text = "- Text\n\t- $$\n\t  a = b\n\t  \n\t  + c\n\t  $$\n\t- More $x$.\n\t- $$ 1 + 1 = 2 $$\n"
+    displays = [block for block in blocks_of(text) if isinstance(block, Display)]
+    assert [(one.text.split(), one.error) for one in displays] == [
+        (["a", "=", "b", "+", "c"], ""),
+        (["1", "+", "1", "=", "2"], ""),
+    ]
+
+
+def test_a_dollar_pair_in_a_paragraph_ends_with_it() -> None:
+    (display,) = [block for block in blocks_of("It costs $$\n\nor more.\n") if isinstance(block, Display)]
+    assert "never closed" in display.error
