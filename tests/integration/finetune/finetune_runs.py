@@ -60,6 +60,7 @@ if __name__ == "__main__":
     if torch.distributed.is_initialized():
         world = torch.distributed.get_world_size()
         first = torch.distributed.get_rank() == 0
+        torch.distributed.barrier()  # neither ends while the other still talks to it, which aborts it now and then
         torch.distributed.destroy_process_group()
     if first:
         print(f"{world} processes")
