@@ -138,7 +138,7 @@ class Trial:
 
 
 MOST = 24  # relations that are tried of one step
-_FALSE = (Verdict.REFUTED, Verdict.VACUOUS, Verdict.UNREADABLE)
+_FALSE = (Verdict.REFUTED, Verdict.VACUOUS)
 
 
 def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:

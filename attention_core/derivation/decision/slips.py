@@ -51,8 +51,8 @@ from attention_core.derivation.decision.trivial_sides import is_trivial, list_te
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.inference.usage import whole_names
-from attention_core.derivation.latex.printer import all_names, symbol_name
-from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Plus, Sub, Times
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
+from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
@@ -208,7 +208,22 @@ def _adds_a_number(step: Step, changed: Step) -> bool:
 def _scales_a_term(step: Step, changed: Step) -> bool:
     """Whether one term among others of a side has the wrong sign or number."""
     old, new, kept = _terms_apart(step, changed)
-    return kept > 0 and len(old) == 1 and len(new) <= 1
+    if not kept or len(old) != 1 or len(new) > 1:
+        return False
+    return not new or _without_number(old[0]) == _without_number(new[0])
+
+
+def _without_number(term: Expr) -> list[str]:
+    r"""The factors of a term, without its sign and its numbers: those of `-\frac{2 a b}{3}` are a and b."""
+    if isinstance(term, Minus):
+        return _without_number(term.body)
+    if isinstance(term, Group) and len(term.items) == 1 and term.items[0].alone:
+        return _without_number(term.items[0].exprs[0])
+    if isinstance(term, Times) and "/" not in term.ops:
+        return [name for factor in term.factors for name in _without_number(factor)]
+    if isinstance(term, Frac) and isinstance(term.bottom, Num):
+        return _without_number(term.top)
+    return [] if isinstance(term, Num) else [to_latex(term)]
 
 
 def _positive(term: Expr) -> Expr:

@@ -153,7 +153,7 @@ def find_harmless_words(step: Step, decide: Decide) -> list[QuickPattern]:
     for words, rules in KINDS:
         formulas = dict.fromkeys(text for one in items for write in rules for text in write(one))
         if indexed and not formulas and _SYMMETRIC in rules:
-            continue  # a filter, or a function of two points, that is symmetric: nothing says so of one array
+            continue  # it may be a filter, or a function of two points, that is symmetric, and no formula was tried
         for text in formulas:
             if text not in tried and len(tried) < MOST:
                 tried[text] = verdict_under(step, text, decide) in (Verdict.REFUTED, Verdict.VACUOUS)

@@ -87,6 +87,7 @@ SQUARES = r"\|x + y\|^2 = \|x\|^2 - 2 x^\top y + \|y\|^2"
     [
         (SQUARES, "REFUTED"),  # who knows that x and y are orthogonal leaves that term out
         (r"\|x + y\|^2 = \|x - y\|^2", "UNDECIDED"),  # and may write this
+        (r"\|x + y\|^2 + z^2 = \|x - y\|^2 + z^2", "UNDECIDED"),  # a sign within a term, which is not zero
     ],
 )
 def test_of_a_wrong_term_no_usual_hypothesis_is_meant(formula: str, verdict: str) -> None:
