@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from attention_core.derivation.decision.free_products import find_other_product
+from attention_core.derivation.decision.free_products import add_sums, find_other_product, scale_sum
 from attention_core.derivation.inference.constraints import is_capital
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import walk, whole_names
@@ -313,36 +313,22 @@ def _apply(node: Expr, operators: frozenset[str], letters: frozenset[str]) -> _S
             own = _Product(factors=(name,)) if name in letters else _Product((name,))
             return {_Product(operator=name, argument=_Product()) if name in operators else own: Fraction(1)}
         case Minus(body):
-            return _scale(_apply(body, operators, letters), Fraction(-1))
+            return scale_sum(_apply(body, operators, letters), Fraction(-1))
         case Plus(terms):
-            return _add([_apply(term, operators, letters) for term in terms])
+            return add_sums([_apply(term, operators, letters) for term in terms])
         case Group(_, (chain,)) if chain.alone:
             inside = _apply(chain.exprs[0], operators, letters)
-            return None if inside is None else _add([{one.close(): c} for one, c in inside.items()])
+            return None if inside is None else add_sums([{one.close(): c} for one, c in inside.items()])
         case Sup(base, Num(value)) if value.denominator == 1 and 1 < value <= MAX_POWER:
             return _multiply([_apply(base, operators, letters)] * int(value))
         case Times(factors, ops) if "/" not in ops:
             return _multiply([_apply(one, operators, letters) for one in factors])
         case Frac(top, Num(value)) if value:
-            return _scale(_apply(top, operators, letters), 1 / value)
+            return scale_sum(_apply(top, operators, letters), 1 / value)
     if whole_names(node) & operators:
         return None
     numbers = not whole_names(node) & letters
     return {_Product((to_latex(node),)) if numbers else _Product(factors=(to_latex(node),)): Fraction(1)}
-
-
-def _scale(some: _Sum | None, by: Fraction) -> _Sum | None:
-    return None if some is None else {one: by * c for one, c in some.items()}
-
-
-def _add(parts: Iterable[_Sum | None]) -> _Sum | None:
-    total: _Sum = {}
-    for part in parts:
-        if part is None:
-            return None
-        for one, c in part.items():
-            total[one] = total.get(one, Fraction(0)) + c
-    return {one: c for one, c in total.items() if c}
 
 
 def _multiply(parts: list[_Sum | None]) -> _Sum | None:
@@ -351,7 +337,7 @@ def _multiply(parts: list[_Sum | None]) -> _Sum | None:
         if part is None or len(total) * len(part) > MAX_WORDS:
             return None
         new = [{one.times(other): c * d} for one, c in total.items() for other, d in part.items()]
-        total = _add(new) or {}
+        total = add_sums(new) or {}
     return total
 
 

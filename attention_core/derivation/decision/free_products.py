@@ -9,9 +9,10 @@ what is wrong for them, and have to be the same sum.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from fractions import Fraction
 from functools import partial
+from typing import TypeVar
 
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import symbol_name, to_latex
@@ -38,6 +39,7 @@ MAX_POWER = 4
 _INVERSE = "^{-1}"
 Word = tuple[str, ...]
 Sum = dict[Word, Fraction]
+Key = TypeVar("Key", bound=Hashable)  # what a sum counts: a word, or a product
 _KEEP_ORDER = compile_quick(
     r"\b(?:pauli|gamma matri\w+|quaternions?|octonions?|(?:ladder|creation|annihilation|raising|lowering|shift|"
     r"momentum|position|differential|quantum|field|number|self-?adjoint|hermitian|bounded) operators?|non-?commut\w*|"
@@ -186,9 +188,9 @@ def expand(node: Expr, own: str = "") -> Sum | None:
         case Num(value):
             return {(): value} if value else {}
         case Minus(body):
-            return _scale(expand(body, own), Fraction(-1))
+            return scale_sum(expand(body, own), Fraction(-1))
         case Plus(terms):
-            return _add([expand(term, own) for term in terms])
+            return add_sums([expand(term, own) for term in terms])
         case Group(_, (chain,)) if chain.alone:
             return expand(chain.exprs[0], own)
         case Sup(Fence("abs", body), Num(value)) if value == 2 and not own:
@@ -199,7 +201,7 @@ def expand(node: Expr, own: str = "") -> Sum | None:
         case Sup(base, Num(value)) if value.denominator == 1 and 1 < value <= MAX_POWER:
             return _multiply([expand(base, own)] * int(value))
         case Frac(top, Num(value)) if value:
-            return _scale(expand(top, own), 1 / value)
+            return scale_sum(expand(top, own), 1 / value)
         case Fence("abs", Times(factors, ops)) if not any(ops):
             return _multiply([expand(Fence("abs", one), own) for one in factors])
         case Times(factors, ops) if "/" not in ops:
@@ -226,7 +228,7 @@ def _combine(left: Sum | None, right: Sum | None, own: str) -> Sum | None:
     """Each word of one sum with each of another, as one letter."""
     if left is None or right is None or len(left) * len(right) > MAX_TERMS:
         return None
-    return _add([{_join(a, b, own): c * d} for a, c in left.items() for b, d in right.items()])
+    return add_sums([{_join(a, b, own): c * d} for a, c in left.items() for b, d in right.items()])
 
 
 def _join(left: Word, right: Word, own: str) -> Word:
@@ -248,7 +250,7 @@ def _differs(step: Step, order: Callable[[Word], Word], own: str = "") -> bool:
     sides = [expand(side, own) for side in (step.left, step.right)]
     if sides[0] is None or sides[1] is None:
         return False
-    left, right = (_add([{order(word): c} for word, c in (one or {}).items()]) for one in sides)
+    left, right = (add_sums([{order(word): c} for word, c in (one or {}).items()]) for one in sides)
     return left != right
 
 
@@ -276,12 +278,23 @@ def _conjugate(some: Sum) -> Sum:
     return {tuple(f"conjugate of {one}" for one in word): c for word, c in some.items()}
 
 
-def _scale(some: Sum | None, by: Fraction) -> Sum | None:
+def scale_sum(some: dict[Key, Fraction] | None, by: Fraction) -> dict[Key, Fraction] | None:
+    """A sum times a number.
+
+    Args:
+        some: The coefficients of its words, None where there were too many.
+        by: The number.
+    """
     return None if some is None else {word: by * c for word, c in some.items()}
 
 
-def _add(parts: list[Sum] | list[Sum | None]) -> Sum | None:
-    total: Sum = {}
+def add_sums(parts: Iterable[dict[Key, Fraction] | None]) -> dict[Key, Fraction] | None:
+    """Some sums as one, without the words that cancel; None where one of them is None.
+
+    Args:
+        parts: The coefficients of each.
+    """
+    total: dict[Key, Fraction] = {}
     for part in parts:
         if part is None:
             return None
@@ -295,8 +308,8 @@ def _multiply(parts: list[Sum | None]) -> Sum | None:
     for part in parts:
         if part is None or len(total) * len(part) > MAX_TERMS:
             return None
-        total = _add([{(*a, *b): c * d} for a, c in total.items() for b, d in part.items()]) or {}
+        total = add_sums([{(*a, *b): c * d} for a, c in total.items() for b, d in part.items()]) or {}
     return total
 
 
-__all__ = ["expand", "find_other_product"]
+__all__ = ["add_sums", "expand", "find_other_product", "scale_sum"]
