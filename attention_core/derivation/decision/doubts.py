@@ -31,6 +31,7 @@ from attention_core.derivation.decision.conventions import (
 )
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.open_indices import find_meant_indices
+from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_denied
 from attention_core.derivation.decision.other_meanings import FOLLOWS, find_other_numbers
 from attention_core.derivation.decision.usual import (
@@ -166,7 +167,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if left.verdict is not Verdict.REFUTED or expected:
         return left
     unsaid = step.context.formal is None and not collect_symbols(step)
-    if unsaid and (words := find_other_numbers(step)) is not None:
+    if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step)) is not None:
         return _withhold_verdict(found, _quote_words(words, "the numbers"))
     if step.context.formal is not None and (claim := find_claim_beside(step, decide)):
         return _withhold_verdict(
@@ -373,7 +374,8 @@ def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected:
     about = [c for c in step.context.caveats if not c.ends and (c.names is None or c.names & names)]
     about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
     if not names and not is_denied(step):
-        about = [c for c in about if _may_be_of_numbers(step, c)]
+        closed = not may_hold_otherwise(step)
+        about = [c for c in about if (equates_numbers(c) if closed else _may_be_of_numbers(step, c))]
     if expected or step.context.formal is not None:
         kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
         about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
