@@ -51,8 +51,8 @@ _SCALES = frozenset({7, 8, 12, 16, 24, 30, 36, 52, 60, 90, 144, 180, 360, 365, 1
 """How many of one unit are another, beside the powers of ten."""
 _UNITS = compile_quick(
     r"\b(?:f(?:oot|eet)|yards?|inch(?:es)?|miles?|pounds?|ounces?|pints?|quarts?|gallons?|dozens?|pairs?|couples?|cups?|"
-    r"hours?|minutes?|seconds|days?|weeks?|fortnights?|months?|quarters?|semesters?|years?|decades?|\w*grams?|"
-    r"\w*met(?:er|re)s?|\w*lit(?:er|re)s?|\w*bytes?|bits?|nibbles?|dollars?|cents?|euros?|turns?|angles?|degrees?|"
+    r"hours?|minutes?|seconds|days?|weeks?|fortnights?|months?|quarters?|semesters?|years?|decades?|bits?|"
+    r"(?:kilo|centi|milli|deci|micro|nano|mega|giga)?(?:grams?|met(?:er|re)s?|lit(?:er|re)s?|bytes?)|nibbles?|dollars?|cents?|euros?|turns?|angles?|degrees?|"
     r"radians?|octaves?|semitones?|tones?|decibels?)\b",
     re.IGNORECASE,
 )
