@@ -120,11 +120,12 @@ def _with_slip(
     if not left_open or found.counterexample is None or step.context.loose or problem is None:
         return shown
     from attention_core.derivation.decision.mends import Search, find_mend
-    from attention_core.derivation.decision.slips import find_slip, without_talk
+    from attention_core.derivation.decision.slips import find_likely_slip, find_slip, without_talk
     from attention_core.derivation.decision.spots import find_spots
 
     seconds = min(effort.seconds, SLIP_SECONDS)
     search = Search(seconds, effort.seed, find_spots(problem))
+    likely = None
     with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
         decide_under = _decide_under(replace(effort, seconds=seconds / OTHERS))
         slip = find_slip(step, decide_under, search)
@@ -136,12 +137,20 @@ def _with_slip(
             refuted = _apply_doubts(without_talk(step, slip, decide_under), found, effort, slip=True)
         if slip is not None and refuted.verdict is Verdict.REFUTED:
             text = f"as it was read it is false ({found.evidence.text}), and it holds {slip.words}"
-            return replace(refuted, evidence=_with_readings(replace(found.evidence, text=text), _readings_of(step)))
+            evidence = Evidence(text, {**found.evidence.figures, "slip": slip.words})
+            return replace(refuted, evidence=_with_readings(evidence, _readings_of(step)))
+        likely = slip or (find_likely_slip(step, search) if advise else None)
+    if likely is not None:
+        shown = replace(shown, evidence=_with_figure(shown.evidence, "slip", likely.words))
     advice = ""
     with suppress(OutOfTime), ceiling(CEILING * seconds):
         advice = find_mend(step, search) if advise and step.op == "=" else ""
     trivial = not advice or "with $0$ in place" in advice or _trades_values(step, advice)  # both sides vanish, or agree
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
+
+
+def _with_figure(evidence: Evidence, name: str, value: Any) -> Evidence:
+    return replace(evidence, figures={**evidence.figures, name: value})
 
 
 def _trades_values(step: Step, advice: str) -> bool:

@@ -242,7 +242,7 @@ def _annotate(reports: Sequence[DocumentReport], *, aside: bool) -> None:
             message = f"{step.evidence.text}{sides}{advice}"
             if step.text:
                 remark = annotation(
-                    level, f"{step.verdict}: {step.id}", f"{step.text}\n{message}", report.file, step.line
+                    level, f"{step.title}: {step.id}", f"{step.text}\n{message}", report.file, step.line
                 )
             else:  # about the document: no display, or no such name
                 remark = annotation(level, str(step.verdict), message, report.file)

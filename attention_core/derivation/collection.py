@@ -108,7 +108,7 @@ def describe_failure(report: StepReport) -> list[str]:
     from attention_core.derivation.cases.counterexamples import describe
 
     expected = ", but the document expects it to be refuted" if report.expected else ""
-    lines = [f"{report.verdict}{expected}", f"  {report.text}", f"  {report.evidence.text}"]
+    lines = [f"{report.title}{expected}", f"  {report.text}", f"  {report.evidence.text}"]
     example = report.counterexample
     if example is not None:
         where = f" in {example.where}" if example.where else ""

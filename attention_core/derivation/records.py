@@ -61,13 +61,32 @@ class Counterexample:
     where: str = ""
 
 
+def point_out_slips(steps: Sequence[StepReport]) -> str:
+    """Say which of the steps that were left open to look at first; '' where none is likely to have a slip.
+
+    Args:
+        steps: The steps of a document.
+
+    Example:
+        >>> slip = Evidence("as it was read it is false", {"slip": "with $y_i$ in place of $y_1$"})
+        >>> point_out_slips([StepReport("line-7", 7, "a = b", Verdict.UNDECIDED, slip)])
+        'look first at line 7: false as it was read, and one small change makes it hold'
+    """
+    lines = list(dict.fromkeys(str(step.line) for step in steps if step.likely_slip))
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return f"look first at line {lines[0]}: false as it was read, and one small change makes it hold"
+    return f"look first at lines {', '.join(lines)}: false as they were read, and one small change each makes them hold"
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a verdict rests on, in words and in numbers.
 
     `figures` holds what the verdict's kind asks for: `rule`; `sizes`; `cases`, `bits`, `margin`; `alpha`, `beta`,
     `delta`, `samples`; `undefined` counts the cases where a side is not defined; `reading` is another one, with another
-    verdict.
+    verdict; `slip` is the one small change that makes a step hold that is false as it was read.
     """
 
     text: str
@@ -117,6 +136,17 @@ class StepReport:
         if self.verdict not in GOOD:
             return False
         return not self.required or ORDER.index(self.verdict) >= ORDER.index(Verdict(self.required.upper()))
+
+    @property
+    def likely_slip(self) -> str:
+        """The one small change that makes a step hold that is false as it was read and left open; '' for none."""
+        open_ = self.verdict in OPEN and not self.expected
+        return str(self.evidence.figures.get("slip", "")) if open_ else ""
+
+    @property
+    def title(self) -> str:
+        """The verdict, and whether a step that is left open is likely to have a slip."""
+        return f"{self.verdict}, likely a slip" if self.likely_slip else str(self.verdict)
 
     @property
     def status(self) -> int:

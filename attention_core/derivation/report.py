@@ -44,7 +44,7 @@ from attention_core.derivation.latex.syntax import Chain, Expr, Statement, Unrea
 from attention_core.derivation.latex.tokens import Tok
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
-from attention_core.derivation.records import GOOD, count_steps
+from attention_core.derivation.records import GOOD, count_steps, point_out_slips
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page
 
@@ -225,10 +225,10 @@ def problem_rows(step: StepReport, source: Step | Unread | None) -> str:
 
 
 def colour(step: StepReport) -> str:
-    """The class of a step: its verdict, unless it is refuted as expected or should be, or less than required."""
+    """The class of a step: its verdict, unless it is as expected or should be, less than required, or likely a slip."""
     if step.expected:
         return "expected" if step.passed else "failed"
-    return "less" if less(step) else str(step.verdict)
+    return "less" if less(step) else "slip" if step.likely_slip else str(step.verdict)
 
 
 def less(step: StepReport) -> bool:
@@ -238,7 +238,7 @@ def less(step: StepReport) -> bool:
 
 def about(step: StepReport, source: Step | Unread | None = None) -> str:
     """Name, line, options and verdict; what the verdict rests on unfolds."""
-    verdict = str(step.verdict) + (", as expected" if step.expected and step.passed else "")
+    verdict = step.title + (", as expected" if step.expected and step.passed else "")
     source_lines = step.text
     for record in step.evidence.figures.get("necessity", ()):
         note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
@@ -373,6 +373,7 @@ tr.step, tr.found { background: color-mix(in srgb, var(--c) 9%, transparent); }
 .PROVED, .EXACT { --c: light-dark(#0a6b2d, #6bd089); } .AGREES { --c: light-dark(#1f7330, #8ad69a); }
 .STATISTICAL { --c: light-dark(#14607d, #7cc4e0); } .VACUOUS { --c: light-dark(#a33a00, #ffa070); }
 .REFUTED, .failed { --c: light-dark(#b31b1b, #ff8d8d); } .expected { --c: light-dark(#7a4f6c, #d3a6c4); }
+.slip { --c: light-dark(#9c3a86, #e79ad2); }
 .AMBIGUOUS, .UNDECIDED, .UNREADABLE, .less { --c: light-dark(#7d5200, #e8b04a); }
 tr.found td { font-size: 85%; } .values { margin: .2rem 0; } .values math, .option { margin-right: 1.2em; }
 details { display: inline; } pre { background: #8881; padding: .6rem; overflow-x: auto; white-space: pre-wrap; }
@@ -395,6 +396,7 @@ def document(report: DocumentReport, text: str, infer: bool = False, formulas: b
     message = count_steps([(step.passed, step.verdict) for step in report.steps])
     state = "PROVED" if all(step.passed for step in report.steps) and report.steps else "failed"
     out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
+    out += [f"<p class='verdict slip'>{slips}</p>"] if (slips := point_out_slips(report.steps)) else []
     shown = {step.id: step for step in report.steps}
     written = {step.id: step for step in steps_of(text, infer, why_unreadable, formulas)[0]}
     left = [(shown[name], written.get(name)) for name in shown]

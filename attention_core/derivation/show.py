@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from attention_core.derivation.records import DocumentReport, StepReport, count_steps
+from attention_core.derivation.records import DocumentReport, StepReport, count_steps, point_out_slips
 
 COLOURS = {
     "PROVED": "green",
@@ -58,6 +58,8 @@ def show_count(report: DocumentReport) -> None:
     steps = [step for step in report.steps if step.text]
     if steps:
         click.echo(f"  {count_steps([(step.passed, step.verdict) for step in steps])}")
+    if slips := point_out_slips(steps):
+        click.secho(f"  {slips}", fg="magenta")
 
 
 def show_steps(steps: Sequence[StepReport]) -> None:
@@ -75,13 +77,15 @@ def _show_step(step: StepReport) -> None:
     colour = (
         "green"
         if step.passed
+        else "magenta"
+        if step.likely_slip
         else COLOURS.get(verdict, "yellow")
         if verdict not in COLOURS or step.verdict != "AGREES"
         else "red"
     )
     expected = " (expected)" if step.expected and step.passed else " (expected: refuted)" if step.expected else ""
     click.echo(f"  {step.line:>5}  ", nl=False)
-    click.secho(f"{verdict}{expected}", fg=colour, nl=False)
+    click.secho(f"{step.title}{expected}", fg=colour, nl=False)
     click.echo(f"  {step.id}: {_short(step.text)}")
     for detail in details_of(step):
         click.secho(f"         {detail}", dim=step.passed)

@@ -50,7 +50,8 @@ from attention_core.derivation.decision.other_meanings import may_mean_otherwise
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
-from attention_core.derivation.inference.usage import whole_names
+from attention_core.derivation.inference.opaque import is_opaque
+from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
@@ -64,6 +65,7 @@ ENTRIES = frozenset({"transposes", "indices", "ends", "places"})
 """Changes that a hypothesis may make good, as of equal entries; another symbol, or another order, is not among them."""
 SURE = frozenset({"subscripts"})
 """Those that count where the changed step is proved: another symbol of the same letter."""
+_SURELY = frozenset({Verdict.PROVED, Verdict.EXACT})
 
 _LEAVES_OUT = compile_quick(
     r"\b(?:up to|ignor\w*|neglect\w*|drop(?:s|ped|ping)? (?:the|this|these|all|any|a|some|constants?|factors?|terms?)|"
@@ -104,14 +106,14 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     strange = bool(step.strange and collect_symbols(step))  # numbers are read in one way
     if step.op not in (("=",) if strange else ("=", *TURNED)) or step.context.loose or _leaves_out(step):
         return None
-    if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step):
+    if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step) or _assigns(step):
         return None
-    if _assigns(step) or _defines_anew(step) or _OPERATORS & _factors(step) or keeps_orders(step):
+    if _defines_anew(step) or _OPERATORS & _factors(step) or keeps_orders(step):
         return None
     promised = step.context.formal is not None
 
     def tells(one: Mend, verdict: Verdict) -> bool:
-        sure = verdict in (Verdict.PROVED, Verdict.EXACT)
+        sure = verdict in _SURELY
         if step.op in TURNED:
             return sure or decide(one.step, ()).verdict in GOOD
         if strange and not (sure and one.kind in SCALES):
@@ -131,6 +133,27 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     if slip is None or (slip.kind in SCALES and _scales_a_term(step, slip.step)):
         return slip
     return None if _holds_under_usual(step, decide) else slip
+
+
+def find_likely_slip(step: Step, search: Search) -> Mend | None:
+    """The one change that makes a false step an identity, whatever its document says around it; None for none.
+
+    Where words, or another meaning of its symbols, leave such a step open, this is where to look first.
+
+    Args:
+        step: A step that is false as it was read.
+        search: The time of a step, and where mends are tried first.
+    """
+    if step.op != "=" or step.context.loose or _assigns(step):
+        return None
+    named = any(map(is_opaque, collect_symbols(step))) or isinstance(step.left, Name | Sub)  # one change says little
+
+    def tells(one: Mend, verdict: Verdict) -> bool:
+        if "with $0$ in place" in one.words or (one.kind in SURE and verdict not in _SURELY):
+            return False
+        return not (named and is_trivial(one.step)) and not _vanishes(one.step, search)
+
+    return find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
 
 
 def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
@@ -246,9 +269,14 @@ def _vanishes(step: Step, search: Search) -> bool:
 
 
 def _assigns(step: Step) -> bool:
-    """Whether a symbol stands alone on the left, and on the right beside others: a new value, as in `y = y + 1`."""
+    r"""Whether a symbol stands alone on the left, and once on the right: a new value, as in `y = y + 1`.
+
+    `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is no such value: it is put together from parts.
+    """
     name = _head(step.left)
-    return isinstance(step.left, Name | Sub) and bool(name) and name in all_names(step.right)
+    if not isinstance(step.left, Name | Sub) or not name or name not in all_names(step.right):
+        return False
+    return sum(symbol_name(one) == name for one in walk(step.right) if isinstance(one, Name | Sub)) == 1
 
 
 def _factors(step: Step) -> set[str]:

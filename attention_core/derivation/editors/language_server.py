@@ -79,7 +79,7 @@ def hover_text(checked: Checked, line: int, character: int) -> str:
     if step is None:
         here = [text for at, text in checked.report.understood if at == line + 1]
         return "understood:\n\n" + "\n".join(f"- {text}" for text in here) if here else ""
-    parts = [f"**{step.verdict}** {step.id}", f"```latex\n{step.text}\n```", *details_of(step)]
+    parts = [f"**{step.title}** {step.id}", f"```latex\n{step.text}\n```", *details_of(step)]
     example = step.counterexample
     if example is not None:
         rows = list(example.values.items())[:ENTRIES]
@@ -186,7 +186,7 @@ def _diagnostics(document: Any, checked: Checked) -> list[Any]:
     return [
         types.Diagnostic(
             range=_range(document, checked.lines, span),
-            message="\n".join([f"{step.verdict}: {step.text}".removesuffix(": "), *details_of(step)]),
+            message="\n".join([f"{step.title}: {step.text}".removesuffix(": "), *details_of(step)]),
             severity=types.DiagnosticSeverity[severity(step).capitalize()],
             code=str(step.verdict),
             source=SOURCE,

@@ -77,3 +77,15 @@ def test_notes_stand_at_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert [one for one in lines if one.isdigit()] == ["1", "3", "5"]
     show_report(check_document("$$ D = 3 $$\n\n$$ F = 4 $$\n", infer=True))
     assert capsys.readouterr().out.splitlines()[-1].startswith("  UNREADABLE  no display claims anything")
+
+
+SLIP = "The labels are alike in some towns.\n\n$$ \\sum_{i=1}^m y_i w = w \\sum_{i=1}^m y_1 $$\n"
+
+
+def test_likely_slips_are_pointed_out(capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(check_document(SLIP, infer=True))
+    said = capsys.readouterr().out
+    assert "UNDECIDED, likely a slip  line-3" in said
+    assert said.splitlines()[-1] == ("  look first at line 3: false as it was read, and one small change makes it hold")
+    show_report(check_document(SLIP + SLIP, infer=True))
+    assert "look first at lines 3, 6: " in capsys.readouterr().out

@@ -237,3 +237,49 @@ def test_numbers_alone_stay_open_beside_a_sentence_that_was_not_read() -> None:
     far = "Gizmos come in dozens of another size.\n\nSome words.\n\nMore words.\n\nWe find"
     assert inferred("6 + 6 = 13", far).verdict == "REFUTED"
     assert inferred("(x + 3)^2 = x^2 + 3 x + 9", "Gizmos come in dozens of another size.").verdict == "REFUTED"
+
+
+UNREAD = "The labels come from a survey whose answers are alike in some towns."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "slip"),
+    [
+        (r"\sum_{i=1}^m (y_i - w)^2 = \sum_{i=1}^m y_i^2 - 2 w \sum_{i=1}^m y_1 + m w^2", "with $y_{i}$ in place of"),
+        (r"- t + y = - (y - t)", "with $(y - t)$ in place of $-(y - t)$"),  # an equation to be solved, or a wrong sign
+        (r"e^a e^b = e^{2 a + b}", "with $a$ in place of $2 a$"),
+    ],
+)
+def test_a_step_that_words_leave_open_is_likely_to_have_a_slip(wrong: str, slip: str) -> None:
+    step = inferred(wrong, UNREAD)
+    assert step.verdict == "UNDECIDED" and step.likely_slip.startswith(slip), (step.likely_slip, step.evidence)
+    assert step.title == "UNDECIDED, likely a slip" and step.as_dict()["evidence"]["slip"] == step.likely_slip
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y = y + 1",
+        "k = 2 q",
+        r"p(x) = 2 \, p(y)",  # of values that nothing defines one change says little
+        r"x = 2 x",
+        r"(a + b)^2 = a^2 + b^2",  # true of what is orthogonal, and no change of a sign or a number away
+        r"\sum_{i=1}^m y_i = \sum_{i=1}^m y_i",
+    ],
+)
+def test_what_defines_restricts_or_holds_has_no_likely_slip(formula: str) -> None:
+    assert inferred(formula, UNREAD).likely_slip == ""
+
+
+def test_a_refuted_step_names_its_slip_and_is_not_left_open() -> None:
+    step = inferred(r"(a + b)^2 = a^2 + a b + b^2")
+    assert step.verdict == "REFUTED" and step.likely_slip == "" and step.title == "REFUTED"
+    assert step.evidence.figures["slip"] == "with $2 a b$ in place of $a b$"
+
+
+def test_what_is_put_together_from_parts_is_no_new_value() -> None:
+    parts = r"\frac{S + S^\top}{2} + \frac{S - S^\top}{2}"
+    assert inferred(f"S = {parts}").verdict == "PROVED"
+    assert inferred(f"S = 2 ({parts})").verdict == "REFUTED"
+    assert inferred(r"S = \frac{S + S^\top}{2}").verdict == "UNDECIDED"  # it may be made symmetric
+    assert inferred("x = 2 x").verdict == "UNDECIDED"
