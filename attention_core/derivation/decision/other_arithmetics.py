@@ -4,7 +4,7 @@ r"""Whether numbers that are calculated with in another way can make a false equ
 words say so cannot be listed, but which equations it can be true of is known: what a calculation means that is not the
 usual one
 
-* counts modulo some m and writes a result that is no larger than m: the sides differ by at least what is written;
+* counts modulo some m and writes a result of at most m: the sides differ by at least what is written;
 * is written in another base: both sides are the same number there;
 * adds two numbers by a rule of its own: bits, lengths at right angles, resistors, levels, sets, notes of a scale: a sum
   or a difference of a few numbers, and one number;

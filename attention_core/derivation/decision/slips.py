@@ -271,7 +271,7 @@ def _vanishes(step: Step, search: Search) -> bool:
 def _assigns(step: Step) -> bool:
     r"""Whether a symbol stands alone on the left, and once on the right: a new value, as in `y = y + 1`.
 
-    `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is no such value: it is put together from parts.
+    `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is not one of these: it is put together from parts.
     """
     name = _head(step.left)
     if not isinstance(step.left, Name | Sub) or not name or name not in all_names(step.right):
