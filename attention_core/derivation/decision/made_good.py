@@ -22,6 +22,7 @@ from fractions import Fraction
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.other_meanings import FOLLOWS
 from attention_core.derivation.decision.tried_kinds import find_harmless_words
 from attention_core.derivation.decision.usual import verdict_under
 from attention_core.derivation.latex.printer import all_names, symbol_name
@@ -63,6 +64,15 @@ _LEAVES_OUT = compile_quick(
     re.IGNORECASE,
 )
 """Words by which some entry may be 0: "The youngest gets nothing."."""
+_OF_ALIKE = compile_quick(
+    r"\b(?:alike|same|sameness|equals?|equally|equality|identical(?:ly)?|constants?|shared?|sharing|common|tied|"
+    r"uniform(?:ly)?|balanced|copies|copy|repeat\w*|duplicat\w*|periodic\w*|cycl\w*|circular\w*|stationary|homogene\w*|"
+    r"isotrop\w*|iid|exchangeable|degenerate|trivial(?:ly)?|special|first|single|one|only|zeros?|ones|vanish\w*|"
+    r"coincid\w*|agrees?|differs?|distinguish\w*|depends?|independent(?:ly)?|symmetr\w+|without loss|wlog|fixed|"
+    r"everywhere|each)\b",
+    re.IGNORECASE,
+)
+"""Words by which all entries of a symbol may be alike, or one of them is meant."""
 _ASSUMES = compile_quick(r"\b(?:suppos\w*|assum\w*|restrict\w*)\b", re.IGNORECASE)
 _LAW = re.compile(
     r"\b(?:multivariate|univariate|bivariate|standard|joint(?:ly)?|conditional(?:ly)?)? ?"
@@ -137,6 +147,7 @@ class Trial:
         return len(alone) < 2 or verdict_under(self.step, ", ".join(alone), self.decide) in _FALSE
 
 
+NEAR = 6  # lines around a step whose words may be about it
 MOST = 24  # relations that are tried of one step
 _FALSE = (Verdict.REFUTED, Verdict.VACUOUS)
 
@@ -167,6 +178,35 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
     if _ASSUMES.search(prose) and NOUN.search(prose):
         return True
     return named and any(_describes(word, prose) for word in caveat.words if word.lower() not in _NO_KIND)
+
+
+def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
+    """Whether a sentence that was not read may say that all entries of a symbol are alike.
+
+    A relation does if it mentions the symbol and the step was not found false under it; words do if they name the
+    symbol, or stand near the step, or are about all that follows.
+
+    Args:
+        step: A false step that has a fixed index at the symbol where one that runs makes it an identity.
+        caveat: What was not read.
+        symbol: The symbol.
+        trial: What was tried of the step.
+    """
+    start = caveat.quote.removesuffix(" ...")  # a quote is cut
+    whole = (words.quote for words in step.far_words if words.line == caveat.line and words.quote.startswith(start))
+    quote = next(whole, caveat.quote)
+    parts = re.split(r"(?<!\\)\$", quote)
+    formulas = [one for one in (*parts[1::2], caveat.formula) if one]
+    named = [one for one in formulas if _names_one(one, [symbol])]
+    relations = [one for one in named if _RELATION.search(one) and _may_restrict(step, one, caveat.line)]
+    entry = rf"{re.escape(symbol)}\s*_\s*(?:\w|\{{[^{{}}]*\}})"
+    if any(re.search(rf"{entry}\s*=.*{entry}", one) for one in relations):
+        return True  # two entries are one number, and so may be all
+    if not all(trial.is_false_under(one) for one in relations):
+        return True
+    near = not formulas and abs(caveat.line - step.line) <= NEAR
+    about = named or near or symbol in (caveat.names or ()) or FOLLOWS.search(quote)
+    return bool(about and _OF_ALIKE.search(_IDIOM.sub(" ", _COMMANDS.sub(" ", " ".join(parts[::2])))))
 
 
 def _is_of_later_section(step: Step, caveat: Caveat) -> bool:
@@ -328,4 +368,4 @@ def _names_one(formula: str, names: Sequence[str]) -> bool:
     return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formula) for name in names)
 
 
-__all__ = ["may_make_good"]
+__all__ = ["Trial", "may_be_alike", "may_make_good"]

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.syntax import (
     Call,
     Expr,
@@ -161,10 +162,10 @@ def may_hold_otherwise(step: Step) -> bool:
         return True
     if step.op == "~":
         return gap <= ROUGHLY * max(abs(left), abs(right))
-    numbers = [list(_numbers(side)) for side in (step.left, step.right)]
+    result = list(_numbers(step.right))
     return (
-        _is_rounded([*numbers[0], *numbers[1]], numbers[1], gap)
-        or (gap.denominator == 1 and gap >= max(abs(right), *numbers[1]))  # modulo the gap
+        _is_rounded(step, result, gap)
+        or (gap.denominator == 1 and gap >= max(abs(right), *result))  # modulo the gap
         or _is_other_sum(step.left, step.right)
         or any(_agree(one, step) for one in _OTHERS)
     )
@@ -191,10 +192,11 @@ def _numbers(node: object) -> Iterator[Fraction]:
             yield from _numbers(one)
 
 
-def _is_rounded(numbers: list[Fraction], result: list[Fraction], gap: Fraction) -> bool:
-    """Whether a gap may come from decimals, or from zeros at the end of a result, as in `3 * 333 = 1000`."""
-    if any(re.fullmatch("10+", str(one.denominator)) or one.denominator in (2, 5) for one in numbers):
-        return gap <= ROUNDED * max(numbers)
+def _is_rounded(step: Step, result: list[Fraction], gap: Fraction) -> bool:
+    """Whether a gap may come from decimals, or from a result that is cut off or ends with zeros: `3 * 333 = 1000`."""
+    written = [abs(node.value) for side in (step.left, step.right) for node in walk(side) if isinstance(node, Num)]
+    if any(one.denominator > 1 for one in written) and gap <= ROUNDED * max(written):
+        return True
     zeros = len(str(result[0])) - len(str(result[0]).rstrip("0"))
     return len(result) == 1 and gap < Fraction(10) ** zeros
 

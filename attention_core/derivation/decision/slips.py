@@ -43,10 +43,11 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
-from attention_core.derivation.decision.made_good import Trial, may_make_good
+from attention_core.derivation.decision.made_good import Trial, may_be_alike, may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
+from attention_core.derivation.decision.slip_sites import find_fixed_index
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
@@ -175,7 +176,12 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
         return replace(step, context=context)
     if slip.kind not in SCALES | {"direction"}:
         trial = Trial(step, decide)
-        kept = [one for one in context.caveats if may_make_good(step, one, trial)]
+        fixed = find_fixed_index(step, slip.step)
+        kept = [
+            one
+            for one in context.caveats
+            if (may_be_alike(step, one, fixed, trial) if fixed else may_make_good(step, one, trial))
+        ]
         context.caveats = kept if kept or trial.are_false_together() else context.caveats
         return replace(step, context=context)
     context.caveats = [one for one in context.caveats if speaks_of_change(one, slip.kind, step.line)]

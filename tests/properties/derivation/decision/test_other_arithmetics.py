@@ -19,6 +19,7 @@ OTHERWISE = [
     r"5 \times 12 = 5",  # of dozens
     r"2 + 3 \times 4 = 20",  # from left to right
     r"3 \times 333 = 1000",  # rounded
+    r"\frac{7}{2} = 3",  # cut off
     r"1.44 \times 0.6618 = 0.9521",
     r"\sqrt{2} \cdot \sqrt{3} = 3",  # of roots nothing is known
     "10^{10^{10^{10}}} = 3",  # too large
