@@ -198,7 +198,7 @@ def _is_rounded(step: Step, result: list[Fraction], gap: Fraction) -> bool:
     if any(one.denominator > 1 for one in written) and gap <= ROUNDED * max(written):
         return True
     zeros = len(str(result[0])) - len(str(result[0]).rstrip("0"))
-    return len(result) == 1 and gap < Fraction(10) ** zeros
+    return len(result) == 1 and result[0].denominator == 1 and gap < Fraction(10) ** zeros
 
 
 def _is_other_sum(*sides: Expr) -> bool:
