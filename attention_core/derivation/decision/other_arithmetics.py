@@ -45,6 +45,7 @@ from attention_core.derivation.terms.context import Caveat
 
 NEAR = 3  # lines around a step whose words may name units
 MOST = 20_000  # bits of a number: what has more is not calculated
+MOST_DIGITS = 30  # behind the point of a decimal number
 FEW = 3  # numbers that a sum of another kind has
 ROUNDED = Fraction(1, 20)  # of the largest number: what is printed with decimals may be off by it
 ROUGHLY = Fraction(1, 3)  # of the larger side: what is roughly equal may be off by it
@@ -195,10 +196,15 @@ def _numbers(node: object) -> Iterator[Fraction]:
 def _is_rounded(step: Step, result: list[Fraction], gap: Fraction) -> bool:
     """Whether a gap may come from decimals, or from a result that is cut off or ends with zeros: `3 * 333 = 1000`."""
     written = [abs(node.value) for side in (step.left, step.right) for node in walk(side) if isinstance(node, Num)]
-    if any(one.denominator > 1 for one in written) and gap <= ROUNDED * max(written):
+    if any(_is_decimal(one) for one in written) and gap <= ROUNDED * max(written):
         return True
     zeros = len(str(result[0])) - len(str(result[0]).rstrip("0"))
     return len(result) == 1 and result[0].denominator == 1 and gap < Fraction(10) ** zeros
+
+
+def _is_decimal(number: Fraction) -> bool:
+    """Whether a number has digits behind the point, and not endlessly many."""
+    return number.denominator > 1 and 10**MOST_DIGITS % number.denominator == 0
 
 
 def _is_other_sum(*sides: Expr) -> bool:
