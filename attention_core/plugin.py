@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -374,17 +374,21 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     colour = terminalreporter._tw.hasmarkup
     console = Console(width=width, file=terminalreporter._tw._file, force_terminal=colour, emoji=False)
     console.print(verdict_table(reports))
-    for line in (*verdict_remarks(reports, expected), *first_looks(terminalreporter)):
+    plain = {report.target for report in reports if report.verdict == expected[report.target]}
+    for line in (
+        *verdict_remarks(reports, expected),
+        *first_looks(terminalreporter, plain if len(reports) > 1 else ()),
+    ):
         console.print(line, highlight=False, markup=False)
 
 
-def first_looks(terminalreporter: Any) -> list[str]:
-    """What the first looks found, and how it is declared, in plain lines."""
+def first_looks(terminalreporter: Any, plain_targets: Collection[str] = ()) -> list[str]:
+    """What the first looks found, and how it is declared, in lines; of `plain_targets` only what is to be declared."""
     from attention_core.declaration.errors import plain
 
     lines: dict[str, list[str]] = {}
     for facts in facts_of(terminalreporter):
-        if "first_look" in facts:
+        if "first_look" in facts and (facts["options"] or facts["target"] not in plain_targets):
             found = [f"{facts['target']}: first look: {facts['first_look'][0]}"]
             found += [f"  {line}" for line in facts["first_look"][1:]]
             found += [f"  to declare it: {facts['options']}"] if facts["options"] else []

@@ -157,14 +157,16 @@ def describe_other_sizes(changes: Mapping[str, Any]) -> str:
 
 
 def candidates(implementation: Implementation) -> Iterator[tuple[Implementation, dict[str, Any]]]:
-    """The record under each set of changes, the fewest first; those that leave out sizes come last."""
+    """The record as it is declared, then under each set of changes, the fewest first; those of sizes come last."""
     choices = CHOICES[implementation.contract]
-    combined = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
-    all_changes = []
-    for way in combined:
-        changes = {name: value for name, value in way.items() if value != get_convention(implementation, name)}
-        if not any(value is None for value in changes.values()) and changes not in all_changes:
-            all_changes.append(changes)
+    kept = {name: get_convention(implementation, name) for name in choices}
+    fixed = {"sizes"} if implementation.sizes is not None else set()
+    others = {
+        name: [value for value in values if value not in (None, kept[name])] if name not in fixed else []
+        for name, values in choices.items()
+    }
+    ways = [dict(zip(choices, way, strict=True)) for way in product(*([kept[n], *others[n]] for n in choices))]
+    all_changes = [{name: value for name, value in way.items() if value != kept[name]} for way in ways]
     for changes in sorted(all_changes, key=lambda changes: ("sizes" in changes, len(changes))):
         yield implementation.with_(**fields_of(implementation, changes)), changes
 

@@ -174,6 +174,13 @@ def test_the_run_ends_with_what_the_first_look_found(folder: Path) -> None:
     ).returncode == 0  # fmt: skip
 
 
+def test_first_looks_of_what_is_as_expected_do_not_bury_the_table(folder: Path) -> None:
+    several = run_pytest(folder, *targets("core:rotary", "core:rotary_interleaved", "t.py:never")).stdout
+    assert "t.py:never: first look:" in several and "core:rotary: first look:" not in several
+    alone = run_pytest(folder, *targets("core:rotary")).stdout
+    assert "core:rotary: first look: agrees with the truth of rotary as it is declared" in alone
+
+
 def test_the_facts_travel_in_junit_too(several: str, folder: Path) -> None:
     root = ET.parse(folder / "r.xml").getroot()
     facts = [p.get("value") or "" for p in root.iter("property") if p.get("name") == "attention_core"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from attention_core.conformance.engine.session import Session
 from attention_core.conformance.first_look import FirstLook
 from attention_core.conformance.report.render_text import under_found_lines
 from attention_core.declaration.implementation import TargetError
+from attention_core.registry.table import implementation, kernel
 
 
 def look_at(function: Any, contract: str, **record: Any) -> FirstLook:
@@ -124,6 +126,40 @@ ROWS: list[tuple[Callable[..., Any], str, str]] = [
     (retention, "linear-attention", "--layout bnhd --parameter kind=retention"),
 ]
 """Functions that are right under some declaration, and what is found of each."""
+
+
+def base_of_no_model(x: Tensor, positions: Tensor) -> Tensor:
+    return rotate(x, positions, 777.0)
+
+
+def without_fading(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    wide = torch.promote_types(q.dtype, torch.float32)
+    states = (k.to(wide)[..., None] * v.to(wide)[..., None, :]).cumsum(1)
+    return ((q * q.shape[-1] ** -0.5).to(wide)[..., None, :] @ states)[..., 0, :].to(q.dtype)
+
+
+DECLARED: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
+    (base_of_no_model, "rotary", {"base": 777}),
+    (without_fading, "linear-attention", {"kind": "linear"}),
+]
+"""Functions that are right as they are declared, with values that are tried of no other function."""
+
+
+@pytest.mark.parametrize(("function", "contract", "parameters"), DECLARED, ids=lambda x: getattr(x, "__name__", None))
+def test_what_is_declared_is_tried_first(
+    function: Callable[..., Any], contract: str, parameters: dict[str, Any]
+) -> None:
+    layout = {"layout": "bnhd"} if contract == "linear-attention" else {}
+    look = look_at(function, contract, parameters=parameters, **layout)
+    assert look.agrees and not look.found
+    assert look.lines == (f"agrees with the truth of {contract} as it is declared",)
+
+
+@pytest.mark.parametrize("name", ["linear", "gated_linear", "gated_delta", "kimi_delta"])
+def test_a_kernel_of_the_table_agrees_as_it_is_declared(name: str) -> None:
+    record = implementation(f"core:{name}").with_(function=resolve_name(kernel(f"core:{name}").origin))
+    with Session(record, effort="quick") as session:
+        assert session.first_look is not None and session.first_look.agrees and not session.first_look.found
 
 
 @pytest.mark.thorough(keep=("*geometric*", "interleaved*", "retention*"))
