@@ -14,6 +14,7 @@ import numpy as np
 
 from attention_core.conformance.budgets.budget import round_to
 from attention_core.conformance.cases.case import Case
+from attention_core.conformance.cases.fitting import fit_sizes, list_numbers
 from attention_core.conformance.cases.near import MOST_WORK, Near
 from attention_core.conformance.cases.space import FALLBACK, Member, Profile, Space, large_member
 from attention_core.conformance.worker.exchange import NDArray
@@ -41,6 +42,8 @@ NEAR = ("both", "both", "keys", "width", "both", "queries", "heads")
 """What is near a written size, in turn."""
 SCORES_NEAR = 1 << 17
 """Bound on the scores of a case near a written size: two blocks of 128 and a row fit."""
+MOST_FITTING = 16
+"""So many times `SCORES_PER_CASE` a case of whole blocks may have: with less, every head would be alone."""
 FEW, NARROW, MOST_NEAR = 9, 16, 4
 """Other lengths, widths and numbers of such a case are no larger."""
 
@@ -59,6 +62,26 @@ def draw(space: Space, profile: Profile, rng: np.random.Generator) -> Case | Non
         if profile.allows((n_q, n_kv, d, d_v, heads, kv_heads)):
             case = _fill(space, profile, dtype, batch, (n_q, n_kv, d, d_v, heads, kv_heads), rng)
             return case if space.near is None else case.with_(near=space.near.size)
+    return _draw_fitting(space, profile, rng) if space.near is None and profile.sizes is not None else None
+
+
+def _draw_fitting(space: Space, profile: Profile, rng: np.random.Generator) -> Case | None:
+    """A case of sizes that were moved to the numbers of the declaration; None where these are not met either."""
+    numbers = list_numbers(profile.sizes)
+    for _ in range(50):
+        dtype = str(rng.choice(space.dtypes or profile.dtypes))
+        batch, drawn = _sizes(space, dtype, rng, profile.axes)
+        n_q, n_kv, d, d_v, heads, kv_heads = fit_sizes(drawn, numbers, rng)
+        scores = max(n_q * n_kv, n_q * n_kv * (d + d_v) * SCORES_PER_CASE[dtype] // WORK_PER_CASE[dtype])
+        room = MOST_FITTING * SCORES_PER_CASE[dtype] // max(1, scores)
+        if batch * heads > room:
+            batch = max(1, min(batch, room // heads), space.min_batch)
+        if batch * heads > room:
+            heads = kv_heads = max(1, min(2, room // batch), space.min_heads)
+        wanted = n_q >= space.min_q and n_kv >= space.min_kv and max(n_q, n_kv) <= max(space.max_n, numbers[-1])
+        wanted = wanted and batch * heads <= room and (n_q == n_kv or not space.square)
+        if wanted and profile.allows((n_q, n_kv, d, d_v, heads, kv_heads)):
+            return _fill(space, profile, dtype, batch, (n_q, n_kv, d, d_v, heads, kv_heads), rng)
     return None
 
 

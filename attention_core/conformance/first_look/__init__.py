@@ -10,7 +10,8 @@ Path of the data:
 * `candidates.py`: the conventions that a function may follow, as changes of the declared record, in all combinations.
 * `ranking.py`: under which of them the answers agree, with the fewest changes. Agreement means that every number lies
   within `budget.forward_bound` of the truth, as for the laws.
-* `restrictions.py`: what a function leaves out: sizes that it declines, float64, scores below a finite mask.
+* `restrictions.py`: what a function leaves out: sizes that it declines, float64, scores below a finite mask;
+  `size_conditions.py`: the sizes, as a condition on lengths and widths.
 * `whole_rows.py`: functions that cut projected tokens into heads themselves; the contract `self-attention`.
 * `parameters.py`: rotations, masks, position tables and biases: under which declared parameters their laws hold.
 * `operations.py`: other operations (sigmoid, linear, windowed, ...) with truths of their own and bounds that

@@ -8,6 +8,7 @@ from attention_core.conformance.cases.case import Case
 from attention_core.conformance.first_look.candidates import Changes
 from attention_core.conformance.first_look.probes import hide_high_scores, low_logits, problem
 from attention_core.conformance.first_look.ranking import Comparer, agrees, apply_record
+from attention_core.conformance.first_look.size_conditions import find_conditions
 from attention_core.conformance.subjects.evidence import NotApplicable, Refused, Violation
 from attention_core.declaration.implementation import Implementation, TargetError
 
@@ -25,12 +26,13 @@ def declined_sizes(comparer: Comparer, record: Implementation, cases: Sequence[C
 
     if record.sizes is not None:
         return {}
-    found: dict[bool, set[str]] = {True: set(), False: set()}
-    for case in cases:
-        found[case.sizes[0] == case.sizes[1]].add(comparer.outcome(record, case))
+    outcomes = [(case, comparer.outcome(record, case)) for case in cases]
+    taken = [case for case, outcome in outcomes if case.sizes[0] == case.sizes[1] and outcome == "agrees"]
+    others = {outcome for case, outcome in outcomes if case.sizes[0] != case.sizes[1]}
+    if taken and others - {"absent"} == {"declines"}:  # for their lengths, or since no such call has sizes that fit
+        conditions = find_conditions(comparer, record, taken[0])
+        return {"sizes": SizeCondition(" and ".join(conditions))} if conditions else {}
     conditions = []
-    if "agrees" in found[True] and found[False] - {"absent"} == {"declines"}:
-        conditions.append("n_q == n_kv")
     if comparer.outcome(record, problem(HEAD_SIZES_DIFFER, cases[0].dtype)) == "declines":
         equal = problem((*HEAD_SIZES_DIFFER[:-1], HEAD_SIZES_DIFFER[-2]), cases[0].dtype)
         conditions += ["d == d_v"] if comparer.outcome(record, equal) == "agrees" else []
