@@ -105,12 +105,18 @@ def _cell(value: Any) -> Any:
 
 
 def reason(grade: Grade) -> str:
-    """Return the problem, the first broken law in words, or the remark of the report."""
-    if grade.problem:
-        return grade.problem
-    if grade.ranking:
-        return grade.ranking[0].replace("_", " ")
-    return "" if grade.verdict == "conforms" else str(grade.report.get("reason", ""))
+    """Return the problem, the first broken law in words, or the remark of the report.
+
+    Where the submission is right under other conventions than the exercise's, these come first.
+    """
+    if grade.verdict == "conforms":
+        return ""
+    first = grade.ranking[0].replace("_", " ") if grade.ranking else str(grade.report.get("reason", ""))
+    why = grade.problem or first
+    other, options = grade.report.get("under_found"), (grade.report.get("first_look") or {}).get("options", "")
+    if other and options and other["verdict"] == "conforms":
+        return f"conforms under {options}; as the exercise has it: {why}"
+    return why
 
 
 def describe_case(case: str) -> str:

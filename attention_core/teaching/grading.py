@@ -97,7 +97,7 @@ def grade_submissions(
     stop = Event()
     grades: dict[str, Grade] = {}
     with ThreadPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(_grade, one, options, folder, stop) for one in submissions}
+        waiting = [pool.submit(_grade, one, options, folder, stop) for one in submissions]
         try:
             for grade in _as_they_end(waiting):
                 grades[grade.person] = grade
@@ -109,10 +109,12 @@ def grade_submissions(
     return [grades[one.person] for one in submissions]
 
 
-def _as_they_end(waiting: set[Future[Grade]]) -> Iterator[Grade]:
-    """Results as they come; looks up often enough for a signal to be heard."""
+def _as_they_end(waiting: list[Future[Grade]]) -> Iterator[Grade]:
+    """Results as they come, those that are there at once in their order; looks up often enough to hear a signal."""
     while waiting:
-        done, waiting = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
+        wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
+        done = [future for future in waiting if future.done()]
+        waiting = [future for future in waiting if future not in done]
         yield from (future.result() for future in done)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.teaching.feedback import count_verdicts, describe_case, to_csv, to_page, write_feedback
+from attention_core.teaching.feedback import count_verdicts, describe_case, reason, to_csv, to_page, write_feedback
 from attention_core.teaching.grading import Grade
 
 
@@ -54,6 +54,17 @@ def test_other_conventions_are_named() -> None:
     look = {"lines": ["takes q"], "options": "--mask-true ignore"}
     page = to_page(refuted(first_look=look, under_found={"verdict": "conforms"}), "attention")
     assert "takes q" in page and "(--mask-true ignore): conforms" in page
+
+
+def test_the_table_says_under_which_conventions_a_submission_conforms() -> None:
+    look = {"lines": ["takes q"], "options": "--layout bnhd"}
+    right = refuted(first_look=look, under_found={"verdict": "conforms"})
+    assert reason(right) == "conforms under --layout bnhd; as the exercise has it: no row sees a later one"
+    declined = Grade("eve", "refuted", "it declined a plain call", right.report)
+    assert reason(declined) == "conforms under --layout bnhd; as the exercise has it: it declined a plain call"
+    wrong = refuted(first_look=look, under_found={"verdict": "refuted"})
+    assert reason(wrong) == "no row sees a later one"
+    assert reason(Grade("ann", "conforms", "", right.report)) == ""
 
 
 def test_verdicts_are_counted_in_a_fixed_order() -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from attention_core.cli import main
 from attention_core.teaching import grading
 from attention_core.teaching.grading import Options, file_name, grade_submissions
-from attention_core.teaching.submissions import find_submissions
+from attention_core.teaching.submissions import Submission, find_submissions
 
 RIGHT = "import torch\n\n\ndef attn_softmax(scores):\n    return torch.softmax(scores, -1)\n"
 SETTINGS = Options("attn_softmax", {"contract": "self-attention-steps", "parameters": ("kind=attn_softmax",)})
@@ -45,6 +45,14 @@ def test_a_class_is_judged_and_only_what_is_new_is_judged_again(
     ]  # fmt: skip
     (submissions / "ann.py").write_text(RIGHT + "\n", encoding="utf-8")
     assert "ann is judged again" in CliRunner().invoke(main, words).output
+
+
+def test_what_is_there_at_once_is_told_in_the_order_of_the_folder(tmp_path: Path) -> None:
+    names = [f"{letter}{number}" for letter in "mzaq" for number in range(5)]
+    submissions = [Submission(name, tmp_path, (), None, "nothing handed in") for name in names]
+    told: list[str] = []
+    grade_submissions(submissions, SETTINGS, tmp_path / "out", finished=lambda grade: told.append(grade.person))
+    assert told == names
 
 
 def test_a_submission_that_hangs_is_ended_at_its_limit(tmp_path: Path) -> None:
