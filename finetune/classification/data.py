@@ -54,7 +54,9 @@ class Sides:
         """Lines that say what there is, before anything is trained."""
         for side, examples in self.by_name().items():
             counts = ", ".join(f"{count} {name}" for name, count in examples.counts().items())
-            yield f"{side}: {len(examples)} examples ({counts})"
+            shared = files_of(examples) & files_of(self.train) if side != "train" else set()
+            source = f", held out of {', '.join(sorted(shared))}" if shared else ""
+            yield f"{side}: {len(examples)} examples ({counts}){source}"
         answer = self.train.classes[self.train.majority()]
         message = ", ".join(f"{side} {100 * share:.1f} %" for side, share in self.baselines().items())
         yield f"majority baseline, {answer!r} for all: {message}"
@@ -65,6 +67,16 @@ class Sides:
             yield f"on two sides: {leak}"
         if len(self.leaks) > LISTED:
             yield f"on two sides: {len(self.leaks) - LISTED} more; --drop_leaks trains without those of train"
+
+
+def files_of(examples: Examples) -> set[str]:
+    """The files that examples were read from.
+
+    Example:
+        >>> files_of(Examples(["fine"], None, [0], ("a",), ["data/train.tsv, line 2"]))
+        {'data/train.tsv'}
+    """
+    return {row.rpartition(", ")[0] for row in examples.rows} - {""}
 
 
 def prepare_data(

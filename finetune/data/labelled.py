@@ -180,11 +180,29 @@ TASKS: Mapping[str, Task] = {
 }
 
 
+def has_labels(path: Path) -> bool:
+    """Whether the first row of a test set of BoolQ or SST-2 has a label: published ones have none, or -1.
+
+    Example:
+        >>> _ = Path("t.tsv").write_text("index\\tsentence\\n0\\tfine")
+        >>> has_labels(Path("t.tsv"))
+        False
+    """
+    lines = [line for line in read_text(path).split("\n") if line.strip()]
+    if path.suffix == ".jsonl":
+        row = read_json_line(lines[0], f"{path}, line 1") if lines else {}
+        return isinstance(row, dict) and "answer" in row
+    if lines and lines[0].split("\t") == ["sentence", "label"]:
+        return len(lines) > 1 and lines[1].rsplit("\t", 1)[-1].strip() != "-1"
+    return bool(lines) and lines[0].split(" ", 1)[0] in ("0", "1")
+
+
 def read_splits(path: str | Path, task: str | None = None, seed: int = 0) -> Splits:
     """The train, dev and test sets of a folder, or of one file.
 
-    A folder must have the files of a layout in `TASKS`. Where its test set has no labels (BoolQ as published, GLUE), as
-    many of train as the assignment takes are held out for it; one file is split as `SHARES` says, by hash and `seed`.
+    A folder must have the files of a layout in `TASKS`. Where it has no test set, or one without labels (BoolQ as
+    published, GLUE), as many of train as the assignment takes are held out for it; one file is split as `SHARES` says,
+    by hash and `seed`.
 
     Args: path; task, a key of `TASKS`, None to find it by the names of the files; seed, of splits made here.
     Raises: BadInput where the files are not there, or a row is malformed.
@@ -203,6 +221,9 @@ def read_splits(path: str | Path, task: str | None = None, seed: int = 0) -> Spl
             if all((path / file).is_file() for files in layout.values() for file in files):
                 read = TASKS[name].read
                 sides = {side: together([read(path / file) for file in files]) for side, files in layout.items()}
+                own = path / f"test{Path(layout['train'][0]).suffix}"
+                if "test" not in sides and own.is_file() and has_labels(own):
+                    sides["test"] = read(own)
                 if "test" not in sides:
                     count = round(len(sides["train"]) * TEST_OF_TRAIN)
                     sides["train"], sides["test"] = held_out(sides["train"], count, seed)

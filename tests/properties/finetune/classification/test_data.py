@@ -33,6 +33,15 @@ def test_what_is_said_before_training(tmp_path: Path) -> None:
     assert len(clean.train) == 30 and len(clean.leaks) == 1, "what was dropped is still told"
 
 
+def test_a_side_that_is_held_out_names_the_file_it_comes_from(tmp_path: Path) -> None:
+    rows = ["sentence\tlabel", *(f"a film of {n} parts\t{n % 2}" for n in range(40))]
+    for side in ("train", "dev"):
+        (tmp_path / f"{side}.tsv").write_text("\n".join(rows).replace("film", side))
+    lines = list(prepare_data(str(tmp_path)).report())
+    assert lines[1].endswith("20 positive)")
+    assert lines[2].startswith("test: 6 examples (") and lines[2].endswith(f"), held out of {tmp_path / 'train.tsv'}")
+
+
 def test_a_long_pair_is_shown_cut_and_many_leaks_are_counted() -> None:
     pairs = Examples(["who\x1b?"], ["word " * 99], [1], ("no", "yes"), ["a, line 1"])
     leak = Leak("who?", "train: a, line 1", "dev: b, line 1")

@@ -88,6 +88,47 @@ def test_a_folder_is_known_by_its_files(tmp_path: Path) -> None:
             assert "train" in layout and "dev" in layout
 
 
+GLUE_ROWS = [f"a film of {n} parts\t{n % 2}" for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("test", "own"),
+    [
+        ("sentence\tlabel\nfine\t1\ndull\t0\n", True),
+        ("sentence\tlabel\nfine\t-1\ndull\t-1\n", False),
+        ("index\tsentence\n0\tfine\n1\tdull\n", False),
+        ("1 fine\n0 dull\n", True),
+        ("", False),
+    ],
+)
+def test_a_test_set_with_labels_is_read_and_nothing_is_taken_from_train(tmp_path: Path, test: str, own: bool) -> None:
+    for side in ("train", "dev"):
+        (tmp_path / f"{side}.tsv").write_text("\n".join(["sentence\tlabel", *GLUE_ROWS]))
+    (tmp_path / "test.tsv").write_text(test)
+    found = read_splits(tmp_path)
+    assert found.test is not None
+    assert (len(found.train) == 40) is own and (found.test.first[:1] == ["fine"]) is own
+
+
+def test_answers_of_boolqs_test_set_are_read(tmp_path: Path) -> None:
+    for side in ("train", "dev", "test"):
+        rows = [json.dumps({**ROW, "question": f"{side} {n}", "title": f"{side} {n}"}) for n in range(20)]
+        (tmp_path / f"{side}.jsonl").write_text("\n".join(rows))
+    found = read_splits(tmp_path)
+    assert found.test is not None and found.test.first[0] == "test 0" and len(found.train) == 20
+    without = [json.dumps({name: ROW[name] for name in ("question", "passage")})]
+    (tmp_path / "test.jsonl").write_text("\n".join(without))
+    assert len(read_splits(tmp_path).train) < 20
+
+
+def test_a_malformed_row_of_a_labelled_test_set_is_named(tmp_path: Path) -> None:
+    for side in ("train", "dev"):
+        (tmp_path / f"{side}.tsv").write_text("\n".join(["sentence\tlabel", *GLUE_ROWS]))
+    (tmp_path / "test.tsv").write_text("sentence\tlabel\nfine\t1\ndull\tno\n")
+    with pytest.raises(BadInput, match="test.tsv, line 3: label 'no'"):
+        read_splits(tmp_path)
+
+
 def test_without_a_labelled_test_set_one_is_held_out_of_train(tmp_path: Path) -> None:
     write_boolq(tmp_path, train=100)
     (tmp_path / "split_train.jsonl").rename(tmp_path / "train.jsonl")
