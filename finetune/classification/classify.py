@@ -100,6 +100,8 @@ def training_losses(
     return losses
 
 
+MANY_UNKNOWN = 0.1
+"""The share of unknown tokens above which a person is told: a model learns nothing from them."""
 KEPT = ("checkpoint", "best", "metrics.jsonl", "result.json", "test.json", "curves.png", "confusion.png")
 """The files of a run, besides run.json that says whose they are."""
 
@@ -178,6 +180,9 @@ class Run:
         self.cut[side] = encoded.cut
         if encoded.cut:
             self.say(f"{side}: {encoded.cut} of {len(encoded)} texts are cut to {self.max_length} tokens")
+        unknown = self.pretrained.tokenizer.share_unknown(encoded.ids)
+        if unknown > MANY_UNKNOWN:
+            self.say(f"{side}: {unknown:.0%} of the tokens are unknown to the tokenizer: is it made for these texts?")
         return LabelledTexts(encoded, examples.labels, self.pretrained.tokenizer.pad_id, types=self.pretrained.segments)
 
     def source(self, side: str, examples: Examples) -> LabelledTexts | Features:

@@ -23,11 +23,15 @@ PIECE = 512
 class TextTokenizer:
     """A tokenizer of the library with what a batch needs to know of it.
 
-    Args: inner, the library's Tokenizer; pad_id; mask_id, None where it has no mask token; special, all special ids.
+    Args: inner, the library's Tokenizer; pad_id; mask_id, None where it has no mask token; special, all special ids;
+        unknown_id, of the token for what it does not know, None where it has none.
     """
 
-    def __init__(self, inner: Any, pad_id: int, mask_id: int | None, special: Sequence[int]) -> None:
+    def __init__(
+        self, inner: Any, pad_id: int, mask_id: int | None, special: Sequence[int], unknown_id: int | None = None
+    ) -> None:
         self.inner, self.pad_id, self.mask_id, self.special = inner, pad_id, mask_id, tuple(sorted(special))
+        self.unknown_id = unknown_id
         inner.no_padding()  # a tokenizer.json may ask for both
         inner.no_truncation()
 
@@ -38,6 +42,12 @@ class TextTokenizer:
         """A hash of everything that decides what ids a text becomes."""
         self.inner.no_truncation()
         return hashlib.sha256(self.inner.to_str().encode()).hexdigest()
+
+    def share_unknown(self, rows: Sequence[Sequence[int]]) -> float:
+        """The share of the tokens that stand for what the tokenizer does not know; special tokens do not count."""
+        free = set(self.special) - {self.unknown_id}
+        tokens = [token for ids in rows for token in ids if token not in free]
+        return tokens.count(self.unknown_id) / max(len(tokens), 1) if self.unknown_id is not None else 0.0
 
     def check_fits(self, rows: int, pad_id: int | None = None) -> None:
         """Refuse the tokenizer of another model.
@@ -140,7 +150,7 @@ def load_tokenizer(folder: str | Path) -> TextTokenizer:
         number for number, token in inner.get_added_tokens_decoder().items() if token.special
     }  # fmt: skip
     special = added | {number for number in found.values() if number is not None}
-    return TextTokenizer(inner, found["pad_token"], found.get("mask_token"), sorted(special))
+    return TextTokenizer(inner, found["pad_token"], found.get("mask_token"), sorted(special), found.get("unk_token"))
 
 
 def _library_tokenizer(folder: Path) -> Any:

@@ -132,6 +132,20 @@ def test_hooks_and_jobs_name_options_that_there_are(tmp_path: Path) -> None:
         assert all(word in known for word in words if word.startswith("--")), line
 
 
+def test_the_hook_shows_the_smallest_case(tmp_path: Path) -> None:
+    """Whoever commits may have no command of their own to replay it with."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    entry = next(hook["entry"] for hook in hooks if hook["id"] == "attention-verify").removeprefix("attention-core ")
+    (tmp_path / "mine.py").write_text(MINE.replace("return", "return 2 *", 1))
+    options = ["mine.py:attention", "--array", "numpy", "--no-gradients", "--law", "agrees_with_truth"]
+    run = subprocess.run(
+        [sys.executable, "-m", "attention_core", *entry.split(), *options],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert run.returncode == 1 and "smallest case: " in run.stdout, run.stdout + run.stderr
+    assert "from mine import attention" in run.stdout
+
+
 def test_json_on_standard_output_stands_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     command = [

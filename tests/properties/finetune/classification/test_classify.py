@@ -8,6 +8,7 @@ What is trained on: smoothed cross-entropy against torch's own, and weights that
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,16 @@ def test_what_is_cut_is_counted_and_said(world: Path) -> None:
     cut = sum(len(text.split()) + 2 > 6 for text in run.sides.train.first)
     assert run.cut == {"train": cut} and said[-1] == f"train: {cut} of 60 texts are cut to 6 tokens"
     assert int(source.lengths.max()) == 6
+
+
+def test_texts_of_unknown_words_are_said_to_be(world: Path) -> None:
+    said: list[str] = []
+    run = run_of(config(world), said.append)
+    run.texts("train", run.sides.train)
+    assert not any("unknown" in line for line in said)
+    foreign = replace(run.sides.train, first=["очень хорошо"] * len(run.sides.train))
+    run.texts("train", foreign)
+    assert said[-1] == "train: 100% of the tokens are unknown to the tokenizer: is it made for these texts?"
 
 
 def test_a_prompt_takes_its_positions_from_the_text(world: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_malformed_row_of_a_labelled_test_set_is_named(tmp_path: Path) -> None
     for side in ("train", "dev"):
         (tmp_path / f"{side}.tsv").write_text("\n".join(["sentence\tlabel", *GLUE_ROWS]))
     (tmp_path / "test.tsv").write_text("sentence\tlabel\nfine\t1\ndull\tno\n")
-    with pytest.raises(BadInput, match="test.tsv, line 3: label 'no'"):
+    with pytest.raises(BadInput, match=r"test\.tsv, line 3: label 'no'"):
         read_splits(tmp_path)
 
 
