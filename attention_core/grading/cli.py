@@ -82,9 +82,12 @@ def read_request(submissions: tuple[str, ...], options: dict[str, Any]) -> tuple
     from attention_core.grading.batch import Batch
     from attention_core.grading.fresh_inputs import check_secret
     from attention_core.grading.task import read_task
+    from attention_core.registry.load import implementation_for
 
     secret = check_secret(options["seed"]) if options["seed"] else ""
-    read_task(options["task_path"])
+    task = read_task(options["task_path"])
+    if task.format == "attention":
+        implementation_for(task.reference, {})  # a name that no kernel has
     paths = [Path(text) for text in submissions]
     for path in paths:
         if not path.exists():

@@ -32,7 +32,7 @@ def causal_lm_contract() -> Contract:
 
 
 def trainer_contract() -> Contract:
-    """The contract `trainer`: `probe.make_target(train)` of a function `train(model, loss, examples, config)`."""
+    """The contract `trainer`: `finetune.laws.trainer.probe.make_target(train)` of a training function."""
     from finetune.laws.trainer import drawn_runs as runs_of_training
     from finetune.laws.trainer import laws as trainer
 
@@ -40,7 +40,7 @@ def trainer_contract() -> Contract:
 
 
 def training_step_contract() -> Contract:
-    """The contract `training-step`: `training_step.step_probe.make_target(step, evaluate)` of one training step."""
+    """The contract `training-step`: `finetune.laws.training_step.step_probe.make_target(step, evaluate)`."""
     from finetune.laws.training_step import laws as training_step
     from finetune.laws.training_step import steps
 
@@ -48,7 +48,7 @@ def training_step_contract() -> Contract:
 
 
 def peft_contract() -> Contract:
-    """The contract `peft`: a class derived from `peft.adapted.Adapted`, a small model with a method in it."""
+    """The contract `peft`: a class derived from `finetune.laws.peft.adapted.Adapted`, a model with a method in it."""
     from finetune.laws.peft import adapting
     from finetune.laws.peft import laws as peft
 
@@ -80,7 +80,7 @@ def classifier_contract() -> Contract:
 
 
 def head_importance_contract() -> Contract:
-    """The contract `head-importance`: `head_importance.head_probe.make_target(...)` of measures, gates and prunings."""
+    """The contract `head-importance`: `finetune.laws.head_importance.head_probe.make_target(...)` of measures."""
     from finetune.laws.head_importance import laws as head_importance
     from finetune.laws.head_importance import measured
 

@@ -1,4 +1,4 @@
-"""Which sizes a function takes, as a condition: others are asked one at a time around a call that it takes."""
+"""Which sizes a function takes, as a condition: others are probed one at a time around a call that it takes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two sizes that a target may want to be equal or in order, and the values that are asked of each."""
+    """Two sizes that a target may want to be equal or in order, and the values that are tried of each."""
 
     first: str
     second: str
@@ -42,7 +42,7 @@ LENGTH_PAIR, WIDTH_PAIR = Pair("n_q", "n_kv", LENGTHS), Pair("d", "d_v", WIDTHS)
 def find_conditions(comparer: Comparer, record: Implementation, taken: Case) -> list[str]:
     """The conditions on lengths and on widths that all calls around `taken` meet which are not declined; [] for none.
 
-    Where each shape is compiled, few are asked: only whether the two lengths may differ.
+    Where each shape is compiled, few are probed: only whether the two lengths may differ.
     """
     n_q, n_kv, d, d_v, *_ = taken.sizes
     base = Sizes(n_q, n_kv, d, d_v)
@@ -83,8 +83,8 @@ def describe_pair(pair: Pair, base: Sizes, takes: Callable[[Sizes], bool]) -> li
     return [*own, f"{pair.first} {sign} {pair.second}"]
 
 
-def describe_values(name: str, taken: Sequence[int], asked: Sequence[int]) -> list[str]:
-    """The simplest condition that holds for the sizes that were taken and for no other that was asked; [] for all.
+def describe_values(name: str, taken: Sequence[int], probed: Sequence[int]) -> list[str]:
+    """The simplest condition that holds for the sizes that were taken and for no other that was probed; [] for all.
 
     Example:
         >>> describe_values("d", [16, 32, 48, 64], [1, 8, 16, 24, 32, 48, 64])
@@ -92,7 +92,7 @@ def describe_values(name: str, taken: Sequence[int], asked: Sequence[int]) -> li
         >>> describe_values("d", [16, 32, 64], [8, 16, 32, 48, 64, 128]), describe_values("d", [1, 2], [1, 2])
         (['d in (16, 32, 64)'], [])
     """
-    if list(taken) == list(asked):
+    if list(taken) == list(probed):
         return []
     if len(taken) == 1:
         return [f"{name} == {taken[0]}"]
@@ -103,5 +103,5 @@ def describe_values(name: str, taken: Sequence[int], asked: Sequence[int]) -> li
         *((f"{name} % {step} == 0 and {name} <= {high}", lambda size, step=step: size % step == 0 and size <= high)
           for step in STEPS),
     ]  # fmt: skip
-    fitting = (text for text, holds in forms if [size for size in asked if holds(size)] == list(taken))
+    fitting = (text for text, holds in forms if [size for size in probed if holds(size)] == list(taken))
     return [next(fitting, f"{name} in ({', '.join(map(str, taken))})")]

@@ -49,7 +49,8 @@ class Classified(Model):
     """A class or function `(vocab_size, length, classes) -> model`.
 
     `model(input_ids=..., attention_mask=...)` gives logits (B, classes), or a tuple that begins with them. Further laws
-    apply where it has `gradients` (`logits_probe.Gradients`, or made by `logits_probe.make_target`).
+    apply where it has `gradients`: it is a `logits_probe.Gradients`, or was made by
+    `finetune.laws.classifier.logits_probe.make_target`.
 
     Declared with `--parameter`: `token_types=True` (it takes `token_type_ids`, too), `pool=first`, `mean` or `last`,
     `side=right` or `left` (padding stands on this side alone, since positions count it), `padding=ids` (its id marks

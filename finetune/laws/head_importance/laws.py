@@ -1,8 +1,8 @@
-"""Laws of the importance of attention heads: `head_probe.make_target(gradient=..., ablation=..., agreement=...,
-choose=..., gate=..., prune=...)`, of which those are judged that are given.
+"""Laws of the importance of attention heads: `finetune.laws.head_importance.head_probe.make_target(...)`.
 
-The losses are known functions of the gates, so both importances follow in closed form, text by text; a layer with gated
-or pruned heads is held against the formula in float64.
+Its arguments are `gradient`, `ablation`, `agreement`, `choose`, `gate` and `prune`, each a function of yours; those
+that are given are judged. The losses are known functions of the gates, so both importances follow in closed form, text
+by text; a layer with gated or pruned heads is held against the formula in float64.
 """
 
 from __future__ import annotations

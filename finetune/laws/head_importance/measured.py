@@ -102,7 +102,7 @@ class Taken:
 
 
 class Measured(ParameterSubject):
-    """A function of arrays made by `head_probe.make_target`, of those functions that were given to it.
+    """A function of arrays made by `finetune.laws.head_importance.head_probe.make_target` of the functions given.
 
     Declared with `--parameter`: `absolute=batch` (the gradient's importance is sum over batches |sum over their texts|
     / N, as in scripts that take one gradient a batch), `numbers=old` (a second pruning counts heads as the layer had

@@ -1,4 +1,4 @@
-"""Laws of parameter-efficient fine-tuning: a class derived from `peft.adapted.Adapted`, a model with a method in it.
+"""Laws of adapters: a class derived from `finetune.laws.peft.adapted.Adapted`, a small model with a method in it.
 
 What is computed (at first, after training, by its formula, in every mode, beside padding), what merging and disabling
 do, and what comes back from the disk, in another model and another process. What is trained stands in `trained_parts`.

@@ -63,7 +63,7 @@ class Seen:
 
 
 class Training(ParameterSubject):
-    """A function of arrays made by `trainer.probe.make_target`.
+    """A function of arrays made by `finetune.laws.trainer.probe.make_target`.
 
     Declared with `--parameter`: `decay=dims` (tables and embeddings decay, too), `tokens=before` (the rate of a step is
     that of the tokens before it), `cosine=scaled` (from 1 to the floor; default: max(floor, ...)), `drop_last=True`,

@@ -1,4 +1,4 @@
-"""Laws of trainers: `trainer.probe.make_target(train)` of a function `train(model, loss, examples, config)`.
+"""Laws of trainers: `finetune.laws.trainer.probe.make_target(train)` of `train(model, loss, examples, config)`.
 
 The model's gradients are known, so every parameter after every step follows in closed form, in float64. So does what a
 trainer draws and sees: examples in epochs, seeds, modes, and batches without any target.

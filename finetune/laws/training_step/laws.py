@@ -1,8 +1,9 @@
-"""Laws of one training step: `step_probe.make_target(step, evaluate)` of `step(model, optimizer, loss, batches, clip)`.
+"""Laws of one training step: `finetune.laws.training_step.step_probe.make_target(step, evaluate)`.
 
-The gradients are known and the optimizer is SGD with momentum, so the parameters after every step follow in closed
-form. An evaluation between steps is a mean over all targets, without dropout, and changes nothing. What makes a run
-of steps (the optimizer, its groups, schedules, epochs, seeds) is for the contract `trainer`.
+A step is called as `step(model, optimizer, loss, batches, clip)`. The gradients are known and the optimizer is SGD with
+momentum, so the parameters after every step follow in closed form. An evaluation between steps is a mean over all
+targets, without dropout, and changes nothing. What makes a run of steps (the optimizer, its groups, schedules, epochs,
+seeds) is for the contract `trainer`.
 """
 
 from __future__ import annotations

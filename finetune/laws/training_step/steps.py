@@ -54,7 +54,10 @@ class Happened:
 
 
 class Steps(Training):
-    """A function of arrays made by `step_probe.make_target`. Nothing is declared: the optimizer is given."""
+    """A function of arrays made by `finetune.laws.training_step.step_probe.make_target`.
+
+    Nothing is declared: the optimizer is given.
+    """
 
     def run_events(self, run: Run, events: Sequence[Event], clip: float = NO_CLIP, training: bool = False) -> Happened:
         """What the target made of some events; `training` is the mode that it finds the model in."""

@@ -9,6 +9,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -70,6 +71,14 @@ def test_a_contract_says_all_that_an_implementation_needs(name: str) -> None:
 def test_what_laws_demand_is_said_of_a_contract_that_a_package_adds() -> None:
     for name in set(ALL) - set(built_in()):
         assert all(f"\n* {law.sentence}\n" in interface(name) for law in ALL[name].laws), name
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL) - set(built_in())))
+def test_what_a_user_has_to_import_is_named_in_full(name: str) -> None:
+    """`peft.adapted` would be looked for in another library."""
+    text = f"{one_lines()[name]}\n{interface(name)}"
+    for path in re.findall(r"`((?:\w+\.)+(?:make_target|Adapted))\b", text.partition("Its laws:")[0]):
+        assert callable(resolve_name(path)), path
 
 
 def test_the_page_for_users_says_the_same() -> None:

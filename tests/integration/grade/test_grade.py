@@ -45,6 +45,14 @@ def graded(folder: Path, name: str, text: str, **more: Any) -> Grade:
     return grade_all([submission], Batch(task, **more))[0]
 
 
+def test_a_reference_that_no_kernel_has_is_reported_before_anything_is_graded(tmp_path: Path) -> None:
+    (tmp_path / "task.toml").write_text('[time]\nreference = "torch:defau"\n')
+    (tmp_path / "one.py").write_text("def attention(query, key, value): return value\n")
+    result = CliRunner().invoke(main, ["grade", str(tmp_path / "one.py"), "--task", str(tmp_path / "task.toml")])
+    assert result.exit_code == 2 and result.stdout == ""
+    assert "no kernel 'torch:defau' in the table; there are: torch:default" in result.stderr
+
+
 @pytest.mark.thorough(keep=("cached*", "future", "background*", "kills*"))
 @pytest.mark.parametrize(
     "name",
