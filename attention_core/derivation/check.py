@@ -22,7 +22,7 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.doubts import find_contradiction
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
-from attention_core.derivation.document.notebook import notebook_to_markdown
+from attention_core.derivation.document.notebook import find_cells, notebook_to_markdown
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
@@ -467,6 +467,16 @@ def _with_witness(step: Step | Unread, report: StepReport) -> StepReport:
     return replace(report, evidence=replace(evidence, text=f"{evidence.text}; {words}", figures=figures))
 
 
+def _cells_of(name: str) -> tuple[tuple[int, int], ...]:
+    """The cells of a notebook; none of another document, or of one that is not read."""
+    if not name.endswith(".ipynb"):
+        return ()
+    try:
+        return find_cells(Path(name).read_bytes().decode("utf-8-sig"))
+    except (OSError, UnicodeDecodeError, Unreadable):
+        return ()
+
+
 def read_document(path_or_text: str | Path) -> tuple[str, str]:
     """Name and text of a document without its byte-order mark; text is recognised by a line break or a `$`.
 
@@ -559,4 +569,4 @@ def check_document(
             tell(reports[-1], len(reports), len(chosen))
     if witness:
         reports = [_with_witness(step, report) for step, report in zip(chosen, reports, strict=True)]
-    return DocumentReport(name, tuple(reports), tuple(understood))
+    return DocumentReport(name, tuple(reports), tuple(understood), _cells_of(name))

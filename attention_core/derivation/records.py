@@ -189,11 +189,24 @@ UNCHECKED = (
 
 @dataclass(frozen=True)
 class DocumentReport:
-    """All steps of one document; `understood` is what `--explain` prints: (line, text)."""
+    """All steps of one document; `understood` is what `--explain` prints: (line, text).
+
+    `cells` are those of a notebook, each with its first line and its number.
+    """
 
     file: str
     steps: tuple[StepReport, ...]
     understood: tuple[tuple[int, str], ...] = ()
+    cells: tuple[tuple[int, int], ...] = ()
+
+    def find_cell(self, line: int) -> int:
+        """The number of a notebook's cell, among all of them, that a line is in; 0 in other documents.
+
+        Example:
+            >>> DocumentReport("notes.ipynb", (), cells=((1, 1), (7, 3))).find_cell(9)
+            3
+        """
+        return max((number for first, number in self.cells if first <= line), default=0)
 
     @property
     def ignored_relations(self) -> tuple[tuple[int, str], ...]:
@@ -218,7 +231,7 @@ class DocumentReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The record that `--json` writes."""
-        steps = [step.as_dict() for step in self.steps]
+        steps = [step.as_dict() | ({"cell": self.find_cell(step.line)} if self.cells else {}) for step in self.steps]
         unused, unchecked = (
             [{"line": line, "text": text} for line, text in noted]
             for noted in (self.ignored_relations, self.unchecked_relations)

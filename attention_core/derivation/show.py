@@ -36,12 +36,16 @@ def show_report(report: DocumentReport, explain: bool = False, quiet: bool = Fal
         remarks = sorted(report.understood, key=itemgetter(0))
     elif notes and (not quiet or report.status):
         remarks = sorted([*report.ignored_relations, *report.unchecked_relations])
+    cell = 0
     for step in report.steps:
         if quiet and step.passed and step.text:
             continue
         above = [one for one in remarks if not step.text or one[0] <= step.line]
         _show_remarks(above, explain)
         remarks = remarks[len(above) :]
+        if report.find_cell(step.line) != cell:
+            cell = report.find_cell(step.line)
+            click.secho(f"  cell {cell}", bold=True)
         show_steps([step])
     _show_remarks(remarks, explain)
     show_count(report)

@@ -36,28 +36,56 @@ def notebook_to_markdown(text: str) -> str:
         <BLANKLINE>
         $$ x = x $$
     """
+    return "\n".join(_read_cells(text)[0]) + "\n"
+
+
+def find_cells(text: str) -> tuple[tuple[int, int], ...]:
+    r"""Return where the Markdown cells of a notebook begin in the text that `notebook_to_markdown` returns.
+
+    Args:
+        text: The notebook, JSON.
+
+    Returns:
+        For each Markdown cell its first line, from 1 on, and its number among all cells, from 1 on.
+
+    Raises:
+        Unreadable: The text is not JSON, or not that of a notebook.
+
+    Example:
+        >>> cells = [{"cell_type": "code", "source": "1"}, {"cell_type": "markdown", "source": "$$ x = x $$"}]
+        >>> find_cells(json.dumps({"cells": cells}))
+        ((2, 2),)
+    """
+    return _read_cells(text)[1]
+
+
+def _read_cells(text: str) -> tuple[list[str], tuple[tuple[int, int], ...]]:
+    """The lines of the Markdown cells, and where each begins."""
     try:
-        chosen = [cell for cell in _cells_of(json.loads(text)) if cell["cell_type"] in ("markdown", "heading")]
-        sources = [(_lines_of(cell), isinstance(cell["source"], list), _mark_of(cell)) for cell in chosen]
+        every = enumerate(_cells_of(json.loads(text)), 1)
+        chosen = [(number, cell) for number, cell in every if cell["cell_type"] in ("markdown", "heading")]
+        sources = [(k, _lines_of(cell), isinstance(cell["source"], list), _mark_of(cell)) for k, cell in chosen]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise Unreadable("the file is not a notebook: JSON with a list of 'cells' is expected", 1) from None
     keeps_lines = text.count("\n") <= MAX_LINES
     out: list[str] = []
+    starts: list[tuple[int, int]] = []
     at, line, missed = 0, 0, 0  # up to where the file is read, how many lines of it, and how many were not found
-    for source, has_lines, mark in sources:
+    for number, source, has_lines, mark in sources:
         out.append("")
-        for one in source:
+        for place, one in enumerate(source):
             # A cell of one string has no lines in the file: looking for them would read all outputs for each.
             sought = keeps_lines and has_lines and missed < MOST_MISSED
             forms = _forms(one) if sought else ()
-            found = min((place for form in forms if (place := text.find(form, at)) >= 0), default=-1)
+            found = min((here for form in forms if (here := text.find(form, at)) >= 0), default=-1)
             if found >= 0:
                 line += text.count("\n", at, found)
                 at = found + 1
                 out += [""] * (line - len(out))
             missed += sought and found < 0
             out.append(mark + one.rstrip("\n"))
-    return "\n".join(out) + "\n"
+            starts += [(len(out), number)] if not place else []
+    return out, tuple(starts)
 
 
 def _cells_of(notebook: Any) -> list[Any]:
@@ -84,4 +112,4 @@ def _forms(line: str) -> Iterator[str]:
         yield json.dumps(line, ensure_ascii=ascii_only)
 
 
-__all__ = ["notebook_to_markdown"]
+__all__ = ["find_cells", "notebook_to_markdown"]

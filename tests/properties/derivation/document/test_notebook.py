@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.document.notebook import MOST_MISSED, notebook_to_markdown
+from attention_core.derivation.document.notebook import MOST_MISSED, find_cells, notebook_to_markdown
+from attention_core.derivation.show import show_report
 
 
 def markdown(text: str) -> dict[str, Any]:
@@ -31,6 +32,20 @@ def test_steps_have_the_lines_of_the_file(tmp_path: Path, layout: dict[str, Any]
     assert [step.verdict for step in steps] == ["PROVED", "REFUTED"]
     lines = path.read_text(encoding="utf-8").splitlines()
     assert ["(x + y)^2" in lines[steps[0].line - 1], "x y = x" in lines[steps[1].line - 1]] == [True, True]
+
+
+def test_steps_name_their_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "notes.ipynb"
+    path.write_text(json.dumps({"cells": [markdown("$$ 1 = 1 $$"), *CELLS[1:]]}, indent=1), encoding="utf-8")
+    report = check_document(path)
+    assert [one["cell"] for one in report.as_dict()["steps"]] == [1, 3, 3]
+    show_report(report)
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in shown if line.startswith("cell")] == ["cell 1", "cell 3"]
+    text = path.read_text(encoding="utf-8")
+    lines = notebook_to_markdown(text).splitlines()
+    assert [lines[first - 1] for first, _ in find_cells(text)] == ["$$ 1 = 1 $$", "We have"]
+    assert "cell" not in check_document("$$ 1 = 1 $$").as_dict()["steps"][0]
 
 
 @pytest.mark.parametrize("layout", [{}, {"separators": (",", ":")}])
