@@ -52,8 +52,10 @@ def prove(problem: Problem, found: Finding) -> Finding:
         text = f"both sides are numbers, and intervals around them lie in this order; {found.evidence.text}"
         return replace(found, verdict=Verdict.EXACT, evidence=Evidence(text, figures))
     if is_proved_everywhere(problem) or is_ordered_everywhere(problem):
-        rule = RULE if is_proved_everywhere(problem) else SIGNS
-        text = f"holds for all sizes and values where both sides are defined (rule: {rule}); {found.evidence.text}"
+        same = is_proved_everywhere(problem)
+        rule = RULE if same else SIGNS
+        why = "written out entry by entry, they are the same" if same else "written out, their difference has one sign"
+        text = f"holds for all sizes and values where both sides are defined: {why}; {found.evidence.text}"
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, {**found.evidence.figures, "rule": rule}))
     if count := count_decided_values(problem):
         text = f"decided at all {count} values that the sizes and indices may have; {found.evidence.text}"
@@ -69,9 +71,7 @@ def prove(problem: Problem, found: Finding) -> Finding:
     figures = dict(found.evidence.figures)
     if not sizes and not problem.tuples.indices:
         figures["rule"] = "exact expansion"
-        text = (
-            "both sides have the same normal form, and no size occurs (rule: exact expansion); " + found.evidence.text
-        )
+        text = f"holds for all values where both sides are defined: multiplied out, they are the same; {found.evidence.text}"
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, figures))
     figures["sizes"] = proved
     what = "reduces to 0" if problem.claim.op == "=" else "is seen not to change sign"
