@@ -71,7 +71,8 @@ def prove(problem: Problem, found: Finding) -> Finding:
     figures = dict(found.evidence.figures)
     if not sizes and not problem.tuples.indices:
         figures["rule"] = "exact expansion"
-        text = f"holds for all values where both sides are defined: multiplied out, they are the same; {found.evidence.text}"
+        why = "holds for all values where both sides are defined: multiplied out, they are the same"
+        text = f"{why}; {found.evidence.text}"
         return replace(found, verdict=Verdict.PROVED, evidence=Evidence(text, figures))
     figures["sizes"] = proved
     what = "reduces to 0" if problem.claim.op == "=" else "is seen not to change sign"
