@@ -20,8 +20,8 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of, cut_claims, why_unreadable, with_decimals
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
-from attention_core.derivation.decision.doubts import find_contradiction
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
+from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.document.notebook import find_cells, notebook_to_markdown
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling

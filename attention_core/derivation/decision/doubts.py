@@ -7,16 +7,12 @@ Steps that define a symbol or restrict it: `k = 2 q` or `A x = b` where nothing 
 
 "For all k and q, k = 2 q" is not a claim that an author makes. Where nothing else determines k, such a display
 defines it, or is an equation that restricts it, whatever the words around it say.
-
-An undeclared symbol is read as a real number, or as an array of real numbers. Where a sentence, a heading or a
-declaration that could not be read calls it something else ("matrices $a$ and $b$", "the amplitudes $z$ are complex"),
-nothing is accepted by that reading.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
@@ -33,6 +29,7 @@ from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_denied
+from attention_core.derivation.decision.other_kinds import quote_words
 from attention_core.derivation.decision.other_meanings import FOLLOWS, find_other_numbers
 from attention_core.derivation.decision.usual import (
     VAGUE,
@@ -48,12 +45,12 @@ from attention_core.derivation.latex.printer import all_names, symbol_name, to_l
 from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times, Unreadable
 from attention_core.derivation.reading.any_function import is_any_function
 from attention_core.derivation.reading.repeated_indices import sum_repeats
-from attention_core.derivation.reading.step import FarWords, Step
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.withdrawals import drop_ended_assumptions, without_older
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
-from attention_core.derivation.terms.context import Caveat, Context, Symbol
+from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
-from attention_core.derivation.words.caveats import chains_of, shorten_quote
+from attention_core.derivation.words.caveats import chains_of
 from attention_core.derivation.words.inert import OF_DIGITS, OF_NUMBERS, OF_UPDATES
 from attention_core.derivation.words.roles import is_weights
 from attention_core.derivation.words.vocabulary import advice_for
@@ -168,7 +165,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
         return left
     unsaid = step.context.formal is None and not collect_symbols(step)
     if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step)) is not None:
-        return _withhold_verdict(found, _quote_words(words, "the numbers"))
+        return _withhold_verdict(found, quote_words(words, "the numbers"))
     if step.context.formal is not None and (claim := find_claim_beside(step, decide)):
         return _withhold_verdict(
             found, f"it may be the condition of ${claim}$ beside it: write 'Assume ${_formula(step)}$'"
@@ -515,84 +512,3 @@ def _without_law(step: Step, found: Finding) -> Finding:
         if alone and fixed & (collect_symbols(step) if one.names is None else one.names):
             return _withhold_verdict(found, f"{_unread(one)}; {sorted(fixed)[0]} has no law that was read")
     return found
-
-
-_STRANGE = (
-    r"operators?|quaternions?|octonions?|complex|imaginary|infinit\w*|groups?|rings?|monoids?|fields?|lie algebras?|"
-    r"(?:rotation|permutation|reflection)s?(?! matri)|transformations?|non-?commut\w*|polynomials?|strings?|events?|"
-    r"hermitian|unitary|sets?|categor\w+|spinors?|p-adic|modulo|quaternionic|grassmann|ordinals?|cardinals?|fuzzy|"
-    r"floating-point|machine numbers?|dual numbers?|q-numbers?|non-?commut\w*|anti-?commut\w*|fermion\w*|paths?|"
-    r"booleans?|algebras?|algebraic structures?|words"
-)
-_OPERATORS = frozenset(["D", r"\partial", r"\mathcal{D}", r"\nabla"])
-_OF_OPERATORS = r"derivatives?|differentiation|differentials?"
-_OF_ARRAYS = r"matri(?:x|ces)|vectors?|tensors?|functions?|compositions?|maps?|mappings?|sequences?|random variables?"
-_EVERYWHERE = re.compile(r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b|\bcomplex numbers?\b", re.I)
-_SETS = re.compile(
-    r"\\in\s*(?:\\math(?:bb|bf|cal|frak)\s*\{?\s*[CHFGQZKO](?![a-zA-Z])|G(?![a-zA-Z(\[_^])|M_|\\mathfrak|"
-    r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
-)
-_IS = (
-    r"^(?:[^.;]{0,20}?(?:\b(?:is|are|be|being|denotes?|was|were|may|can|stands? for)\b|[:|,(])|\s+(?:the|an?)\b)"
-    r"[^.;]{0,60}?\b(?:%s)\b"
-)
-_BEFORE = r"\b(?:%s)\b(?:\W+\w+){0,2}\W*$"
-
-
-def find_contradiction(step: Step, context: Context, names: Iterable[str]) -> str:
-    """Where the document says that an inferred symbol is something else, '' if it does not.
-
-    Args:
-        step: The step.
-        context: What is declared and inferred there.
-        names: The inferred symbols that the step rests on.
-    """
-    names = [name for name in names if name in context.symbols and context.symbols[name].kind in ("array", "family")]
-    for failed in context.failed:
-        formulas = " ".join(re.split(r"(?<!\\)\$", failed.paragraph.text)[1::2])
-        if name := next((one for one in names if _mentions(formulas, one)), ""):
-            return (
-                f"line {failed.paragraph.line} says what {name} is, and was not read "
-                f"('{shorten_quote(failed.paragraph.text)}')"
-            )
-    for words in step.far_words:
-        if names and _EVERYWHERE.search(words.quote):
-            return _quote_words(words, ", ".join(names))
-        for name in names:
-            kind = context.symbols[name].type
-            strange = rf"{_STRANGE}|{_OF_ARRAYS}" if kind is None or kind.scalar else _STRANGE
-            strange = rf"{strange}|{_OF_OPERATORS}" if name in _OPERATORS else strange
-            if _is_called(words.quote, name, strange):
-                return _quote_words(words, name)
-    return ""
-
-
-def _quote_words(words: FarWords, name: str) -> str:
-    verb = "are" if "," in name or name == "the numbers" else "is"
-    return f"line {words.line} may say that {name} {verb} something else ('{shorten_quote(words.quote)}')"
-
-
-def _mentions(text: str, name: str) -> bool:
-    return bool(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", text))
-
-
-def _is_called(quote: str, name: str, kinds: str) -> bool:
-    """Whether words in front of a symbol, or its description after it, name one of some kinds."""
-    parts = re.split(r"(?<!\\)\$", quote)
-    for place in range(1, len(parts), 2):
-        if not _mentions(parts[place], name):
-            continue
-        if _SETS.search(parts[place]):
-            return True
-        before, after = place - 1, place + 1
-        while before > 1 and re.fullmatch(r"\W*(?:and|or)?\W*", parts[before]):
-            before -= 2
-        while after + 2 < len(parts) and re.fullmatch(r"\W*(?:and|or)?\W*", parts[after]):
-            after += 2
-        behind = parts[after] if after < len(parts) else ""
-        if re.search(_BEFORE % kinds, parts[before], re.I) or re.search(_IS % kinds, behind, re.I):
-            return True
-    bare = " ".join(parts[::2])
-    letter = re.escape(name)
-    called = rf"\b(?:{kinds})\s+(?:\w\s*(?:,|and)\s*)*{letter}\b|(?:^|\|)\s*{letter}\s*\|[^|]*\b(?:{kinds})\b"
-    return len(name) == 1 and bool(re.search(called, bare, re.IGNORECASE))

@@ -15,11 +15,12 @@ SQUARE = re.compile(
 
 @dataclass(frozen=True)
 class Described:
-    """Names, and the noun phrase that a line says they are: "a symmetric matrix"."""
+    """Names, and the noun phrase that a line says they are: "a symmetric matrix"; also of a display right above it."""
 
     line: int
     names: tuple[str, ...]
     phrase: str
+    since: int = 0  # the line of that display, 0 without
 
     @property
     def is_matrix(self) -> bool:
@@ -45,4 +46,4 @@ def nearest(described: Sequence[Described], line: int) -> dict[str, Described]:
         described: All that is described, in the order of the document.
         line: The line.
     """
-    return {name: one for one in described if one.line <= line for name in one.names}
+    return {name: one for one in described if (one.since or one.line) <= line for name in one.names}

@@ -127,7 +127,7 @@ class Inference:
         block = self.blocks[place]
         if place not in self.parsed:
             self.parsed[place] = []
-            for one in [block] if isinstance(block, Display) else self.inline.get(place, ()):
+            for one in [*self.inline.get(place, ()), *([block] if isinstance(block, Display) else [])]:
                 with suppress(Unreadable, RecursionError):
                     self.parsed[place] = [*self.parsed[place], *statements_of(one, lenient=True)]
         return self.parsed[place]

@@ -20,6 +20,7 @@ from attention_core.derivation.reading.properties import PropertyMention, plain_
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import cut_at_commas
+from attention_core.derivation.words.roles import without_free_role
 from attention_core.derivation.words.vocabulary import DEGREE, PROPERTY, RANDOM
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ def _assume(reader: ReaderState, mention: PropertyMention, names: list[str], lin
 
 def _note_unread(reader: ReaderState, parts: list[str], place: int, rest: str, line: int) -> None:
     """Words that may restrict a symbol and were not read become a caveat."""
+    rest = without_free_role(rest)
     if not rest.strip(" ,.\n"):
         return
     behind = "$$" if place + 1 < len(parts) else ""

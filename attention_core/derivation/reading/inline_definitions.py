@@ -24,8 +24,9 @@ _INTRODUCES = re.compile(
 )
 _GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)\s*$")
 _NAME = r"(?:\\(?:hat|tilde|bar|vec|mathbf|boldsymbol|bm)\s*(?:\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+)|\\?[A-Za-z]+)"
+_INDEX = r"(?:_\s*(?:\{\s*[a-z]\s*\}|[a-z])(?:\s*\^\s*\{\s*\([a-z]\)\s*\})?|\^\s*\{\s*\([a-z]\)\s*\})"
 _DEFINES = re.compile(
-    rf"^\s*(?P<name>{_NAME}(?:_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}})?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*"
+    rf"^\s*(?P<name>(?P<base>{_NAME})(?:'|_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}}|(?P<index>{_INDEX}))?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*"
     r"(?P<space>\\in\s*\\math(?:bb|bf)\s*\{?\s*R\s*\}?\s*(?:\^\s*(?:\{[^{}]*\}|\w))?\s*)?$"
 )
 _RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?|to|approx|dots|ldots|forall|top\s*=)(?![a-zA-Z])|,")
@@ -63,12 +64,27 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
         if not isinstance(block, Paragraph):
             out.append(block)
             continue
+        above = isinstance(out[-1], Display) if out else False
         for piece in _cut_before_definitions(block):
             text, displays = _without_definitions(piece, blocks, known)
-            if displays:
-                found[len(out)] = displays
+            if displays:  # what follows a display says what it is made of
+                place = len(out) - 1 if above and _GOES_ON_WITH.match(piece.text) else len(out)
+                found[place] = _in_order_of_use([*found.get(place, ()), *displays])
+            above = False
             out.append(replace(piece, text=text))
     return out, found
+
+
+def _in_order_of_use(displays: list[Display]) -> list[Display]:
+    """Definitions in an order in which each uses what stands before it, where there is one."""
+    parts = [one.text.partition(" := ") for one in displays]
+    bases = [re.split(r"[_^']", name)[0] for name, _, _ in parts]
+    done: list[int] = []
+    while len(done) < len(parts):
+        left = [k for k in range(len(parts)) if k not in done]
+        free = (k for k in left if not any(other != k and _has_name(bases[other], parts[k][2]) for other in left))
+        done.append(next(free, left[0]))
+    return [displays[k] for k in done]
 
 
 _INDEXED = rf"(?:{_NAME}(?:_\{{?\w+\}}?)?|\\[lc]?dots)"
@@ -100,8 +116,8 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
     names: list[str] = []
     for place in range(1, len(parts), 2):
         joint = _JOINT.search(parts[place - 1])
-        used = _DEFINES.match(parts[place])
-        if used is not None and used["name"] in names:
+        used = _match_definition(parts[place])
+        if used is not None and used["base"] in names:
             used = None  # W of a declared W_1 is not new
         if place > 1 and re.search(r"[.!?]", parts[place - 1]):
             return [block]  # one sentence
@@ -132,7 +148,7 @@ def _cut_between_sentences(block: Paragraph, parts: list[str]) -> tuple[Paragrap
     for place in range(1, len(parts), 2):
         for found in _ENDS.finditer(parts[place - 1] if place > 1 else ""):
             names, own, end = [*names, *own], [], (place - 1, found.end())
-        used = _DEFINES.match(parts[place])
+        used = _match_definition(parts[place])
         uses = used is not None and any(_has_name(one, used["value"]) for one in names)
         if end is not None and (uses or r"\colon" in parts[place]):  # a function of what stands above
             at = len("$".join(parts[: end[0]])) + 1 + end[1]
@@ -155,7 +171,7 @@ def _cut_before_lives(line: int, parts: list[str]) -> list[Paragraph]:
             break
         joint, lives = _JOINT.search(parts[place - 1]), _LIVES.match(parts[place])
         names = _names_of(lives)
-        later = [one["value"] for formula in parts[place + 2 :: 2] if (one := _DEFINES.match(formula))]
+        later = [one["value"] for formula in parts[place + 2 :: 2] if (one := _match_definition(formula))]
         new = not any(_has_name(name, formula) for name in names for formula in parts[:place:2])
         if joint and joint[0].strip() and new and any(_has_name(name, value) for name in names for value in later):
             first = "$".join(["Put ", *parts[: place - 1], parts[place - 1][: joint.start()]])
@@ -200,8 +216,9 @@ def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[s
     return _drop_names("$".join(parts), {one.text.split(" := ")[0] for one in displays}), displays
 
 
+_GOES_ON_WITH = re.compile(r"[\s,;(]*(?:where|with)\b", re.IGNORECASE)
 _NAMES_ALONE = re.compile(
-    r"(?P<begins>(?:^|(?<=[.;:!?]\s))\s*)(?P<verb>(?:set|put|write|define|take)\s+)"
+    r"(?P<begins>(?:^|(?<=[.;:!?]\s))\s*)(?P<verb>(?:set|put|write|define|take|where|with|here)\s+)"
     r"(?P<names>\$[^$]+\$(?:(?:\s*,\s*|\s*,?\s+and\s+)\$[^$]+\$)*)(?P<end>\s*(?:[.;]|$))",
     re.IGNORECASE,
 )
@@ -242,9 +259,23 @@ def _multiplies(value: str, blocks: Sequence[Block]) -> bool:
     return all(any(re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])", text) for text in texts) for letter in value)
 
 
+def _match_definition(formula: str) -> re.Match[str] | None:
+    """What a formula defines, by its form; None of one member of a family."""
+    found = _DEFINES.match(formula)
+    one = found is not None and found["index"] and not _is_of_all(found["base"], found["index"], found["value"])
+    return None if one else found
+
+
+def _is_of_all(base: str, index: str, value: str) -> bool:
+    r"""Whether `z_i = w^\top x_i` gives all members of a family by others, with each of its indices."""
+    letters = re.findall(r"[a-z]", index)
+    indexed = [re.search(rf"(?:_\s*\{{?[^{{}}]*|\(\s*)(?<![a-zA-Z]){one}(?![a-zA-Z])", value) for one in letters]
+    return all(indexed) and not re.search(rf"(?<![A-Za-z\\]){re.escape(base)}(?![A-Za-z])", value)
+
+
 def _definition(formula: str, until: int, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
     """The new symbol that a formula defines, and as what; None where it may say something else."""
-    found = _DEFINES.match(formula)
+    found = _match_definition(formula)
     if found is None or _RELATES.search(formula[: found.start("space")] if found["space"] else formula):
         return None
     bare = _BARE.match(found["value"]) and not _multiplies(found["value"].strip(), blocks)

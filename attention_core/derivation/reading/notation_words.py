@@ -49,12 +49,18 @@ _STATEMENTS: tuple[tuple[str, str, str], ...] = (
     (
         UNITS,
         r"(?:\\(?:mathbf|boldsymbol|bm)\s*\{?\s*)?e\s*\}?_\{?[a-z]\}?",
-        r"\$\s*[a-z]\s*\$-?(?:th|st|nd)\s+(?:(?:standard|canonical|natural)\s+)?(?:basis|unit|coordinate)\s+vector",
+        r"\$\s*[a-z]\s*\$-?(?:th|st|nd)\s+(?:(?:standard|canonical|natural|euclidean)\s+)?"
+        r"(?:basis|unit|coordinate)\s+vector(?:\s+(?:in|of)\s+\$[^$]{1,24}\$)?",
     ),
     (
         "",
         r"\\(?:mathbf|mathbb|boldsymbol|bm)\s*\{?\s*1\s*\}?",
         r"(?:vector\s+of\s+(?:all\s+)?ones|all[- ]ones\s+vector)",
+    ),
+    (
+        "",
+        r"(?:\\(?:mathbf|boldsymbol|bm|mathrm)\s*\{?\s*)?I\s*\}?(?:\s*_\s*\{?\w+\}?)?",
+        r"(?:\$[^$]{1,24}\$\s+)?identity(?:\s+matrix)?(?:\s+of\s+(?:size|order|dimension)\s+\$[^$]{1,24}\$)?",
     ),
     ("", r"\\lambda_\{?\\?(?:text\{)?min\}*(?:\([A-Z]\))?", r"smallest\s+eigenvalue"),
     ("", r"\\sigma_\{?(?:\\?(?:text\{)?max|1)\}*(?:\([A-Z]\))?", r"largest\s+singular\s+value"),
@@ -85,7 +91,7 @@ _NOT_EULER = r"(?!\s*(?:2\.7|\\(?:lim|sum|exp)(?![a-zA-Z])|(?:\\left\s*)?\(\s*1\
 _E_IN_PROSE = re.compile(rf"\$\s*e\s*(?:(?::?=){_NOT_EULER}|\\in\b|\\sim\b)")
 _E_IN_DISPLAY = re.compile(rf"(?:^|\\\\|\}}|,|\\quad)\s*&?\s*e\s*&?\s*(?:(?::?=){_NOT_EULER}|\\sim\b)", re.MULTILINE)
 _SIGNS = compile_quick(
-    r"kronecker|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
+    r"kronecker|identity|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
     r"unit vector|coordinate vector|ones",
     re.I,
 )

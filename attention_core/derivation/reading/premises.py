@@ -8,7 +8,7 @@ What is read must be understood to the last word that could restrict a symbol; e
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Paragraph, Sentence, sentences_of
@@ -23,6 +23,7 @@ from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import SIGNS, caveats_of, declared_names, relation_in, shorten_quote
 from attention_core.derivation.words.leftovers import left_over
 from attention_core.derivation.words.paragraphs import is_declaration
+from attention_core.derivation.words.role_phrases import kind_of_role
 from attention_core.derivation.words.vocabulary import ASSUMES, CONDITION, GOAL, PROPERTY
 
 _DECLARES = (
@@ -349,14 +350,50 @@ def assume_descriptions(context: Context, described: Mapping[str, Described]) ->
             continue
         context.described[name] = symbol
         text = replace(one, names=(name,)).text
-        context.hypotheses += commit_assumption(context, text, one.line) or []
+        fresh = commit_assumption(context, text, one.line)
+        context.hypotheses += fresh or []
         if words := _unread_words(one.phrase, name):
             about = context.level, frozenset({name})
             context.caveats.append(Caveat(one.line, shorten_quote(text), *about, words=words, whole=True))
+        elif fresh is not None and all(other in context.described for other in one.names):
+            context.caveats = [each for each in context.caveats if not _repeats_description(each, one)]
+
+
+def caveats_of_descriptions(context: Context, described: Sequence[Described], block: Paragraph) -> list[Caveat]:
+    """What a paragraph says of symbols without a size: where these are declared otherwise, it is not assumed.
+
+    Args:
+        context: What is declared and inferred.
+        described: All that is described.
+        block: The paragraph.
+    """
+    lines = range(block.line, block.line + block.text.count("\n") + 1)
+    return [
+        Caveat(one.line, f"{', '.join(f'${name}$' for name in one.names)} be {one.phrase}", context.level,
+               frozenset(one.names), plain=True)
+        for one in described
+        if one.line in lines and PROPERTY.search(one.phrase) and not _is_assumed(context, one)
+    ]  # fmt: skip
+
+
+def _is_assumed(context: Context, one: Described) -> bool:
+    """Whether all that a description says of its symbols is assumed of them."""
+    known = all(name in context.described and context.described[name] is context.symbols.get(name)
+                for name in one.names)  # fmt: skip
+    own = [h for h in context.hypotheses if h.line == one.line]
+    return known and bool(own) and not any(_unread_words(one.phrase, name) for name in one.names)
+
+
+def _repeats_description(caveat: Caveat, one: Described) -> bool:
+    """Whether a caveat has nothing but what a description says."""
+    plain = caveat.plain and not (caveat.words or caveat.whole or caveat.formula)
+    return plain and caveat.line == one.line and caveat.names == frozenset(one.names)
 
 
 def _unread_words(phrase: str, name: str) -> tuple[str, ...]:
     """The words of a noun phrase that say something of a symbol and are not assumed: "a frobnicated vector"."""
+    if kind_of_role(phrase) in ("free", "array"):
+        return ()  # "the weight matrix"
     parts = ("Let ", name, f" be {PROPERTY.sub(' ', ' '.join(phrase.split()))}.")
     return left_over(parts, read=True)
 

@@ -175,6 +175,10 @@ _NORM_ONE = (
     r"unit[ -](?:euclidean )?(?:norms?|lengths?|vectors?)|on the unit (?:hyper)?sphere|"
     r"(?:euclidean )?(?:norm|length) (?:1|one|unity)|unit"
 )
+_OF_A_CLASS = (
+    r"(?:samples?|examples?|pairs?|class(?:es)?|labels?|cases?|instances?|points?|keys?|documents?|passages?)\b"
+)
+"""What is positive or negative as a class is, and not as a number is."""
 _ENTRIES = r"(?: (?:entries|components|elements|coordinates))"
 _LAWS = re.compile(r"\b(?:standard|random|gaussian|i\.?i\.?d|distribut\w*|independent\w*|drawn)\b", re.IGNORECASE)
 _RANDOM = re.compile(
@@ -353,9 +357,9 @@ PROPERTIES: tuple[Property, ...] = (
              equal),
     Property("coinciding", _words(r"coincide"), equal),
     Property("positive", _words(
-        rf"(?:strictly |entry-?wise )?positive{_ENTRIES}?(?! (?:semi|definite))"), make_sign_rule("> 0")),
+        rf"(?:strictly |entry-?wise )?positive{_ENTRIES}?(?! (?:semi|definite|{_OF_A_CLASS}))"), make_sign_rule("> 0")),
     Property("negative", _words(
-        rf"(?:strictly )?negative{_ENTRIES}?(?! (?:semi|definite))"), make_sign_rule("< 0")),
+        rf"(?:strictly )?negative{_ENTRIES}?(?! (?:semi|definite|{_OF_A_CLASS}))"), make_sign_rule("< 0")),
 )  # fmt: skip
 PROPERTIES = (*_STRUCTURES, *PROPERTIES, Property("compared", _COMPARISON, made=_make_comparison))
 _FILL = (
@@ -381,7 +385,8 @@ _GOES_ON = re.compile(
 _HELD = (
     r"matri(?:x|ces)|vectors?|numbers?|scalars?|famil(?:y|ies)|reals?|integers?|keys?|quer(?:y|ies)|values?|weights?|"
     r"inputs?|scores?|variables?|constants?|parameters?|random|column|row|directions?|temperatures?|scales?|"
-    r"distributions?|draws?|samples?|square|bas[ie]s|sets?|systems?|tokens?|features?|embeddings?|functions?"
+    r"distributions?|draws?|samples?|square|bas[ie]s|sets?|systems?|tokens?|features?|embeddings?|functions?|"
+    r"labels?|targets?|indicators?|outcomes?|responses?"
 )
 _ENDS = (
     r"$|[.,;:()]|(?:and|or|with|such|so|where|which|that|for|then|as|is|are|both|but|whose|having|satisfying|we|has|"

@@ -68,8 +68,8 @@ _HERE_ARE = re.compile(
     rf"{BEGINS}Here,?\s+(?P<rest>{GROUP}\s+(?:is|are)\s+(?P<what>[a-z][a-z -]*?)\s+with\s+(?P<rel>{FORMULA})){CLOSES}"
 )
 _CONSTANTS = re.compile(
-    rf"(?P<about>\blet\s+{GROUP}\s+be\s+)(?P<one>an?\s+)?(?:real\s+)?(?:constants?|"
-    rf"angles?){ENDS}",
+    rf"(?P<about>\blet\s+{GROUP}\s+be\s+)(?P<one>(?:an?|some|any)\s+)?(?:(?:real|fixed|given|arbitrary|known|unknown|"
+    rf"free|scalar)\s+)*(?:constants?|(?:hyper-?)?parameters?|angles?){ENDS}",
     re.IGNORECASE,
 )
 _ON_SET = re.compile(

@@ -34,7 +34,7 @@ _F = r"\x00\d+\x00"  # a formula
 _GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
 _BY = rf"{_F}(?:(?:-|\s+)by(?:-|\s+){_F})?"
 _WORDS = r"(?:(?!(?:let|be|is|are|assume|suppose|where)\b)[A-Za-z][a-z-]*\s+)"
-_NOUN = r"(?P<noun>matrix|matrices|vectors?|(?:real\s+)?(?:numbers?|scalars?))"
+_NOUN = r"(?P<noun>matrix|matrices|vectors?|(?:real\s+)?(?:numbers?(?!\s+of\b)|scalars?))"
 _KIND = r"(?:sizes?|shapes?|dimensions?|lengths?|order|dim)"
 _TAIL = (
     rf"\s+(?:(?:of|with|having)\s+(?:the\s+same\s+)?{_KIND}\s+(?P<of>{_BY})"
@@ -62,7 +62,7 @@ _COUNTS = {
     r"\mathbb{Z}": re.compile(_COUNT % r"integers?"),
     r"\mathbb{C}": re.compile(_COUNT % r"complex\s+numbers?"),
 }
-_OTHER = re.compile(
+OTHER_NUMBERS = re.compile(
     r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block|quaternion\w*|octonion\w*|"
     r"hyper\w+|split-?\w*|bi-?complex|grassmann\w*|clifford|cardinal|ordinal|surreal|p-adic|interval|fuzzy|floating|"
     r"floating-point|machine|binary|modular|q|c|q-numbers|(?:non|anti)-?commut\w*|transfinite|infinite)\b",
@@ -144,10 +144,16 @@ def _name_mean(block: Paragraph, family: str) -> Paragraph:
 
 
 _UNSIZED = re.compile(
-    rf"(?P<opens>\b(?:[Ss]uppose|[Aa]ssume)(?:\s+that)?\s+)?{_GROUP}\s+(?:both\s+|each\s+|all\s+)?"
-    rf"(?P<verb>be|is|are)\s+(?P<phrase>{_WORDS}{{0,5}}?(?:matrix|matrices|vectors?|one[ -]hot))"
+    rf"(?P<opens>\b(?:[Ss]uppose|[Aa]ssume)(?:\s+that)?\s+)?{_GROUP}"
+    rf"\s+(?:both\s+|each\s+|all\s+)?(?P<verb>be|is|are)\s+(?:(?:constrained|known|required|restricted|chosen|taken|"
+    rf"supposed|assumed)\s+to\s+be\s+)?(?P<phrase>{_WORDS}{{0,5}}?(?:matrix|matrices|vectors?|one[ -]hot))"
     r"(?=\s*(?:[.,;:]|and\b|$))(?:\s*,?\s*and(?=\s))?"
 )
+_STUB = re.compile(
+    r"(?P<before>^|(?<=[.;:!?]))\s*(?:[Ll]et|[Ww]here|[Hh]ere|[Ww]ith|[Ss]uppose(?:\s+that)?|[Aa]ssume(?:\s+that)?|in\s+which)?"
+    r"\s*(?:,?\s*and)?\s*,?\s*(?:[.;]|$)"
+)
+"""What is left of a sentence of which all was taken."""
 
 
 def take_descriptions(blocks: Sequence[Block]) -> tuple[list[Block], list[Described]]:
@@ -167,37 +173,59 @@ def take_descriptions(blocks: Sequence[Block]) -> tuple[list[Block], list[Descri
     displays = [b.text for b in blocks if isinstance(b, Display)]
     found: list[Described] = []
     out: list[Block] = []
-    for block in blocks:
+    for block, before in zip(blocks, [None, *blocks], strict=False):
         if not isinstance(block, Paragraph) or "$" not in block.text:
             out.append(block)
             continue
-        rest = _without_descriptions(block, formulas, displays, found)
-        out.append(rest if is_declaration(block) else block)
+        behind = before.line if isinstance(before, Display) and _GOES_ON.match(block.text) else 0
+        rest = _without_descriptions(block, behind, formulas, displays, found)
+        out.append(rest if is_declaration(block) or _SAYS_WHAT.match(block.text) else block)
     return out, found
 
 
+_SENTENCES = re.compile(r"[.;!?:](?=\s)")
+_SAYS_WHAT = re.compile(r"\s*(?:[Hh]ere|[Ww]ith|[Ii]n\s+which)\b")
+_GOES_ON = re.compile(r"[\s,;(]*(?:where|with|in\s+which|here)\b", re.IGNORECASE)
+_OPENED = re.compile(r"[\s,;(]*(?:where|with|in\s+which|here|let|suppose|assume)\b", re.IGNORECASE)
+
+
 def _without_descriptions(
-    block: Block, formulas: Sequence[str], displays: Sequence[str], found: list[Described]
+    block: Paragraph, behind: int, formulas: Sequence[str], displays: Sequence[str], found: list[Described]
 ) -> Block:
-    own: list[str] = []
+    """A paragraph without what it says that symbols are; `behind` is the line of the display that it goes on with."""
+    formulas_here: list[str] = []
 
     def mask(match: re.Match[str]) -> str:
-        own.append(match[1])
-        return f"\0{len(own) - 1}\0"
+        formulas_here.append(match[1])
+        return f"\0{len(formulas_here) - 1}\0"
 
     def take(match: re.Match[str]) -> str:
-        group = ", ".join(own[int(one)] for one in re.findall(r"\x00(\d+)\x00", match["group"]))
+        group = ", ".join(formulas_here[int(one)] for one in re.findall(r"\x00(\d+)\x00", match["group"]))
         names = _plain_names(group)
         known = any(_is_declared(name, formulas, displays) for name in names)
-        if not names or known or _OTHER.search(match["phrase"]) or (match["verb"] != "be" and not match["opens"]):
+        if not names or known or OTHER_NUMBERS.search(match["phrase"]):
             return match[0]
+        own = _SENTENCES.split(masked[: match.start()])[-1]
+        if match["verb"] != "be" and not match["opens"]:
+            small = re.search(r"matri(?:x|ces)\s*$", match["phrase"]) and not all(map(_is_capital, names))
+            if small or not _OPENED.match(own):
+                return match[0]  # of a small letter it is rare, and others beside it may be matrices as well
         phrase = " ".join(match["phrase"].split())
-        found.append(Described(block.line + masked[: match.start()].count("\n"), names, phrase))
+        since = 0 if _SENTENCES.search(masked[: match.start()]) else behind
+        found.append(Described(block.line + masked[: match.start()].count("\n"), names, phrase, since))
         return "\n" * match[0].count("\n")
 
     masked = _FORMULA.sub(mask, block.text)
-    text = re.sub(r"\x00(\d+)\x00", lambda match: f"${own[int(match[1])]}$", _UNSIZED.sub(take, masked))
+    rest = _UNSIZED.sub(take, masked)
+    if rest != masked:
+        rest = _STUB.sub(lambda match: "\n" * match[0].count("\n"), rest)
+    text = re.sub(r"\x00(\d+)\x00", lambda match: f"${formulas_here[int(match[1])]}$", rest)
     return replace(block, text=text)
+
+
+def _is_capital(name: str) -> bool:
+    """Whether a letter is one of those that stand for matrices."""
+    return name.lstrip("\\")[:1].isupper()
 
 
 def _plain_names(group: str) -> tuple[str, ...]:
@@ -290,7 +318,7 @@ def _domain(found: re.Match[str], formulas: list[str]) -> str:
     """What a match says, with the domain as a formula; as it stands if that is not certain."""
     parts = found.groupdict()
     words = " ".join(parts[key] or "" for key in ("before", "between"))
-    other = _OTHER.search(words) or _MODULO.match(found.string, found.end())
+    other = OTHER_NUMBERS.search(words) or _MODULO.match(found.string, found.end())
     domain = "" if other else _space(parts, words, formulas)
     if not domain:
         return found[0]

@@ -131,12 +131,13 @@ def far_relations_in(blocks: Sequence[Block]) -> list[FarRelation]:
     return out
 
 
-def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
+def far_words_in(text: str, blocks: Sequence[Block], more: Sequence[Paragraph] = ()) -> list[FarWords]:
     r"""The words of a document, in no order.
 
     Args:
         text: The document.
         blocks: Its blocks.
+        more: Paragraphs as they were before words were taken from them.
 
     Example:
         >>> from attention_core.derivation.document.source import blocks_of
@@ -144,7 +145,7 @@ def far_words_in(text: str, blocks: Sequence[Block]) -> list[FarWords]:
         >>> [one.words for one in far_words_in(text, blocks_of(text))]
         ['Rotations', 'by norm', 'unit vectors']
     """
-    out: list[FarWords] = []
+    out = [piece for block in more for one in sentences_of(block) for piece in _pieces(one.line, one.text)]
     for place, block in enumerate(blocks):
         if isinstance(block, Heading):
             end = _end_of_section(blocks, place)

@@ -42,6 +42,7 @@ from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.reading.notation_words import take_notations
 from attention_core.derivation.reading.premises import (
     assume_descriptions,
+    caveats_of_descriptions,
     later,
     read_behind,
     read_prose,
@@ -74,8 +75,10 @@ from attention_core.derivation.reading.scope_words import (
 )
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
+from attention_core.derivation.reading.spelled_openings import spell_openings
 from attention_core.derivation.reading.spelled_phrases import is_order
 from attention_core.derivation.reading.spelled_quantifiers import spell_quantifiers
+from attention_core.derivation.reading.spelled_roles import drop_roles
 from attention_core.derivation.reading.spelled_scopes import spell_scopes
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.typed_letters import mark_letters
@@ -117,6 +120,7 @@ def steps_of(
     blocks, context.stated = take_notations(blocks)
     context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
+    blocks, roles = drop_roles(spell_openings(blocks)) if infer else (blocks, [])
     blocks = spell_scopes(blocks, context.arrays) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words
@@ -127,7 +131,7 @@ def steps_of(
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
     walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
     walk.read_all()
-    far_words, far_relations = far_words_in(text, blocks), [*far_relations_in(blocks), *orders]
+    far_words, far_relations = far_words_in(text, blocks, roles), [*far_relations_in(blocks), *orders]
     headings = [one for one in blocks if isinstance(one, Heading)]
     displays = [one.line for one in blocks if isinstance(one, Display)]
     for step in walk.out:
@@ -298,7 +302,8 @@ class _Walk:
         self.last, self.around_next = [], []
         above = {id(one): one for one in self.context.hypotheses}
         declaring, rest = split_paragraph(block, leads)
-        self.context.caveats += self.described_in(block)
+        if self.inference is not None:
+            self.context.caveats += caveats_of_descriptions(self.context, self.inference.described, block)
         if declaring is not None:
             self.out += _declare(self.context, declaring, self.inference is not None)
         self.local = read_prose(self.context, rest, leads) if rest is not None else []
@@ -349,16 +354,6 @@ class _Walk:
             return block
         self.local, self.last, self.around_next, self.shown = [], [], [], []
         return self.cases.open(self.context, block, behind)
-
-    def described_in(self, block: Paragraph) -> list[Caveat]:
-        """What a paragraph says of symbols without a size: where these are declared otherwise, it is not assumed."""
-        lines = range(block.line, block.line + block.text.count("\n") + 1)
-        described = () if self.inference is None else self.inference.described
-        return [
-            Caveat(one.line, f"{', '.join(f'${name}$' for name in one.names)} be {one.phrase}", self.context.level,
-                   frozenset(one.names), plain=True)
-            for one in described if one.line in lines and PROPERTY.search(one.phrase)
-        ]  # fmt: skip
 
     def reasons(self, block: Paragraph, only: int | None = None) -> list[Caveat]:
         """What the reasons in a paragraph leave open, of its first sentences."""
@@ -415,6 +410,7 @@ class _Walk:
 
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
+        self.define_inline(place)
         context, local = self.context, self.local or self.carried_on(place)
         inside = words_inside(context, block)
         passing = [*self.around_next, *inside, *self.reasons_over(block)]

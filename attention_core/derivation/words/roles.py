@@ -11,6 +11,7 @@ import re
 
 from attention_core.derivation.document.blocks import Sentence
 from attention_core.derivation.terms.context import Context
+from attention_core.derivation.words.role_phrases import kind_of_role
 
 _SAYS = r"(?:(?:is|are|be|holds?|contains?|denotes?|stands? for|collects?|for)\b|(?=(?:the|an?) ))"
 _MANY = r"(?:(?:vector|matrix|column|row|sequence|family|set|table)s? of (?:the |all |all the )?)?"
@@ -70,6 +71,16 @@ _ROLE = tuple(
     (kind, re.compile(rf"^\s*{_SAYS} ?(?:the |a |an |our )?{_MANY}{role}{_OF}{_JOINED}", re.IGNORECASE))
     for kind, role in _ROLES
 )
+_PHRASE = re.compile(rf"^\s*{_SAYS} ?(?P<role>[^.,;:]+?){_JOINED}", re.IGNORECASE)
+_SUBJECT = re.compile(
+    r"^\W*(?:(?:here|again|throughout),? )?(?P<role>(?:the|our) [^.,;:]+?) (?:is|are|will be)"
+    r"(?: (?:denoted|written|called)(?: (?:by|as))?)?\s*$",
+    re.IGNORECASE,
+)
+_FITTING = {
+    "free": ("free",), "array": ("free",), "size": ("size",), "rate": ("bounded",), "label": ("index", "values"),
+}  # fmt: skip
+"""For each kind of a role those of symbols that may have it."""
 _OPENS_ROLE = re.compile(rf"^\s*{_SAYS}", re.IGNORECASE)
 _AND = re.compile(r"^\s*(?:,|,? and)\s*$")
 _OPENS = re.compile(
@@ -140,6 +151,8 @@ def without_roles(context: Context, parts: tuple[str, ...] | list[str]) -> list[
 def says_roles(context: Context, sentence: Sentence) -> bool:
     """Whether a sentence only says roles: "Here $q$ is the query and $k$ is the key."."""
     parts = sentence.parts
+    if len(parts) == 3 and not parts[2].strip(" .;)*") and (said := _SUBJECT.match(" ".join(parts[0].split()))):
+        return bool(names := _names(parts, 2)) and _is_fitting(context, names, said["role"])
     if len(parts) < 3 or not _OPENS.match(parts[0]):
         return False
     return all(_AND.match(parts[k]) or _role(context, parts, k) is not None for k in range(2, len(parts), 2)) and not (
@@ -170,7 +183,29 @@ def _role(context: Context, parts: tuple[str, ...] | list[str], place: int) -> r
         found = pattern.match(parts[place])
         if found is not None and names and all(_fits(context, name, kind) for name in names):
             return found
-    return None
+    found = _PHRASE.match(parts[place])
+    return found if found is not None and names and _is_fitting(context, names, found["role"]) else None
+
+
+def without_free_role(text: str) -> str:
+    """Some words behind a formula without the role that they give to it, if its symbols may have any value.
+
+    Args:
+        text: The words up to the next formula.
+
+    Example:
+        >>> [without_free_role(one) for one in (" is the query projection matrix, and ", " is a projection matrix")]
+        [', and ', ' is a projection matrix']
+    """
+    found = _PHRASE.match(text)
+    kind = kind_of_role(" ".join(found["role"].replace("*", "").split())) if found is not None else ""
+    return found["join"] if found is not None and kind in ("free", "array") else text
+
+
+def _is_fitting(context: Context, names: list[str], role: str) -> bool:
+    """Whether some symbols may be called by a noun phrase whatever their values are."""
+    kinds = _FITTING.get(kind_of_role(" ".join(role.replace("*", "").split())), ())
+    return all(any(_fits(context, name, kind) for kind in kinds) for name in names)
 
 
 def _names(parts: tuple[str, ...] | list[str], place: int) -> list[str]:

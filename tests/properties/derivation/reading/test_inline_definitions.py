@@ -112,3 +112,38 @@ def test_a_softmax_over_columns_is_not_passed_over() -> None:
     words = "Let $Q, K \\in \\mathbb{R}^{n \\times d}$ and $P = \\operatorname{softmax}(QK^\\top)$, where the softmax is applied to columns."
     found = check_document(f"{words}\n\n$$ P^\\top \\mathbf{{1}} = \\mathbf{{1}} $$\n", infer=True).steps[-1]
     assert found.verdict is Verdict.UNDECIDED or found.verdict is Verdict.AMBIGUOUS
+
+
+@pytest.mark.parametrize(
+    ("text", "defined"),
+    [
+        (r"where $z_i = w^\top x_i + b$.", [r"z_i := w^\top x_i + b"]),
+        (r"where $\hat y^{(i)} = w^\top x^{(i)}$.", [r"\hat y^{(i)} := w^\top x^{(i)}"]),
+        (r"where $x' = x + \epsilon$.", [r"x' := x + \epsilon"]),
+        (r"where $l_i = (y_i - p_i)^2$ and $p_i = w^\top x_i$.", [r"p_i := w^\top x_i", "l_i := (y_i - p_i)^2"]),
+    ],
+)
+def test_what_follows_a_display_defines_in_front_of_it(text: str, defined: list[str]) -> None:
+    _, found = take_definitions([Display(1, "s = t"), Paragraph(3, text)])
+    assert [one.text for one in found[0]] == defined and set(found) == {0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"where $h_t = \tanh(W h_{t-1})$.",  # a recursion
+        r"where $x_i = 2 c$.",  # one number for all
+        r"where $x_1 = 2 y_1$.",  # one member
+        r"if $z_i = w^\top x_i$ we get",
+    ],
+)
+def test_one_member_is_not_defined_by_itself(text: str) -> None:
+    assert take_definitions([Display(1, "s = t"), Paragraph(3, text)])[1] == {}
+
+
+def test_a_step_uses_what_stands_behind_the_display_above() -> None:
+    document = "$$ L = \\sum_{i=1}^n \\log z_i $$\n\nwhere $z_i = w^\\top x_i + b$.\n\n$$ \\sum_{i=1}^n z_i = %s $$\n"
+    right = document % r"w^\top \sum_{i=1}^n x_i + n b"
+    wrong = document % r"w^\top \sum_{i=1}^n x_i + b + b + n b"
+    assert check_document(right, effort=Effort(seconds=2), infer=True).steps[-1].verdict in GOOD
+    assert check_document(wrong, effort=Effort(seconds=2), infer=True).steps[-1].verdict not in GOOD

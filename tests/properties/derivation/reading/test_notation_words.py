@@ -69,3 +69,28 @@ def test_e_may_be_what_the_document_says_below(words: str) -> None:
 def test_e_is_the_number_elsewhere(words: str) -> None:
     step = check_document(f"## One\n\n$$ e > 2 $$\n\n## Two\n\n{words}\n", infer=True).steps[0]
     assert ELSEWHERE not in step.evidence.text and str(step.verdict) != "UNREADABLE", step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        r"where $I$ is the identity matrix.",
+        r"where $\mathbf{I}$ denotes the $n \times n$ identity matrix.",
+        r"where $I_n$ is the identity matrix of size $n$.",
+        r"where $e_i$ is the $i$th Euclidean basis vector in $\mathbb{R}^n$.",
+    ],
+)
+def test_usual_names_of_arrays_say_nothing(words: str) -> None:
+    declared = "Let $n \\in \\mathbb{N}$ and $A \\in \\mathbb{R}^{n \\times n}$, $x \\in \\mathbb{R}^n$.\n\n"
+    step = check_document(f"{declared}$$ A (2 x) = 2 A x $$\n\n{words}\n\n$$ A (2 x) = 3 A x $$\n", infer=True).steps[
+        -1
+    ]
+    assert str(step.verdict) == "REFUTED", step.evidence.text
+
+
+def test_another_matrix_that_is_called_the_identity_restricts() -> None:
+    declared = "Let $n \\in \\mathbb{N}$ and $A \\in \\mathbb{R}^{n \\times n}$, $x \\in \\mathbb{R}^n$.\n\n"
+    step = check_document(
+        f"{declared}$$ A (2 x) = 2 A x $$\n\nwhere $A$ is the identity matrix.\n\n$$ A x = x $$\n", infer=True
+    )
+    assert str(step.steps[-1].verdict) != "REFUTED"

@@ -58,3 +58,18 @@ def test_a_property_of_something_else_is_not_assumed(words: str, step: str) -> N
 @pytest.mark.parametrize("words, step", OWN)
 def test_a_property_of_the_symbol_is(words: str, step: str) -> None:
     assert verdict(words, step) in ("PROVED", "EXACT", "AGREES")
+
+
+@pytest.mark.parametrize(
+    ("words", "step", "expected"),
+    [
+        (r"Let $y \in \{0, 1\}$ be the binary label.", "y^2 = y", "PROVED"),
+        (r"Let $y \in \{0, 1\}$ be the binary label.", "y^2 = y + 1", "REFUTED"),
+        (r"Let $x \in \mathbb{R}$ be a positive number.", "|x| = x", "PROVED"),
+        (r"Let $x \in \mathbb{R}$. Consider positive samples $x$.", "|x| = x", "UNDECIDED"),  # of a class
+        (r"Let $x \in \mathbb{R}$ be a negative example.", "|x| = -x", "UNDECIDED"),
+    ],
+)
+def test_labels_are_numbers_and_positive_samples_are_a_class(words: str, step: str, expected: str) -> None:
+    report = check_document(f"{words}\n\nHence\n\n$$ {step} $$\n", infer=True)
+    assert str(report.steps[-1].verdict) == expected, report.steps[-1].evidence.text

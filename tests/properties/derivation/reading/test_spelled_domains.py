@@ -151,3 +151,41 @@ def test_words_without_a_size_hold_where_the_shape_is_inferred(sentence: str, fo
 def test_an_inferred_shape_refutes_nothing_and_other_words_accept_nothing(sentence: str, formula: str) -> None:
     step = last_step(sentence, formula)
     assert str(step.verdict) == "UNDECIDED", step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "formula"),
+    [
+        (r"where $P$ is an orthogonal matrix.", r"\|P x\| = \|x\|"),
+        (r"where $B$ is constrained to be an orthogonal matrix.", r"\|B x\|^2 = x^\top x"),
+        (r"Here $S$ is a symmetric matrix and $x$ is a unit vector.", r"x^\top S y + x^\top x = y^\top S x + 1"),
+        (r"where $W$ is the weight matrix and $b$ is the bias vector.", r"W x + b = b + W x"),
+    ],
+)
+def test_words_behind_where_hold_as_those_behind_let_do(sentence: str, formula: str) -> None:
+    step = last_step(sentence, formula)
+    assert step.verdict in GOOD, step.evidence.text
+
+
+def test_what_follows_a_display_is_about_it() -> None:
+    document = "$$ y = B x $$\n\nwhere $B$ is %s.\n\n$$ y^\\top y = x^\\top x $$\n"
+    orthogonal = check_document(document % "constrained to be an orthogonal matrix", infer=True).steps[-1]
+    assert orthogonal.verdict in GOOD, orthogonal.evidence.text
+    assert check_document(document % "a large matrix", infer=True).steps[-1].verdict not in GOOD
+
+
+@pytest.mark.parametrize(
+    ("sentence", "formula"),
+    [
+        (r"where $a$ is a matrix.", "a b = b a"),  # what stands beside it may be a matrix as well
+        (r"If $P$ is an orthogonal matrix, it is invertible.", r"\|P x\| = \|x\|"),
+        (r"where $P$ is not an orthogonal matrix.", r"\|P x\| = \|x\|"),
+    ],
+)
+def test_other_words_behind_where_assume_nothing(sentence: str, formula: str) -> None:
+    assert last_step(sentence, formula).verdict not in GOOD
+
+
+def test_a_number_of_things_is_no_real_number() -> None:
+    blocks = spell_out([Paragraph(1, r"where $n$ is the number of tokens.")])
+    assert isinstance(blocks[0], Paragraph) and r"\in" not in blocks[0].text

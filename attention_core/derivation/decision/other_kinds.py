@@ -1,0 +1,194 @@
+"""Whether a document says that an undeclared symbol is something else than it was read as.
+
+An undeclared symbol is read as a real number, or as an array of real numbers. Where a sentence, a heading or a
+declaration that could not be read calls it something else ("matrices $a$ and $b$", "the amplitudes $z$ are complex"),
+nothing is accepted by that reading. Of an array, a function or a random variable such words stand right in front of
+the symbol or say what it is: "a function of $w$" and "the matrix product with $w$" say nothing of w. Operators, sets,
+groups and the like count wherever they stand near it. A relation in a declaration that could not be read counts if the
+symbol is what it declares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from attention_core.derivation.reading.spelled_domains import OTHER_NUMBERS
+from attention_core.derivation.reading.step import FarWords, Step
+from attention_core.derivation.terms.context import Context
+from attention_core.derivation.words.caveats import shorten_quote
+from attention_core.derivation.words.role_phrases import kind_of_role
+
+_SET = (
+    r"(?<=\w )(?<!\bwe )(?<!\bcan )(?<!\bto )(?<!\bus )(?<!\byou )(?<!\bthen )(?<!\band )(?<!\bis )(?<!\bare )"
+    r"(?<!\bbe )(?<!\bif )(?<!\bwill )(?<!\bnow )sets?(?! of\b)"
+)
+_STRANGE = (
+    r"operators?|quaternions?|octonions?|complex|imaginary|infinit\w*|groups?|rings?|monoids?|fields?|lie algebras?|"
+    r"(?:rotation|permutation|reflection)s?(?! matri)|non-?commut\w*|"
+    r"hermitian|unitary|spinors?|p-adic|modulo|quaternionic|grassmann|ordinals?|cardinals?|fuzzy|"
+    r"floating-point|machine numbers?|dual numbers?|q-numbers?|non-?commut\w*|anti-?commut\w*|fermion\w*|"
+    r"booleans?|algebras?|algebraic structures?"
+)
+_OF_OTHERS = rf"transformations?|polynomials?|strings?|events?|{_SET}|categor\w+|paths?|(?<!\bother )words"
+_OPERATORS = frozenset(["D", r"\partial", r"\mathcal{D}", r"\nabla"])
+_OF_OPERATORS = r"derivatives?|differentiation|differentials?"
+_OF_ARRAYS = r"matri(?:x|ces)|vectors?|tensors?|sequences?|random variables?"
+_OF_FUNCTIONS = r"functions?(?! of\b)|compositions?|maps?|mappings?"
+_EVERYWHERE = re.compile(r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b|\bcomplex numbers?\b", re.I)
+_SETS = re.compile(
+    r"\\in\s*(?:\\math(?:bb|bf|cal|frak)\s*\{?\s*[CHFGQZKO](?![a-zA-Z])|G(?![a-zA-Z(\[_^])|M_|\\mathfrak|"
+    r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
+)
+_VERBS = r"(?:is|are|be|being|denotes?|was|were|may|can|stands? for|represents?|contains?|stores?|holds?)"
+_NEAR = (  # of operators and the like, anywhere in what is said
+    rf"^(?:[^.;]{{0,20}}?(?:\b{_VERBS}\b|[:|,(])|\s+(?:the|an?)\b)"
+    r"[^.;]{0,60}?\b(?:%s)\b"
+)
+_NO_LINK = (
+    r"(?!(?:of|in|to|for|with|that|which|from|on|at|over|and|while|when|where|whose|if|then|we|via|into|per|than)\b)"
+)
+_IS = (  # of arrays and functions, as what the symbol is
+    rf"^(?:[^.;]{{0,20}}?(?:\b{_VERBS}\b|[:|,(])|\s+(?=(?:the|an?)\b))"
+    rf"(?:[^\w.;'\u2019-]+{_NO_LINK}[\w'\u2019-]+){{0,6}}?[^\w.;'\u2019-]+(?:%s)\b"
+)
+_BEFORE_NEAR = r"\b(?:%s)\b(?:\W+\w+){0,2}\W*$"
+_BEFORE = rf"\b(?:%s)\b(?:\W+{_NO_LINK}\w+){{0,2}}\W*$"
+_RELATION = re.compile(
+    r"\\(?:in|ni|sim|colon|to|mapsto|rightarrow|[lg]eq?(?:slant)?|neq?|su[bp]set(?:eq)?|triangleq|coloneqq|equiv|approx|"
+    r"propto|perp|mid)(?![A-Za-z])|[=<>:~|]"
+)
+_STYLE = re.compile(
+    r"\\(?:mathbf|boldsymbol|bm|vec|mathrm|mathsf|text|left|right|displaystyle|overrightarrow)(?![A-Za-z])|[{}\s]"
+)
+
+
+_SCRIPTS = r"(?:[_^]\(?[\w,+*\\:<>-]+\)?)*'*(?:\([A-Za-z0-9\\_^,;|.:'*]*\))?"
+"""What may stand behind a letter of one symbol: its indices and labels, and the arguments of a function."""
+
+
+def find_contradiction(step: Step, context: Context, names: Iterable[str]) -> str:
+    """Where the document says that an inferred symbol is something else, '' if it does not.
+
+    Args:
+        step: The step.
+        context: What is declared and inferred there.
+        names: The inferred symbols that the step rests on.
+    """
+    names = [name for name in names if name in context.symbols and context.symbols[name].kind in ("array", "family")]
+    for failed in context.failed:
+        if name := next((one for one in names if _may_declare(failed.paragraph.text, one)), ""):
+            return (
+                f"line {failed.paragraph.line} says what {name} is, and was not read "
+                f"('{shorten_quote(failed.paragraph.text)}')"
+            )
+    for words in step.far_words:
+        if names and _EVERYWHERE.search(words.quote):
+            return quote_words(words, ", ".join(names))
+        for name in names:
+            kind = context.symbols[name].type
+            strange = rf"{_STRANGE}|{_OF_OPERATORS}" if name in _OPERATORS else _STRANGE
+            plain = kind is None or kind.scalar
+            arrays = _OF_ARRAYS if "(" in name else rf"{_OF_ARRAYS}|{_OF_FUNCTIONS}"
+            if _is_called(words.quote, name, strange, f"{_OF_OTHERS}|{arrays}" if plain else _OF_OTHERS):
+                return quote_words(words, name)
+    return ""
+
+
+def quote_words(words: FarWords, name: str) -> str:
+    """Say that some words may say of a symbol, or of some, that it is something else.
+
+    Args:
+        words: The words.
+        name: The symbol, or several with commas between them.
+    """
+    verb = "are" if "," in name or name == "the numbers" else "is"
+    return f"line {words.line} may say that {name} {verb} something else ('{shorten_quote(words.quote)}')"
+
+
+def _mentions(text: str, name: str) -> bool:
+    return bool(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", text))
+
+
+def _heads(formula: str) -> list[str]:
+    """What a formula is about, without styles and brackets: what stands left of its relation, cut at commas."""
+    left = _RELATION.split(formula, maxsplit=1)[0]
+    depth, pieces = 0, [""]
+    for sign in left:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth:
+            pieces.append("")
+        else:
+            pieces[-1] += sign
+    return [_STYLE.sub("", one) for one in pieces]
+
+
+def _is_about(formula: str, name: str) -> bool:
+    """Whether a formula is a symbol, a member or a value of it, or relates it to something."""
+    plain = re.escape(_STYLE.sub("", name))
+    return any(re.fullmatch(rf"[(\[]?{plain}(?![A-Za-z]){_SCRIPTS}[)\]]?", one) for one in _heads(formula))
+
+
+_BE = re.compile(
+    r"[\s,]*(?:both\s+|each\s+|all\s+)?(?:be|is|are|denotes?|represents?|stands?\s+for)\s+(?P<what>[^.;,:()]*)",
+    re.IGNORECASE,
+)
+_DEFINITE = re.compile(r"\s*(?:the|our|its|their|this|again|simply|just|also)\b", re.IGNORECASE)
+_KNOWN = re.compile(r"(?:numbers?|scalars?|vectors?|matri(?:x|ces)|constants?|reals?|weights?)\s*", re.IGNORECASE)
+
+
+def _may_declare(text: str, name: str) -> bool:
+    """Whether a paragraph that could not be read may say of which kind a symbol is, by a relation or by words."""
+    parts = re.split(r"(?<!\\)\$", text)
+    for place in range(1, len(parts), 2):
+        if not _is_about(parts[place], name):
+            continue
+        if _RELATION.search(parts[place]):
+            return True
+        after = place + 1
+        while after + 2 < len(parts) and re.fullmatch(r"\W*(?:and|or)?\W*", parts[after]):
+            after += 2
+        said = _BE.match(parts[after]) if after < len(parts) else None
+        if said is not None and _names_a_kind(" ".join(said["what"].split())):
+            return True
+    return False
+
+
+def _names_a_kind(phrase: str) -> bool:
+    """Whether a phrase may say that a thing is no real number or array: "a frob", and not "the weight"."""
+    if OTHER_NUMBERS.search(phrase):
+        return True
+    known = kind_of_role(phrase) or _KNOWN.search(phrase) is not None
+    return bool(phrase) and not known and not _DEFINITE.match(phrase)
+
+
+def _is_called(quote: str, name: str, near: str, kinds: str) -> bool:
+    """Whether words near a symbol are of one sort, or its description names one of some kinds.
+
+    Args:
+        quote: The words, with their formulas.
+        name: The symbol.
+        near: Words that count near any formula with the symbol.
+        kinds: Those that count where they say what it is.
+    """
+    parts = re.split(r"(?<!\\)\$", quote)
+    for place in range(1, len(parts), 2):
+        if not _mentions(parts[place], name):
+            continue
+        if _SETS.search(parts[place]):
+            return True
+        before, after = place - 1, place + 1
+        while before > 1 and re.fullmatch(r"\W*(?:and|or)?\W*", parts[before]):
+            before -= 2
+        while after + 2 < len(parts) and re.fullmatch(r"\W*(?:and|or)?\W*", parts[after]):
+            after += 2
+        behind = parts[after] if after < len(parts) else ""
+        if re.search(_BEFORE_NEAR % near, parts[before], re.I) or re.search(_NEAR % near, behind, re.I):
+            return True
+        said = re.search(_BEFORE % kinds, parts[before], re.I) or re.search(_IS % kinds, behind, re.I)
+        if said and _is_about(parts[place], name):
+            return True
+    bare, letter = " ".join(parts[::2]), rf"(?-i:{re.escape(name)})"
+    either = f"{near}|{kinds}"
+    called = rf"\b(?:{either})\s+(?:\w\s*(?:,|and)\s*)*{letter}\b|(?:^|\|)\s*{letter}\s*\|[^|]*\b(?:{either})\b"
+    return len(name) == 1 and bool(re.search(called, bare, re.IGNORECASE))

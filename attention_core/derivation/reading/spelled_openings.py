@@ -1,0 +1,204 @@
+r"""How sentences open: "Suppose we have data $x_1, \dots, x_n \in \mathbb{R}^d$", "At each step $t$, let".
+
+What stands in front of a declaration, and who has the data, restricts nothing: the sentence is written as the
+declaration alone, or left out where none is in it. A condition that alone says what a new symbol is ("If $y = x +
+f(x)$, then:", "For the function $f(x) = x^2$, the gradient is:") defines or draws it, where nothing else in the
+document says what it is: with two such sentences they are cases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
+from attention_core.derivation.reading.defining_formulas import declared_in, definition_in, mentions, says_where
+from attention_core.derivation.reading.masked_text import BEGINS, CLOSES, FORMULA, GROUP
+from attention_core.derivation.words.headings import may_restrict
+from attention_core.derivation.words.vocabulary import DEGREE, PROPERTY
+
+_MASKED = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
+_DATA = (
+    r"(?:(?:an?|the|some|our|this|following|training|test|input|of|size|length|with|containing|consisting|made\s+up|"
+    r"data\s?sets?|data|samples?|observations?|data\s?points?|points?|examples?|tokens?|sequences?|collections?|sets?|"
+    r"batch(?:es)?|mini-?batch(?:es)?|lists?|vectors?|inputs?|words?|documents?|images?|users?|items?|values?|numbers?|"
+    r"outputs?|labels?|targets?|pairs?|features?|queries|query|keys?|embeddings?|measurements?|elements?|series|"
+    r"access\s+to)\b[*_]*\s*)"
+)
+_HAVE = re.compile(
+    rf"{BEGINS}(?:(?:Now|So|First|Again|For\s+example|For\s+instance|As\s+before|Here),?\s+)?(?:(?:Suppose|Assume|Say|Imagine|"
+    r"Let(?:'s|\u2019s|\s+us)\s+(?:say|assume|suppose|imagine)|We\s+(?:assume|suppose))(?:\s+that)?,?\s+)?"
+    r"(?:we|you|one)\s+(?:have|has|are\s+given|is\s+given|observe|observes|collect|collected|got|get|start\s+with|want\s+to\s+"
+    rf"model)\s+(?P<np>(?:[*_]*{_DATA}|{FORMULA}\s*|,\s*|and\s+)+){CLOSES}",
+    re.IGNORECASE,
+)
+_AT_STEP = re.compile(
+    rf"{BEGINS}(?:At|For|In|On)\s+(?:(?:each|every|any|the|a|this|all)\s+)?(?:time\s+)?(?:steps?|times?|layers?|tokens?|positions?|"
+    r"iterations?|samples?|nodes?|heads?|epochs?|samples?|examples?|words?|units?|neurons?)(?:\s+(?P<index>\x00\d+\x00))?"
+    r"(?:\s+(?:in|of|from)\s+(?:an?|the|our)\s+[a-z]+)?,?\s+(?:we\s+)?let\s+",
+    re.IGNORECASE,
+)
+_IF = re.compile(
+    rf"{BEGINS}(?:If|When|Suppose(?:\s+that)?|Assume(?:\s+that)?|Given(?:\s+that)?)\s+(?P<what>{FORMULA})(?P<then>\s*,?\s*(?:then\b)?"
+    rf"(?:\s*,?\s*(?:we|it|this)\s+[a-z ]{{2,40}})?\s*[,:]?\s*)$",
+    re.IGNORECASE,
+)
+_FOR_FUNCTION = re.compile(
+    rf"{BEGINS}(?:For|Given|Consider|Take)\s+(?:an?|the|this|our)\s+(?:example\s+|simple\s+|quadratic\s+|linear\s+|scalar\s+|loss\s+|"
+    rf"cost\s+|toy\s+)*(?:function|loss|map|expression|polynomial)\s+(?P<what>{FORMULA}),?\s+(?P<rest>(?:the|its|we|this|whose)\s"
+    rf"[^.;:\x00]*[:,]?\s*)$",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    rf"(?P<head>{FORMULA}),?\s+(?:and|where)\s+(?P<what>{FORMULA})\s+(?:is|are)\s+(?:often\s+|usually\s+|also\s+|then\s+)?"
+    rf"(?:called|known\s+as|referred\s+to\s+as|termed|dubbed)\s+(?P<name>(?:the|an?)\s+[A-Za-z *_-]+?){CLOSES}"
+)
+_INSIDE = re.compile(
+    rf"(?P<before>{BEGINS}[^.;!?()\x00]*(?:{FORMULA}[^.;!?()\x00]*)*?)\s*\((?:where|with|for|here)\s+(?P<what>{GROUP})\s*\)(?P<end>\s*(?:[.;]|$))",
+    re.IGNORECASE,
+)
+_NORMAL = re.compile(
+    r"\\sim\s*(?:N|\\(?:text|mathrm|operatorname|textrm)\s*\{\s*(?:N|Normal|Norm|Gaussian)\s*\})\s*(?P<bracket>(?:\\left\s*)?\()(?=[^()]*,)"
+)
+_DRAWN = re.compile(r"^\s*(?P<name>\\?[A-Za-z]+)(?:_\{?\w+\}?)?\s*\\sim(?![A-Za-z])[^=<>]+$")
+
+
+@dataclass
+class _Place:
+    """Where a sentence stands: the formulas above it in the document, and all of them."""
+
+    above: str
+    whole: str
+    formulas: list[str] = field(default_factory=list)
+    leads: bool = False
+
+    def at(self, mask: str) -> str:
+        """The formula that a mask stands for."""
+        return self.formulas[int(mask.strip("\0"))].strip()
+
+    def all_in(self, text: str) -> list[str]:
+        """The formulas that some text holds."""
+        return [self.at(one) for one in re.findall(FORMULA, text)]
+
+    def add(self, formula: str) -> str:
+        """Append a formula, and return its mask."""
+        self.formulas.append(formula)
+        return f"\0{len(self.formulas) - 1}\0"
+
+    def is_new(self, name: str, before: str) -> bool:
+        """Whether nothing above mentions a name."""
+        return not any(mentions(name, text) for text in (self.above, *self.all_in(before)))
+
+    def is_said_once(self, name: str) -> bool:
+        """Whether one formula of the document alone says what a name is."""
+        own = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])\s*(?:\([A-Za-z\\_,{{}} ]*\)\s*)?(?::?=|\\sim(?![A-Za-z]))"
+        return len(re.findall(own, self.whole)) == 1
+
+
+def spell_openings(blocks: Sequence[Block]) -> list[Block]:
+    r"""Write sentences without what stands in front of their declarations.
+
+    Args:
+        blocks: The blocks of a document.
+
+    Example:
+        >>> spell_openings([Paragraph(1, r"At each step $t$, let $h \in \mathbb{R}^d$ be the state.")])[0].text
+        'Let $h \\in \\mathbb{R}^d$ be the state.'
+    """
+    texts = [_formulas_of(one) for one in blocks]
+    whole = "\0".join(texts)
+    out: list[Block] = []
+    for place, one in enumerate(blocks):
+        if isinstance(one, Paragraph) and "$" in one.text:
+            leads = place + 1 < len(blocks) and isinstance(blocks[place + 1], Display)
+            text = _spell(one.text, _Place("\0".join(texts[:place]), whole, leads=leads))
+            out.append(one if text == one.text else replace(one, text=text))
+        else:
+            out.append(one)
+    return out
+
+
+def _formulas_of(block: Block) -> str:
+    """The formulas of a block, with a sign between them."""
+    if isinstance(block, Display):
+        return block.text
+    return "\0".join(_MASKED.findall(block.text)) if isinstance(block, Paragraph | Heading) else ""
+
+
+def _spell(text: str, place: _Place) -> str:
+    def mask(found: re.Match[str]) -> str:
+        return place.add(_NORMAL.sub(lambda one: rf"\sim \mathcal{{N}}{one['bracket']}", found[1]))
+
+    masked = _MASKED.sub(mask, text)
+    if "$" in masked:
+        return text
+    for pattern, rewrite in _RULES:
+        masked = pattern.sub(lambda found, rule=rewrite: _keep_lines(rule(place, found), found), masked)  # type: ignore[misc]
+    return re.sub(r"\x00(\d+)\x00", lambda found: f"${place.formulas[int(found[1])]}$", masked)
+
+
+def _keep_lines(text: str, found: re.Match[str]) -> str:
+    return text + "\n" * (found[0].count("\n") - text.count("\n"))
+
+
+def _have(place: _Place, found: re.Match[str]) -> str:
+    r"""`Suppose we have a dataset of $n$ samples $x_i \in \mathbb{R}^d$`: what has no domain says nothing."""
+    formulas = place.all_in(found["np"])
+    lives = [place.add(one) for one in formulas if says_where(one)]
+    plain = all(says_where(one) or re.fullmatch(_LIST, one) for one in formulas)
+    if not plain or not formulas:
+        return found[0]
+    return f"{found['begins']}Let {', '.join(lives)}" if lives else found["begins"]
+
+
+_ONE = r"(?:\\(?:mathbf|boldsymbol|bm|vec)\s*\{?)?\s*\\?[A-Za-z]+\}?(?:\s*[_^]\s*(?:\{[^{}=]*\}|\w)){0,2}"
+_LIST = (
+    rf"\s*(?:\\?[{{(\[]+\s*)?{_ONE}(?:\s*,\s*(?:{_ONE}|\\[lc]?dots|\.\.\.))*\s*(?:\\?[}})\]]+\s*)?"
+    r"(?:_\{[^{}]*\}(?:\^\{?\w+\}?)?)?\s*"
+)
+
+
+def _if(place: _Place, found: re.Match[str]) -> str:
+    r"""`If $X \sim N(\mu, \sigma^2)$ then`, `If $y = x + f(x)$, then:` of a new symbol, in front of a display."""
+    what, before = place.at(found["what"]), found.string[: found.start("what")]
+    drawn, made = _DRAWN.match(what), definition_in(what)
+    name = drawn["name"] if drawn else made.name if made else ""
+    valued = made is None or re.search(r"[A-Za-z]", made.value)
+    if not (place.leads and name and valued and place.is_new(name, before) and place.is_said_once(name)):
+        return found[0]
+    return f"{found['begins']}{'Let' if drawn else 'Put'} {found['what']}. Then we have:"
+
+
+def _for_function(place: _Place, found: re.Match[str]) -> str:
+    r"""`For the function $f(x) = x^2$, the gradient is:` in front of a display."""
+    made, before = definition_in(place.at(found["what"])), found.string[: found.start("what")]
+    if not (place.leads and made and made.args and place.is_new(made.name, before) and place.is_said_once(made.name)):
+        return found[0]
+    return f"{found['begins']}Put {found['what']}. {found['rest'][:1].upper()}{found['rest'][1:]}"
+
+
+def _named(_: _Place, found: re.Match[str]) -> str:
+    r"""`$\alpha \in (0, 1)$, and $1 - \alpha$ is called the confidence level`: a name says nothing."""
+    name = found["name"].replace("*", "").replace("_", " ")
+    return found[0] if PROPERTY.search(name) or DEGREE.search(name) or may_restrict(name) else found["head"]
+
+
+def _inside(place: _Place, found: re.Match[str]) -> str:
+    r"""`the true class is $y$ (where $y \in \{1, \dots, K\}$).` with the domain in a sentence of its own."""
+    what, before = place.all_in(found["what"]), found.string[: found.start("before")]
+    names = [name for one in what for name in declared_in(one)]
+    if not all(says_where(one) for one in what) or not all(place.is_new(name, before) for name in names):
+        return found[0]
+    return f"{found['begins']}Let {found['what']}. {found['before'].strip()}{found['end']}"
+
+
+_Rule = Callable[[_Place, re.Match[str]], str]
+_RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
+    (_INSIDE, _inside),
+    (_NAMED, _named),
+    (_HAVE, _have),
+    (_AT_STEP, lambda _, found: f"{found['begins']}Let "),
+    (_IF, _if),
+    (_FOR_FUNCTION, _for_function),
+)

@@ -1,0 +1,63 @@
+r"""Words say what a symbol is where they name it; near it they may speak of something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import StepReport, check_document
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.records import GOOD, Verdict
+
+
+def last(words: str, display: str) -> StepReport:
+    return check_document(f"{words}\n\n$$ {display} $$\n", effort=Effort(seconds=2), infer=True).steps[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "display"),
+    [
+        ("In other words, $a$ is the first factor and $b$ the second.", "(a + 1)^2 = a^2 + 2 a + 1"),
+        ("We plot the error as a function of $w$ here.", "(w + 1)^2 = w^2 + 2 w + 1"),
+        ("Minimize the function $f(x) = a x^2$ by hand.", "(a + 1)^2 = a^2 + 2 a + 1"),
+        ("Each input is multiplied by a set of weights, and we set $u$ aside.", "(u + 1)^2 = u^2 + 2 u + 1"),
+        ("The random variable has a rate $r$.", "(r + 1)^2 = r^2 + 2 r + 1"),
+        (
+            "In discrete problems this is $p$, while for continuous variables this is a density function.",
+            "(p + 1)^2 = p^2 + 2 p + 1",
+        ),
+        ("The matrices $W_h$ and $W_x$ are large.", "(h + 1)^2 = h^2 + 2 h + 1"),
+        ("The derivative of the sigmoid function $y (1 - y)$ is small.", "(y + 1)^2 = y^2 + 2 y + 1"),
+        ("Introduce the partition function $Z(x)$ here.", "(Z(x) + 1)^2 = Z(x)^2 + 2 Z(x) + 1"),
+    ],
+)
+def test_words_near_a_symbol_leave_its_reading(words: str, display: str) -> None:
+    step = last(words, display)
+    assert step.verdict in GOOD, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("words", "display"),
+    [
+        ("The matrices $a$ and $b$ are given.", "(a + 1)^2 = a^2 + 2 a + 1"),
+        ("Here $a$ is a large square matrix.", "(a + 1)^2 = a^2 + 2 a + 1"),
+        ("Take the map $a$, a function of time.", "(a + 1)^2 = a^2 + 2 a + 1"),
+        ("Words $a$ and $b$ are joined.", "(a + 1)^2 = a^2 + 2 a + 1"),
+        ("The set $A$ is finite.", "(A + 1)^2 = A^2 + 2 A + 1"),
+        ("In a group with elements $g$ and $h$ we multiply.", "(g + 1)^2 = g^2 + 2 g + 1"),
+        ("$g$, an operator", "(g + 1)^2 = g^2 + 2 g + 1"),
+        ("$a$: the matrix of the step", "(a + 1)^2 = a^2 + 2 a + 1"),
+        ("The paths $p$ and $q$ are composed.", "(p + 1)^2 = p^2 + 2 p + 1"),
+        ("where $a \\in \\operatorname{Frob}(3)$ and so on.", "(a + 1)^2 = a^2 + 2 a + 1"),
+    ],
+)
+def test_words_that_say_what_a_symbol_is_count(words: str, display: str) -> None:
+    step = last(words, display)
+    assert step.verdict is Verdict.UNDECIDED and "as it was read it holds, but line" in step.evidence.text
+
+
+def test_a_declaration_that_fails_counts_for_what_it_declares() -> None:
+    words = "where $T_k$ is a frobnicated thing, and $a$ are the frobs."
+    assert last(words, "(k + 1)^2 = k^2 + 2 k + 1").verdict in GOOD
+    assert last(words, "(a + 1)^2 = a^2 + 2 a + 1").verdict in GOOD
+    failed = "where $a \\in \\mathcal{Q}_7$, a frob."
+    assert last(failed, "(a + 1)^2 = a^2 + 2 a + 1").verdict is Verdict.UNDECIDED
