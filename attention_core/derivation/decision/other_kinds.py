@@ -41,7 +41,7 @@ _SETS = re.compile(
     r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
 )
 _VERBS = r"(?:is|are|be|being|denotes?|was|were|may|can|stands? for|represents?|contains?|stores?|holds?)"
-_NEAR = (  # of operators and the like, anywhere in what is said
+_NEAR = (  # of operators and the like, anywhere in the words behind a symbol
     rf"^(?:[^.;]{{0,20}}?(?:\b{_VERBS}\b|[:|,(])|\s+(?:the|an?)\b)"
     r"[^.;]{0,60}?\b(?:%s)\b"
 )
@@ -148,14 +148,14 @@ def _may_declare(text: str, name: str) -> bool:
         after = place + 1
         while after + 2 < len(parts) and re.fullmatch(r"\W*(?:and|or)?\W*", parts[after]):
             after += 2
-        said = _BE.match(parts[after]) if after < len(parts) else None
-        if said is not None and _names_a_kind(" ".join(said["what"].split())):
+        calls = _BE.match(parts[after]) if after < len(parts) else None
+        if calls is not None and _names_a_kind(" ".join(calls["what"].split())):
             return True
     return False
 
 
 def _names_a_kind(phrase: str) -> bool:
-    """Whether a phrase may say that a thing is no real number or array: "a frob", and not "the weight"."""
+    """Whether a phrase may say that a thing is neither a real number nor an array: "a frob", not "the weight"."""
     if OTHER_NUMBERS.search(phrase):
         return True
     known = kind_of_role(phrase) or _KNOWN.search(phrase) is not None
@@ -185,8 +185,8 @@ def _is_called(quote: str, name: str, near: str, kinds: str) -> bool:
         behind = parts[after] if after < len(parts) else ""
         if re.search(_BEFORE_NEAR % near, parts[before], re.I) or re.search(_NEAR % near, behind, re.I):
             return True
-        said = re.search(_BEFORE % kinds, parts[before], re.I) or re.search(_IS % kinds, behind, re.I)
-        if said and _is_about(parts[place], name):
+        calls = re.search(_BEFORE % kinds, parts[before], re.I) or re.search(_IS % kinds, behind, re.I)
+        if calls and _is_about(parts[place], name):
             return True
     bare, letter = " ".join(parts[::2]), rf"(?-i:{re.escape(name)})"
     either = f"{near}|{kinds}"

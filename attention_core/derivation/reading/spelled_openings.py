@@ -90,7 +90,7 @@ class _Place:
         """Whether nothing above mentions a name."""
         return not any(mentions(name, text) for text in (self.above, *self.all_in(before)))
 
-    def is_said_once(self, name: str) -> bool:
+    def is_given_once(self, name: str) -> bool:
         """Whether one formula of the document alone says what a name is."""
         own = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])\s*(?:\([A-Za-z\\_,{{}} ]*\)\s*)?(?::?=|\\sim(?![A-Za-z]))"
         return len(re.findall(own, self.whole)) == 1
@@ -165,7 +165,7 @@ def _if(place: _Place, found: re.Match[str]) -> str:
     drawn, made = _DRAWN.match(what), definition_in(what)
     name = drawn["name"] if drawn else made.name if made else ""
     valued = made is None or re.search(r"[A-Za-z]", made.value)
-    if not (place.leads and name and valued and place.is_new(name, before) and place.is_said_once(name)):
+    if not (place.leads and name and valued and place.is_new(name, before) and place.is_given_once(name)):
         return found[0]
     return f"{found['begins']}{'Let' if drawn else 'Put'} {found['what']}. Then we have:"
 
@@ -173,7 +173,7 @@ def _if(place: _Place, found: re.Match[str]) -> str:
 def _for_function(place: _Place, found: re.Match[str]) -> str:
     r"""`For the function $f(x) = x^2$, the gradient is:` in front of a display."""
     made, before = definition_in(place.at(found["what"])), found.string[: found.start("what")]
-    if not (place.leads and made and made.args and place.is_new(made.name, before) and place.is_said_once(made.name)):
+    if not (place.leads and made and made.args and place.is_new(made.name, before) and place.is_given_once(made.name)):
         return found[0]
     return f"{found['begins']}Put {found['what']}. {found['rest'][:1].upper()}{found['rest'][1:]}"
 

@@ -96,8 +96,10 @@ class _Document:
             behind = re.compile(rf"{own}\s*(?:,[^=<>\0]*?)?(?={sign})")
             before = re.compile(rf"(?:[<>]|\\[lg]eq?(?:slant)?)\s*{own}")
             fits = _FITS.get(kind)
-            said = [fits is not None and fits.match(self.formulas, one.end()) for one in behind.finditer(self.formulas)]
-            self.known[name, kind] = all(said) and not before.search(self.formulas)
+            found = [
+                fits is not None and fits.match(self.formulas, one.end()) for one in behind.finditer(self.formulas)
+            ]
+            self.known[name, kind] = all(found) and not before.search(self.formulas)
         return self.known[name, kind]
 
 
@@ -158,10 +160,10 @@ def _sentence(text: str, formulas: list[str], document: _Document) -> str:
         head = found[0][: found.start("body")]
         new = f"{head}{', and '.join(kept)}{end[0]}" if kept else ""
         return new + "\n" * (text.count("\n") - new.count("\n"))
-    said = _ROLE_IS.fullmatch(text) or _APPOSED.fullmatch(text)
-    if said is not None:
-        group = [formulas[int(one)] for one in re.findall(r"\x00(\d+)\x00", said["group"])]
-        role = " ".join(_MARKS.sub("", said["role"]).split())
+    match = _ROLE_IS.fullmatch(text) or _APPOSED.fullmatch(text)
+    if match is not None:
+        group = [formulas[int(one)] for one in re.findall(r"\x00(\d+)\x00", match["group"])]
+        role = " ".join(_MARKS.sub("", match["role"]).split())
         return "\n" * text.count("\n") if all(_is_free(one, role, document) for one in group) else text
     tail = _TAIL.fullmatch(text.rstrip(" .;")) if "where" in text else None
     if tail is not None:

@@ -275,6 +275,7 @@ class _Walk:
                 for sentence in sentences_of(block):
                     self.context.caveats += real_complexes(self.context, sentence)
         elif isinstance(block, Display):
+            self.define_inline(place)
             self.display(place, block)
 
     def is_display(self, place: int) -> bool:
@@ -410,7 +411,6 @@ class _Walk:
 
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
-        self.define_inline(place)
         context, local = self.context, self.local or self.carried_on(place)
         inside = words_inside(context, block)
         passing = [*self.around_next, *inside, *self.reasons_over(block)]

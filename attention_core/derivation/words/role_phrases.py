@@ -175,4 +175,6 @@ def kind_of_role(phrase: str) -> str:
         >>> [kind_of_role(one) for one in ("the input at time \x000\x00", "the true class", "the mean")]
         ['free', 'label', '']
     """
+    if phrase.strip().lower() == "constant":
+        return ""  # "$x$ is constant"
     return next((kind for kind, nouns in _KINDS if _is_phrase(phrase, nouns)), "")

@@ -151,8 +151,8 @@ def without_roles(context: Context, parts: tuple[str, ...] | list[str]) -> list[
 def says_roles(context: Context, sentence: Sentence) -> bool:
     """Whether a sentence only says roles: "Here $q$ is the query and $k$ is the key."."""
     parts = sentence.parts
-    if len(parts) == 3 and not parts[2].strip(" .;)*") and (said := _SUBJECT.match(" ".join(parts[0].split()))):
-        return bool(names := _names(parts, 2)) and _is_fitting(context, names, said["role"])
+    if len(parts) == 3 and not parts[2].strip(" .;)*") and (subject := _SUBJECT.match(" ".join(parts[0].split()))):
+        return bool(names := _names(parts, 2)) and _is_fitting(context, names, subject["role"])
     if len(parts) < 3 or not _OPENS.match(parts[0]):
         return False
     return all(_AND.match(parts[k]) or _role(context, parts, k) is not None for k in range(2, len(parts), 2)) and not (

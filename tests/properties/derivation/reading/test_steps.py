@@ -239,7 +239,7 @@ def test_a_number_for_a_symbol_that_nothing_declares_is_listed() -> None:
 
 def test_words_behind_where_that_relate_nothing_are_listed() -> None:
     report = check_document("$$ s = W x $$\n\nwhere $W$ are the weights.\n\n$$ s - W x = 0 $$\n", infer=True)
-    assert [str(step.verdict) for step in report.steps] == ["UNDECIDED"]
+    assert [str(step.verdict) for step in report.steps] == ["PROVED"]  # whatever the weights are
     assert any(text.startswith("not read as a declaration: W is not declared") for _, text in report.understood)
     related = check_document("$$ s = W x $$\n\nwhere $W = 3 q$ are the weights.\n", infer=True)
     assert "UNREADABLE" in [str(step.verdict) for step in related.steps]

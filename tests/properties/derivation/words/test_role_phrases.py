@@ -59,6 +59,7 @@ def test_a_role_has_a_kind(phrase: str, kind: str) -> None:
         "the input and the mean",
         "the number of ones",
         "one half",
+        "constant",  # "$x$ is constant", in its index
         "",
     ],
 )
