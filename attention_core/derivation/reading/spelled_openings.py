@@ -178,7 +178,7 @@ def _for_function(place: _Place, found: re.Match[str]) -> str:
     return f"{found['begins']}Put {found['what']}. {found['rest'][:1].upper()}{found['rest'][1:]}"
 
 
-def _named(_: _Place, found: re.Match[str]) -> str:
+def _drop_name(_: _Place, found: re.Match[str]) -> str:
     r"""`$\alpha \in (0, 1)$, and $1 - \alpha$ is called the confidence level`: a name says nothing."""
     name = found["name"].replace("*", "").replace("_", " ")
     return found[0] if PROPERTY.search(name) or DEGREE.search(name) or may_restrict(name) else found["head"]
@@ -196,7 +196,7 @@ def _inside(place: _Place, found: re.Match[str]) -> str:
 _Rule = Callable[[_Place, re.Match[str]], str]
 _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_INSIDE, _inside),
-    (_NAMED, _named),
+    (_NAMED, _drop_name),
     (_HAVE, _have),
     (_AT_STEP, lambda _, found: f"{found['begins']}Let "),
     (_IF, _if),
