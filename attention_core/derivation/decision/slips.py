@@ -52,7 +52,7 @@ from attention_core.derivation.decision.trivial_sides import is_trivial, list_te
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.inference.opaque import is_opaque
-from attention_core.derivation.inference.usage import walk, whole_names
+from attention_core.derivation.inference.usage import letter_of, walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
@@ -109,7 +109,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step) or _assigns(step):
         return None
-    if _defines_anew(step) or _OPERATORS & _factors(step) or keeps_orders(step):
+    if _defines_anew(step) or _operates(step) or keeps_orders(step):
         return None
     promised = step.context.formal is not None
 
@@ -145,7 +145,7 @@ def find_likely_slip(step: Step, search: Search) -> Mend | None:
         step: A step that is false as it was read.
         search: The time of a step, and where mends are tried first.
     """
-    if step.op != "=" or step.context.loose or _assigns(step):
+    if step.op != "=" or step.context.loose or _assigns(step) or _operates(step) or keeps_orders(step):
         return None
     named = any(map(is_opaque, collect_symbols(step))) or isinstance(step.left, Name | Sub)  # one change says little
 
@@ -285,11 +285,18 @@ def _assigns(step: Step) -> bool:
     return sum(symbol_name(one) == name for one in walk(step.right) if isinstance(one, Name | Sub)) == 1
 
 
-def _factors(step: Step) -> set[str]:
-    """The undeclared symbols of a step, without sizes and indices."""
-    known = step.context.symbols
-    names = collect_symbols(step) & set(step.context.inferred)
-    return {name for name in names if name in known and known[name].kind not in ("size", "index")}
+def _operates(step: Step) -> bool:
+    r"""Whether an undeclared letter that may be an operator stands in front of a factor: `\delta x^2 = 2 x \delta x`.
+
+    The last factor of a product acts on nothing: `\sigma'(z) \delta` is a product.
+    """
+    letters = {one for one in step.context.inferred if letter_of(one) in _OPERATORS}
+    for side in (step.left, step.right):
+        for node in walk(side):
+            for factor in node.factors[:-1] if isinstance(node, Times) else ():
+                if isinstance(factor, Name | Sub) and letters & {symbol_name(factor), _head(factor)}:
+                    return True
+    return False
 
 
 def _defines_anew(step: Step) -> bool:

@@ -263,6 +263,8 @@ def test_a_step_that_words_leave_open_is_likely_to_have_a_slip(wrong: str, slip:
         "k = 2 q",
         r"p(x) = 2 \, p(y)",  # of values that nothing defines one change says little
         r"x = 2 x",
+        r"\delta x^2 = 2 x \delta x",  # the letter may act on what is behind it
+        r"x p = p x + 1",  # the letters may not commute
         r"(a + b)^2 = a^2 + b^2",  # true of what is orthogonal, and no change of a sign or a number away
         r"\sum_{i=1}^m y_i = \sum_{i=1}^m y_i",
     ],
@@ -283,3 +285,15 @@ def test_what_is_put_together_from_parts_is_no_new_value() -> None:
     assert inferred(f"S = 2 ({parts})").verdict == "REFUTED"
     assert inferred(r"S = \frac{S + S^\top}{2}").verdict == "UNDECIDED"  # it may be made symmetric
     assert inferred("x = 2 x").verdict == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\delta x^2 = 3 x \delta x", "UNDECIDED"),
+        (r"\Delta_t x^2 = 2 x \Delta_t x", "UNDECIDED"),  # a difference, to first order
+        (r"(a + b) \delta = a \delta - b \delta", "REFUTED"),  # the last factor acts on nothing
+    ],
+)
+def test_a_letter_may_be_an_operator_where_it_stands_in_front(formula: str, verdict: str) -> None:
+    assert inferred(formula).verdict == verdict
