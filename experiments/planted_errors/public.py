@@ -49,7 +49,7 @@ def plant(path: Path, seconds: float, every: int) -> list[dict[str, Any]]:
                 report = report_step(broken, effort)
                 formula = f"{to_latex(broken.left)} {broken.op} {to_latex(broken.right)}"
                 about = {"document": str(path), "line": step.line, "step": step.text, "formula": formula}
-                said = {"verdict": str(report.verdict), "message": report.evidence.text}
+                said = {"verdict": str(report.verdict), "slip": report.likely_slip, "message": report.evidence.text}
                 found.append({**about, "kind": one.kind, "what": one.what, **said})
     return found
 
@@ -85,6 +85,8 @@ def print_table(found: list[dict[str, Any]]) -> None:
     accepted = sum(total[str(verdict)] for verdict in GOOD)
     left = readable - accepted
     print(f"{total['REFUTED']} of {left} readable errors that are not accepted are refuted; {dict(total)}")
+    likely = sum(bool(one.get("slip")) for one in found)
+    print(f"{likely} more are marked as likely slips: {total['REFUTED'] + likely} of {left} are pointed out")
     for one in found:
         if one["verdict"] in map(str, GOOD):
             where = f"{Path(one['document']).name}:{one['line']}"
