@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from attention_core.derivation.records import LEVELS
+
 if TYPE_CHECKING:
     from attention_core.derivation.effort import Effort
     from attention_core.derivation.records import DocumentReport
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 DOCUMENTS = (".md", ".markdown", ".tex", ".ipynb")
 STANDARD_OUTPUT = "-"
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
-that is expected); else 2 if one cannot be read or decided."""
+that is expected); else 2 if one cannot be read or decided. With --fail-on slip or refuted, steps that cannot be read
+or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to have a slip; else 0."""
 
 
 @click.command(name="derive", epilog=STATUS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -37,7 +40,10 @@ that is expected); else 2 if one cannot be read or decided."""
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
               help="Processor seconds for one step; after that it is UNDECIDED.")  # fmt: skip
 @click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
-@click.option("-q", "--quiet", is_flag=True, help="Show only steps that are not as the document says.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only steps that count against the document.")
+@click.option("--fail-on", "level", type=click.Choice(LEVELS), default="open", show_default=True,
+              help="What counts against a document: whatever is not as it says; what is wrong or likely to have a "
+              "slip; what is wrong.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
 @click.option("--formulas", is_flag=True,
               help="Promise that all hypotheses are formulas: words beside a step leave no verdict open.")  # fmt: skip
@@ -48,7 +54,7 @@ that is expected); else 2 if one cannot be read or decided."""
 def derive(
     files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...], require: str | None,
     explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, formulas: bool,
-    witness: bool, scaffold: bool, watch: bool, lsp: bool,
+    witness: bool, scaffold: bool, watch: bool, lsp: bool, level: str,
 ) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.show import show_report
@@ -77,12 +83,12 @@ def derive(
         unopened = max(unopened, _write_json(json_path, reports))
     if json_path != STANDARD_OUTPUT:
         for report in reports:
-            show_report(report, explain, quiet, notes=not only)
+            show_report(report, explain, quiet, notes=not only, level=level)
     if github:
-        _annotate(reports, aside=json_path == STANDARD_OUTPUT)
+        _annotate(reports, level, aside=json_path == STANDARD_OUTPUT)
     if html_path:
         unopened = max(unopened, _write_page(html_path, reports, infer=not strict, formulas=formulas))
-    found = {r.status for r in reports} | {unopened}
+    found = {r.status_at(level) for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
 
 
@@ -226,24 +232,22 @@ def _write_page(path: str, reports: list[DocumentReport], infer: bool, formulas:
     return 0
 
 
-def _annotate(reports: Sequence[DocumentReport], *, aside: bool) -> None:
-    """One annotation for each step that is not as its document says: an error where it is wrong, else a warning."""
+def _annotate(reports: Sequence[DocumentReport], level: str, *, aside: bool) -> None:
+    """One annotation for each step that counts against its document: an error where it is wrong, else a warning."""
     from attention_core.annotations import annotation
     from attention_core.derivation.show import COLOURS
 
     for report in reports:
         for step in report.steps:
-            if step.passed:
+            if not step.fails(level):
                 continue
             example = step.counterexample
             sides = "" if example is None else f"\nleft side: {example.left}; right side: {example.right}"
             advice = f"\n{step.evidence.advice}" if step.evidence.advice else ""
-            level = "error" if COLOURS.get(str(step.verdict)) == "red" else "warning"
+            mark = "error" if COLOURS.get(str(step.verdict)) == "red" else "warning"
             message = f"{step.evidence.text}{sides}{advice}"
             if step.text:
-                remark = annotation(
-                    level, f"{step.title}: {step.id}", f"{step.text}\n{message}", report.file, step.line
-                )
+                remark = annotation(mark, f"{step.title}: {step.id}", f"{step.text}\n{message}", report.file, step.line)
             else:  # about the document: no display, or no such name
-                remark = annotation(level, str(step.verdict), message, report.file)
+                remark = annotation(mark, str(step.verdict), message, report.file)
             click.echo(remark, err=aside)

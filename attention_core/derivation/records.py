@@ -28,6 +28,8 @@ class Verdict(StrEnum):
 
 GOOD = frozenset({Verdict.PROVED, Verdict.EXACT, Verdict.AGREES, Verdict.STATISTICAL})
 OPEN = (Verdict.UNDECIDED, Verdict.AMBIGUOUS, Verdict.UNREADABLE)
+LEVELS = ("open", "slip", "refuted")
+"""What may count against a document, from the strictest on, see `StepReport.fails`."""
 ORDER = (Verdict.STATISTICAL, Verdict.AGREES, Verdict.EXACT, Verdict.PROVED)
 
 
@@ -143,6 +145,23 @@ class StepReport:
         open_ = self.verdict in OPEN and not self.expected
         return str(self.evidence.figures.get("slip", "")) if open_ else ""
 
+    def fails(self, level: str = "open") -> bool:
+        """Whether a step counts against its document.
+
+        Args:
+            level: What counts: "open" whatever is not as the document says, "slip" what is wrong or likely to have a
+                slip, "refuted" what is wrong. Less than is required counts always.
+
+        Example:
+            >>> step = StepReport("line-7", 7, "a = b", Verdict.UNDECIDED, Evidence("", {"slip": "with $a$"}))
+            >>> [step.fails(level) for level in LEVELS]
+            [True, True, False]
+        """
+        if level == "open" or self.passed:
+            return not self.passed
+        less = bool(self.required) and self.verdict in GOOD
+        return less or self.status == 1 or (level == "slip" and bool(self.likely_slip))
+
     @property
     def title(self) -> str:
         """The verdict, and whether a step that is left open is likely to have a slip."""
@@ -228,6 +247,10 @@ class DocumentReport:
         """The exit status: 0, else 1 when a step is refuted or vacuous, else 2."""
         found = {step.status for step in self.steps} or {2}
         return 1 if 1 in found else max(found)
+
+    def status_at(self, level: str) -> int:
+        """The exit status where only some steps count: 1 if one does, see `StepReport.fails`."""
+        return self.status if level == "open" else int(any(step.fails(level) for step in self.steps))
 
     def as_dict(self) -> dict[str, Any]:
         """The record that `--json` writes."""

@@ -21,24 +21,27 @@ COLOURS = {
 LONGEST = 110  # characters of a formula
 
 
-def show_report(report: DocumentReport, explain: bool = False, quiet: bool = False, notes: bool = True) -> None:
+def show_report(
+    report: DocumentReport, explain: bool = False, quiet: bool = False, notes: bool = True, level: str = "open"
+) -> None:
     """Print a document: what was understood of it, its steps, and how many are as it says.
 
     Args:
         report: The report.
         explain: Whether all that was understood of the declarations is shown.
-        quiet: Whether only steps that are not as the document says are.
+        quiet: Whether only steps that count against the document are.
         notes: Whether relations that are not steps are.
+        level: What counts against the document, see `StepReport.fails`.
     """
     click.secho(report.file, bold=True)
     remarks: list[tuple[int, str]] = []
     if explain:
         remarks = sorted(report.understood, key=itemgetter(0))
-    elif notes and (not quiet or report.status):
+    elif notes and (not quiet or (report.status and level == "open")):
         remarks = sorted([*report.ignored_relations, *report.unchecked_relations])
     cell = 0
     for step in report.steps:
-        if quiet and step.passed and step.text:
+        if quiet and step.text and not step.fails(level):
             continue
         above = [one for one in remarks if not step.text or one[0] <= step.line]
         _show_remarks(above, explain)

@@ -218,3 +218,30 @@ def test_the_annotation_of_a_document_without_a_display_names_the_file_alone(tmp
     lines = run.output.splitlines()
     words = "the document has no display: write what it claims between $$ and $$"
     assert f"::warning title=UNREADABLE,file={document}::{words}" in lines
+
+
+OPEN = "Some labels are alike.\n\n$$ (a + b)^2 = a^2 + b^2 $$\n"
+SLIP = "Some labels are alike.\n\n$$ \\sum_{i=1}^m y_i w = w \\sum_{i=1}^m y_1 $$\n"
+WRONG = "$$ 2 + 2 = 5 $$\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "statuses"), [(OPEN, [2, 0, 0]), (SLIP, [2, 1, 0]), (WRONG, [1, 1, 1]), ("$$ 2 = 2 $$\n", [0, 0, 0])]
+)
+def test_what_counts_against_a_document_is_chosen(text: str, statuses: list[int], tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(text, encoding="utf-8")
+    runs = [
+        CliRunner().invoke(main, ["derive", "--quiet", "--github", "--fail-on", level, str(path)])
+        for level in ("open", "slip", "refuted")
+    ]
+    assert [run.exit_code for run in runs] == statuses
+    assert ["file=" in run.output for run in runs] == [status > 0 for status in statuses]  # the annotations
+    assert ["line-" in run.output for run in runs] == [status > 0 for status in statuses]  # the steps
+
+
+def test_less_than_is_required_counts_at_every_level(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text("Let $x \\in \\mathbb{R}$.\n\n$$ e^x \\ge 1 + x $$\n", encoding="utf-8")
+    arguments = ["derive", "--require", "proved", "--fail-on", "refuted", str(path)]
+    assert CliRunner().invoke(main, arguments).exit_code == 1
