@@ -167,7 +167,7 @@ def take_descriptions(blocks: Sequence[Block]) -> tuple[list[Block], list[Descri
 
     Example:
         >>> take_descriptions([Paragraph(1, r"Let $A$ be a symmetric matrix and $x \in \mathbb{R}^n$.")])[1]
-        [Described(line=1, names=('A',), phrase='a symmetric matrix')]
+        [Described(line=1, names=('A',), phrase='a symmetric matrix', since=0)]
     """
     formulas = [one for b in blocks if isinstance(b, Paragraph) for one in _FORMULA.findall(b.text)]
     displays = [b.text for b in blocks if isinstance(b, Display)]
