@@ -24,18 +24,21 @@ _SET = (
     r"(?<!\bbe )(?<!\bif )(?<!\bwill )(?<!\bnow )sets?(?! of\b)"
 )
 _STRANGE = (
-    r"operators?|quaternions?|octonions?|complex|imaginary|infinit\w*|groups?|rings?|monoids?|fields?|lie algebras?|"
+    r"operators?|quaternions?|octonions?|(?<!\bmore )(?<!\bless )(?<!\bvery )(?<!\btoo )(?<!\bquite )complex|imaginary|"
+    r"infinit(?!ely many)\w*|groups?|rings?|monoids?|fields?|lie algebras?|"
     r"(?:rotation|permutation|reflection)s?(?! matri)|non-?commut\w*|"
     r"hermitian|unitary|spinors?|p-adic|modulo|quaternionic|grassmann|ordinals?|cardinals?|fuzzy|"
     r"floating-point|machine numbers?|dual numbers?|q-numbers?|non-?commut\w*|anti-?commut\w*|fermion\w*|"
-    r"booleans?|algebras?|algebraic structures?"
+    r"booleans?|(?<!\bthe )(?<!\bsome )(?<!\blinear )algebras?|algebraic structures?"
 )
 _OF_OTHERS = rf"transformations?|polynomials?|strings?|events?|{_SET}|categor\w+|paths?|(?<!\bother )words"
 _OPERATORS = frozenset(["D", r"\partial", r"\mathcal{D}", r"\nabla"])
 _OF_OPERATORS = r"derivatives?|differentiation|differentials?"
 _OF_ARRAYS = r"matri(?:x|ces)|vectors?|tensors?|sequences?|random variables?"
 _OF_FUNCTIONS = r"functions?(?! of\b)|compositions?|maps?|mappings?"
-_EVERYWHERE = re.compile(r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b|\bcomplex numbers?\b", re.I)
+_EVERYWHERE = re.compile(
+    r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b(?!-)|\bcomplex numbers?\b", re.I
+)
 _SETS = re.compile(
     r"\\in\s*(?:\\math(?:bb|bf|cal|frak)\s*\{?\s*[CHFGQZKO](?![a-zA-Z])|G(?![a-zA-Z(\[_^])|M_|\\mathfrak|"
     r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
@@ -58,6 +61,10 @@ _RELATION = re.compile(
     r"\\(?:in|ni|sim|colon|to|mapsto|rightarrow|[lg]eq?(?:slant)?|neq?|su[bp]set(?:eq)?|triangleq|coloneqq|equiv|approx|"
     r"propto|perp|mid)(?![A-Za-z])|[=<>:~|]"
 )
+_KIND = re.compile(
+    r"\\(?:in|ni|sim|colon|to|mapsto|rightarrow|su[bp]set(?:eq)?|triangleq|coloneqq|equiv)(?![A-Za-z])|[=:~]"
+)
+"""The relations that may say of which kind a symbol is; what is compared is a number."""
 _STYLE = re.compile(
     r"\\(?:mathbf|boldsymbol|bm|vec|mathrm|mathsf|text|left|right|displaystyle|overrightarrow)(?![A-Za-z])|[{}\s]"
 )
@@ -77,7 +84,8 @@ def find_contradiction(step: Step, context: Context, names: Iterable[str]) -> st
     """
     names = [name for name in names if name in context.symbols and context.symbols[name].kind in ("array", "family")]
     for failed in context.failed:
-        if name := next((one for one in names if _may_declare(failed.paragraph.text, one)), ""):
+        unsaid = [one for one in names if not context.inferred.get(one, "").endswith("says so)")]
+        if name := next((one for one in unsaid if _may_declare(failed.paragraph.text, one)), ""):
             return (
                 f"line {failed.paragraph.line} says what {name} is, and was not read "
                 f"('{shorten_quote(failed.paragraph.text)}')"
@@ -133,6 +141,7 @@ _BE = re.compile(
     r"[\s,]*(?:both\s+|each\s+|all\s+)?(?:be|is|are|denotes?|represents?|stands?\s+for)\s+(?P<what>[^.;,:()]*)",
     re.IGNORECASE,
 )
+_JOINT = r"[\s,(]*(?:and|or)?[\s,(]*"
 _DEFINITE = re.compile(r"\s*(?:the|our|its|their|this|again|simply|just|also)\b", re.IGNORECASE)
 _KNOWN = re.compile(r"(?:numbers?|scalars?|vectors?|matri(?:x|ces)|constants?|reals?|weights?)\s*", re.IGNORECASE)
 
@@ -143,10 +152,10 @@ def _may_declare(text: str, name: str) -> bool:
     for place in range(1, len(parts), 2):
         if not _is_about(parts[place], name):
             continue
-        if _RELATION.search(parts[place]):
+        if _KIND.search(parts[place]):
             return True
         after = place + 1
-        while after + 2 < len(parts) and re.fullmatch(r"\W*(?:and|or)?\W*", parts[after]):
+        while after + 2 < len(parts) and re.fullmatch(_JOINT, parts[after]):
             after += 2
         calls = _BE.match(parts[after]) if after < len(parts) else None
         if calls is not None and _names_a_kind(" ".join(calls["what"].split())):
@@ -178,9 +187,9 @@ def _is_called(quote: str, name: str, near: str, kinds: str) -> bool:
         if _SETS.search(parts[place]):
             return True
         before, after = place - 1, place + 1
-        while before > 1 and re.fullmatch(r"\W*(?:and|or)?\W*", parts[before]):
+        while before > 1 and re.fullmatch(_JOINT, parts[before]):
             before -= 2
-        while after + 2 < len(parts) and re.fullmatch(r"\W*(?:and|or)?\W*", parts[after]):
+        while after + 2 < len(parts) and re.fullmatch(_JOINT, parts[after]):
             after += 2
         behind = parts[after] if after < len(parts) else ""
         if re.search(_BEFORE_NEAR % near, parts[before], re.I) or re.search(_NEAR % near, behind, re.I):

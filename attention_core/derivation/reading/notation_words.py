@@ -28,7 +28,7 @@ from attention_core.derivation.elaborate.matrix_functions import (
 from attention_core.derivation.quick_patterns import compile_quick
 
 _SAYS = r"\s*(?:denotes?|is|are|means|stands\s+for|for|stacks?|:|,)\s+"
-_LEAD = r"(?:[,;(]?\s*(?:\b(?:where|here|and|with|let|throughout|as\s+usual|we\s+write|write)\b[,\s]*)*)"
+_LEAD = r"(?:[,;(]?\s*(?:\b(?:where|here|and|with|let|if|throughout|as\s+usual|we\s+write|write)\b[,\s]*)*)"
 _OF = r"(?:\s+of\s+(?:(?:two|an?|the|its|their|all)\s+)?(?:matri(?:x|ces)|vectors?|arrays?|\$[^$]{1,12}\$))?"
 _TENSOR = {
     KRONECKER: r"kronecker(?:\s+product)?",
@@ -54,7 +54,8 @@ _STATEMENTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "",
-        r"\\(?:mathbf|mathbb|boldsymbol|bm)\s*\{?\s*1\s*\}?",
+        r"\\(?:mathbf|mathbb|boldsymbol|bm)\s*\{?\s*1\s*\}?(?:\s*_\s*\{?\w+\}?)?(?:\s*\\in\s*\\mathbb\s*\{?\s*R\s*\}?"
+        r"\s*\^\s*\{?\w+\}?)?",
         r"(?:vector\s+of\s+(?:all\s+)?ones|all[- ]ones\s+vector)",
     ),
     (

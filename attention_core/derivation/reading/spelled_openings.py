@@ -61,6 +61,24 @@ _INSIDE = re.compile(
 _NORMAL = re.compile(
     r"\\sim\s*(?:N|\\(?:text|mathrm|operatorname|textrm)\s*\{\s*(?:N|Normal|Norm|Gaussian)\s*\})\s*(?P<bracket>(?:\\left\s*)?\()(?=[^()]*,)"
 )
+_KINDS = r"(?:shapes?|sizes?|dimensions?)"
+_SHAPED = re.compile(
+    rf"(?P<group>{GROUP})\s+(?:be|(?:has|have)\s+(?:the\s+)?{_KINDS}|(?:is|are|be)\s+of\s+(?:the\s+)?{_KINDS})\s+"
+    rf"(?P<size>{FORMULA})(?=\s*(?:[.,;)]|and\b|$))"
+)
+_LIES_IN = re.compile(
+    rf"(?P<group>{GROUP})\s+(?:is|are|be|lies?|lives?)\s+(?:in|(?:an?\s+)?elements?\s+of|from)\s+(?P<space>{FORMULA})"
+    r"(?=\s*(?:[.,;)]|and\b|$))"
+)
+_SPACE = re.compile(r"^\\mathbb\s*\{?\s*R\s*\}?(?:\s*\^\s*(?:\{[^{}]*\}|\w))?$")
+_SIZES = re.compile(
+    r"^\(?\s*(?P<rows>[A-Za-z](?:_\{?\w+\}?)?|\d+)\s*\\times\s*(?P<cols>[A-Za-z](?:_\{?\w+\}?)?|\d+)\s*\)?$"
+)
+_RUNS = re.compile(
+    rf"(?P<what>{FORMULA})\s+(?:is|be|denotes)\s+(?:(?:an?|the)\s+(?:[a-z]+\s+)?index(?:\s+(?:of|for|over)\s+(?:the\s+)?"
+    rf"[a-z ]+?)?)\s+(?:running\s+|ranging\s+|that\s+runs\s+|that\s+goes\s+)?from\s+(?P<low>{FORMULA}|\d+)\s+to\s+"
+    rf"(?P<high>{FORMULA}|\d+)"
+)
 _DRAWN = re.compile(r"^\s*(?P<name>\\?[A-Za-z]+)(?:_\{?\w+\}?)?\s*\\sim(?![A-Za-z])[^=<>]+$")
 
 
@@ -89,6 +107,11 @@ class _Place:
     def is_new(self, name: str, before: str) -> bool:
         """Whether nothing above mentions a name."""
         return not any(mentions(name, text) for text in (self.above, *self.all_in(before)))
+
+    def leaves_open(self, name: str) -> bool:
+        """Whether no formula of the document says where a letter lives."""
+        own = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])\s*(?:,[^=<>\0]*?)?\\in(?![A-Za-z])"
+        return not re.search(own, self.whole)
 
     def is_given_once(self, name: str) -> bool:
         """Whether one formula of the document alone says what a name is."""
@@ -193,9 +216,47 @@ def _inside(place: _Place, found: re.Match[str]) -> str:
     return f"{found['begins']}Let {found['what']}. {found['before'].strip()}{found['end']}"
 
 
+def _shaped(place: _Place, found: re.Match[str]) -> str:
+    r"""`$A$ has shape $m \times n$` as its domain."""
+    sizes = _SIZES.match(place.at(found["size"]))
+    return (
+        found[0] if sizes is None else _live(place, found, rf"\mathbb{{R}}^{{{sizes['rows']} \times {sizes['cols']}}}")
+    )
+
+
+def _live(place: _Place, found: re.Match[str], space: str) -> str:
+    """The last symbols of a group with their space, behind what else the group has."""
+    masks = [(one.start(), place.at(one[0])) for one in re.finditer(FORMULA, found["group"])]
+    first = len(masks)
+    while first and re.fullmatch(_ONE, masks[first - 1][1].strip()):
+        first -= 1
+    if first == len(masks):
+        return found[0]
+    names = ", ".join(name for _, name in masks[first:])
+    return found["group"][: masks[first][0]] + place.add(rf"{names} \in {space}")
+
+
+def _lies_in(place: _Place, found: re.Match[str]) -> str:
+    r"""`$x$ is in $\mathbb{R}^n$` as its domain."""
+    space = place.at(found["space"])
+    return found[0] if _SPACE.match(space) is None else _live(place, found, space)
+
+
+def _runs(place: _Place, found: re.Match[str]) -> str:
+    r"""`$k$ is an index from $0$ to $N - 1$` as its domain."""
+    name = place.at(found["what"])
+    if not re.fullmatch(r"[a-z]", name) or not place.leaves_open(name):
+        return found[0]
+    low, high = (place.at(found[end]) if "\0" in found[end] else found[end] for end in ("low", "high"))
+    return place.add(rf"{name} \in \{{{low}, \dots, {high}\}}")
+
+
 _Rule = Callable[[_Place, re.Match[str]], str]
 _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_INSIDE, _inside),
+    (_SHAPED, _shaped),
+    (_LIES_IN, _lies_in),
+    (_RUNS, _runs),
     (_NAMED, _drop_name),
     (_HAVE, _have),
     (_AT_STEP, lambda _, found: f"{found['begins']}Let "),

@@ -64,6 +64,11 @@ _CALLED = re.compile(
     r"estimates?|predictions?|outputs?|logits|updates?|activations?|objective|cost)",
     re.IGNORECASE,
 )
+_TUPLE = re.compile(
+    r"(?:\\(?:mathbf|boldsymbol|bm|mathcal|vec)\s*)?\{?\s*\\?[A-Za-z]+\s*\}?\s*=\s*(?:\\left\s*)?(?:\(|\\\{)\s*"
+    r"(?P<names>[^()=<>]+?)\s*(?:\\right\s*)?(?:\)|\\\})"
+)
+r"""A name for several symbols: `\theta = (\mu, \sigma)`."""
 _CUES = compile_quick(
     r"\b(?:is|are|be|being|denot(?:es?|ing)|represent(?:s|ing)?|stands?|refers?|corresponds?|contain(?:s|ing)?|holds?|"
     r"collects?|serves?|acts?|the|with)\b|: |= ",
@@ -213,7 +218,8 @@ def _cut(body: str, formulas: list[str]) -> list[str]:
 
 def _is_free(formula: str, role: str, document: _Document) -> bool:
     """Whether a role says nothing of the plain symbol that a formula is."""
-    names = [_NAME.fullmatch(one.strip()) for one in _apart(formula)]
+    listed = _TUPLE.fullmatch(formula.strip())
+    names = [_NAME.fullmatch(one.strip()) for one in _apart(listed["names"] if listed else formula)]
     if not names or any(one is None for one in names):
         return False
     kind = kind_of_role(role)

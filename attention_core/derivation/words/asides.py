@@ -17,7 +17,9 @@ CONNECTIVES = (
     r"similarly", r"likewise", r"equivalently", r"in particular", r"in other words", r"in addition", r"in turn",
     r"in short", r"in total", r"for example", r"for instance", r"that is", r"namely", r"however",
     r"as a result", r"as a consequence", r"it is", r"or", r"more precisely", r"more generally",
-    r"to begin with", r"to see this",
+    r"to begin with", r"to see this", r"formally", r"more formally", r"additionally", r"explicitly", r"concretely",
+    r"specifically", r"i\.e\.", r"that is to say", r"yielding", r"to conclude", r"to summarize", r"in summary",
+    r"more compactly", r"more concisely",
 )  # fmt: skip
 """Words and phrases that join lines."""
 _TEXT = (

@@ -39,6 +39,10 @@ _FUNCTION = (
 _MANIPULATE = (
     r"(?:expand|multiply out|collect|rearrange|simplify|factor|differentiate|compute|rewrite|regroup|transpose)"
 )
+_PUT = (
+    r"(?:written|rewritten|re-written|expressed|represented|computed|calculated|obtained|summari[sz]ed|stated|expanded|"
+    r"simplified|evaluated|derived)"
+)
 _SIDE = (
     r"(?:both sides|the (?:square|product|sum|brackets?|parenthes[ei]s|left-hand side|right-hand side|left side|"
     r"right side|"
@@ -171,6 +175,29 @@ LEADS: dict[str, str] = {
         r"(?:further |suggested )?reading: (?:(?:chapters?|sections?|pages?) [\d.,\u2013-]+(?: and [\d.]+)? (?:of|"
         r"in) )?(?:the|"
         r"our) (?:book|notes|paper|lecture notes|textbook)"
+    ),
+    "can be written": (
+        rf"{LEAD}(?:\$\$|{THING}|which) (?:can|could|may|might) (?:(?:also|now|then|thus|therefore|equivalently|"
+        rf"simply) )*be {_PUT}(?: (?:more )?(?:compactly|concisely|explicitly|equivalently))?(?: (?:in|using) "
+        rf"(?:matrix|vector|index|closed) (?:form|notation))?(?: (?:as|by|via)(?: follows)?)?"
+    ),
+    "we write": (
+        rf"{LEAD}{SUBJECT} {MAY}(?:write|rewrite|re-write|express|compute|calculate|evaluate)(?: (?:\$\$|{THING}))? "
+        r"(?:as|by|via)(?: follows)?"
+    ),
+    "note that we": (
+        rf"{LEAD}(?:note|notice|observe|recall|remember)(?: also| however)?(?: that)? {SUBJECT} {MAY}(?:have|get|"
+        r"obtain|write|see|know)(?: that)?"
+    ),
+    "compute": (
+        rf"{LEAD}(?:compute|calculate|evaluate|differentiate) (?:\$\$|{THING})(?: (?:with respect to|w\.r\.t\.) \$\$)?"
+    ),
+    "gradient by": (
+        rf"(?:the )?(?:{COMPUTED}) (?:of|with respect to|w\.r\.t\.) \$\$(?: (?:with respect to|w\.r\.t\.) \$\$)?"
+    ),
+    "with a rule": (
+        rf"{LEAD}(?:apply|use|using|applying)(?: (?:again|once more))? {RULE}(?: (?:to|on) (?:\$\$|{THING}))?"
+        rf"(?:,? {REACHED})?"
     ),
     "imprint": (
         r"(?:last )?(?:updated|modified|edited|revised|changed)(?: on| in)?:? (?-i:[A-Z0-9])[\w ,./-]{2,24}|"

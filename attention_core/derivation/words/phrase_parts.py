@@ -54,7 +54,9 @@ RULE = (
     r"parallelogram (?:law|identity)|(?:first |second |third )?binomial formula|linearity|"
     r"bilinearity|distributivity|distributive law|associativity|submultiplicativity|induction|arithmetic|algebra|"
     r"calculus|same argument|same reasoning|same calculation|cyclic property of the trace|cyclicity of the trace|"
-    r"linearity of (?:the )?(?:trace|sum|derivative|expectation))"
+    r"linearity of (?:the )?(?:trace|sum|derivative|expectation)|integration by parts|"
+    r"(?:rules?|laws?|properties) of (?:the )?(?:logarithms?|exponents?|exponentials?|transposes?)|"
+    r"(?:log|logarithm|exponent) (?:rules?|laws?))"
 )
 # "Dividing by the norm gives", "Subtracting the sum", "Inserting $y$": what is left has norm 1, sum 0, or is another.
 CHANGES = (

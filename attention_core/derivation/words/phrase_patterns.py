@@ -340,7 +340,7 @@ _CLAIMED = tuple(PATTERNS[name] for name in _CLAIMS)
 _TALK = tuple(TALK.values())
 # What a computation gives: the display says it. Where a side is a constant, it may be a condition instead.
 _VALUE = (
-    rf"{LEAD}(?:by {RULE},? )?(?:the|its|their|this) (?:{COMPUTED}(?: (?:of|for|with respect to|in) "
+    rf"{LEAD}(?:by {RULE},? )?(?:the|its|their|this|our) (?:{COMPUTED}(?: (?:of|for|with respect to|in) "
     rf"(?:{NOUN_PHRASE}|(?:the )?(?:inverse|elementary|hyperbolic|trigonometric) functions|\$\$))*"
     rf" (?:is|are|reads?|becomes?|is given by|are given by|equals?)|the (?:geometric|arithmetic|telescoping) (?:sum|"
     rf"series) (?:is|reads|becomes|equals)|{TOPIC} (?:can|may) (?:also )?be (?:written|"
@@ -349,6 +349,8 @@ _VALUE = (
     r"(?:forward|backward) pass (?:computes|is|reads|returns)|"
     r"(?:kernel|code|implementation|library|program) (?:computes|evaluates|returns|implements)(?: this| it)?(?: as)?|"
     r"is (?:implemented|computed)(?: in (?:(?:the|our) )?(?:kernel|code|library|pytorch))? as|"
+    rf"{TOPIC} is (?:then |now |thus |therefore |simply |usually )?(?:defined|computed|calculated)(?: (?:by|as|via))?"
+    rf"(?: follows)?|"
     rf"(?:implementation|kernel|code) (?:relies on|uses) {THING})"
 )
 _EDGE = " \t\n>*_`~.,;:!\u2013\u2014\u220e\u25a1#-"

@@ -27,6 +27,11 @@ def last(words: str, display: str) -> StepReport:
         ),
         ("The matrices $W_h$ and $W_x$ are large.", "(h + 1)^2 = h^2 + 2 h + 1"),
         ("The derivative of the sigmoid function $y (1 - y)$ is small.", "(y + 1)^2 = y^2 + 2 y + 1"),
+        ("To get the $X^\\top (y - z)$ form, you work through the algebra.", "(y + 1)^2 = y^2 + 2 y + 1"),
+        ("The treatment of $s$ is a bit more complex.", "(s + 1)^2 = s^2 + 2 s + 1"),
+        ("We draw infinitely many datasets $D$.", "(D + 1)^2 = D^2 + 2 D + 1"),
+        ("- $O_i$ is the frequency in category $i$\n- $E_i$ is expected", "(E_i + 1)^2 = E_i^2 + 2 E_i + 1"),
+        ("where $d \\ne 0$ is a frobnicated strength.", "(d + 1)^2 = d^2 + 2 d + 1"),
         ("Introduce the partition function $Z(x)$ here.", "(Z(x) + 1)^2 = Z(x)^2 + 2 Z(x) + 1"),
     ],
 )

@@ -33,6 +33,9 @@ def last(document: str) -> StepReport:
         (r"If $y = x + f(x)$, then:", r"Put $y = x + f(x)$. Then we have:"),
         (r"For the example function $f(t) = t^2$, the gradient is:", r"Put $f(t) = t^2$. The gradient is:"),
         (r"Here $\alpha \in (0, 1)$, and $1 - \alpha$ is called the *confidence level*.", r"Here $\alpha \in (0, 1)$."),
+        (r"where $A$ is of size $m \times n$.", r"where $A \in \mathbb{R}^{m \times n}$."),
+        (r"where $A \in S$ and $x$ is in $\mathbb{R}^n$.", r"where $A \in S$ and $x \in \mathbb{R}^n$."),
+        (r"where $k$ is an index of frequency from $0$ to $N-1$.", r"where $k \in \{0, \dots, N-1\}$."),
         (r"The true class is $y$ (where $y \in \{1, \dots, K\}$).",
          r"Let $y \in \{1, \dots, K\}$. The true class is $y$."),
     ],
@@ -53,6 +56,10 @@ def test_an_opening_is_written_as_a_declaration(text: str, written: str) -> None
         r"For the function $f(t) = t^2$ we show that it is convex and $g = 0$.",
         r"Here $\alpha \in (0, 1)$, and $u$ is called a unit vector.",
         r"The sum is $s$ (where $s > 0$).",
+        r"The integral of $f$ is $a \times b$.",
+        r"where $x$ is in $[0, 1]$.",
+        r"where $x + y$ is in $\mathbb{R}^n$.",
+        r"where $N$ is $m \times n$.",  # a product of numbers
     ],
 )
 def test_what_says_more_stays(text: str) -> None:

@@ -34,6 +34,7 @@ def last(document: str) -> StepReport:
         (r"We get $z = W x$, where $x$ is the input.", "We get $z = W x$."),
         (r"The loss is small (where $y$ is the label).", "The loss is small."),
         (r"with parameters $\theta$.", ""),
+        (r"with parameters $\theta = (\mu, \sigma)$.", ""),
         (r"The learning rate is denoted by $\eta$.", ""),
         ("- $x$: the input\n- $n$ = number of samples", "\n"),
         (r"Suppose $y_i \in \{-1, 1\}$ are the labels.", None),
@@ -58,6 +59,7 @@ def test_a_role_is_taken(text: str, rest: str | None) -> None:
         r"where $x + y$ is the input.",
         r"Now let $x$ be an arbitrary input.",  # may take back what was assumed
         r"for inputs $x > 0$.",
+        r"with parameters $\theta = 2 \mu$.",
         r"It costs 3\$, where $x$ is not the input.",
     ],
 )
