@@ -39,6 +39,8 @@ _NORM = r"\\(?:\||Vert|lVert)\s*(?:\\cdot|\.|[A-Z])\s*\\(?:\||Vert|rVert)"
 _VEC = r"\\(?:operatorname|mathrm|text)\s*\{\s*[vV]ec\s*\}\s*(?:\(\s*(?:\\cdot|[A-Z])\s*\))?"
 _STATEMENTS: tuple[tuple[str, str, str], ...] = (
     *((name, r"\\otimes", noun) for name, noun in _TENSOR.items()),
+    ("", r"\\odot", _TENSOR[ENTRYWISE]),
+    ("", r"\\delta\s*_\s*\{?\s*[a-z]\s*,?\s*[a-z]\s*\}?", r"kronecker(?:'s)?[\s-]+delta(?:\s+(?:function|symbol))?"),
     (SPECTRAL_NORM, rf"{_NORM}(?:_\{{?2\}}?)?", r"(?:spectral|operator)\s+norm|largest\s+singular\s+value"),
     ("", rf"{_NORM}_\{{?\*\}}?", r"(?:nuclear|trace)\s+norm"),
     ("", rf"{_NORM}_\{{?F\}}?", r"frobenius\s+norm"),
@@ -92,7 +94,7 @@ _NOT_EULER = r"(?!\s*(?:2\.7|\\(?:lim|sum|exp)(?![a-zA-Z])|(?:\\left\s*)?\(\s*1\
 _E_IN_PROSE = re.compile(rf"\$\s*e\s*(?:(?::?=){_NOT_EULER}|\\in\b|\\sim\b)")
 _E_IN_DISPLAY = re.compile(rf"(?:^|\\\\|\}}|,|\\quad)\s*&?\s*e\s*&?\s*(?:(?::?=){_NOT_EULER}|\\sim\b)", re.MULTILINE)
 _SIGNS = compile_quick(
-    r"kronecker|identity|product|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
+    r"kronecker|identity|product|multiplication|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
     r"unit vector|coordinate vector|ones",
     re.I,
 )

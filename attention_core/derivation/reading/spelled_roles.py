@@ -54,7 +54,7 @@ _ENDS = re.compile(r"(?<=[.;!?])(?=\s)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bcf\.)|(?=\
 _MARKS = re.compile(r"\*+|(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])")
 _NAME = re.compile(
     r"(?:\\(?:mathbf|mathrm|mathcal|boldsymbol|bm|vec|hat|tilde|bar|mathsf|text|operatorname)\s*)?\{?\s*"
-    r"(?P<name>\\?[A-Za-z]+)\s*\}?(?:\s*[_^]\s*(?:\{[^{}=]*\}|\\?\w|\*)){0,2}(?:')?"
+    r"(?P<name>\\?[A-Za-z]+)\s*\}?(?:\s*[_^]\s*(?:\{[^{}=]*\}|\\[a-z]+|\w|\*)){0,2}(?:')?"
 )
 _RELATION = re.compile(r"[=<>]|\\(?:in|sim|[lg]eq?(?:slant)?|neq?|perp|to|propto|approx)(?![A-Za-z])")
 _DECLARES = re.compile(r"\\(?:in|sim)(?![A-Za-z])|:=")
@@ -64,6 +64,7 @@ _CALLED = re.compile(
     r"estimates?|predictions?|outputs?|logits|updates?|activations?|objective|cost)",
     re.IGNORECASE,
 )
+_LIVES = re.compile(r"(?P<name>[^=<>,]+?)\s*\\in\s*\\mathbb\s*\{?\s*R\s*\}?(?:\s*\^\s*(?:\{[^=<>]*\}|\w))?")
 _TUPLE = re.compile(
     r"(?:\\(?:mathbf|boldsymbol|bm|mathcal|vec)\s*)?\{?\s*\\?[A-Za-z]+\s*\}?\s*=\s*(?:\\left\s*)?(?:\(|\\\{)\s*"
     r"(?P<names>[^()=<>]+?)\s*(?:\\right\s*)?(?:\)|\\\})"
@@ -238,7 +239,8 @@ def _keeps_formula(formula: str, role: str) -> bool:
     """Whether a role says nothing beside a formula that declares or defines its symbol."""
     if PROPERTY.search(role) or DEGREE.search(role):
         return False
-    if says_where(formula) and declared_in(formula):
+    lives = _LIVES.fullmatch(formula.strip())
+    if (says_where(formula) and declared_in(formula)) or (lives is not None and _NAME.fullmatch(lives["name"].strip())):
         return kind_of_role(role) in ("free", "array")
     made = definition_in(formula)
     named = bool(_CALLED.fullmatch(role)) or kind_of_role(role) in ("free", "array")

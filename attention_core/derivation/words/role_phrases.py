@@ -102,7 +102,7 @@ _MODIFIERS = r"(?P<modifiers>(?:[a-z]+[\s-]+)*?)"
 _PLACE = (
     r"(?:\s+(?:of|for|in|at|from|to|on|per|by|within|inside)\s+(?:(?:the|an?|our|its|each|every|any|all|this|that)\s+)*"
     rf"(?:(?:input|output|hidden|training|current|previous|next|first|second|last|neural)[\s-]+)*(?:{_TH}(?:{_INDEXED})s?"
-    rf"(?:\s+{_F}(?:\s+and\s+(?:(?:{_INDEXED})\s+)?{_F})?)?|(?:{_THINGS})|(?:{_COUNTED})))"
+    rf"(?:\s+(?:{_F}|(?-i:[b-zA-Z](?:_[a-z])?)(?![\w-]))(?:\s+and\s+(?:(?:{_INDEXED})\s+)?{_F})?)?|(?:{_THINGS})|(?:{_COUNTED})))"
 )
 _THAT = (
     r"(?:\s+(?:to\s+be\s+(?:learn(?:ed|t)|optimi[sz]ed|estimated|trained|determined|fitted)|(?:that|which)\s+(?:is|are|"

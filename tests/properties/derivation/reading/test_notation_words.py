@@ -78,6 +78,8 @@ def test_e_is_the_number_elsewhere(words: str) -> None:
         r"where $\mathbf{I}$ denotes the $n \times n$ identity matrix.",
         r"where $I_n$ is the identity matrix of size $n$.",
         r"where $\mathbf{1}_n \in \mathbb{R}^n$ is the all-ones vector.",
+        r"where $\odot$ denotes element-wise multiplication.",
+        r"where $\delta_{ij}$ is the Kronecker delta.",
         r"where $e_i$ is the $i$th Euclidean basis vector in $\mathbb{R}^n$.",
     ],
 )

@@ -34,12 +34,16 @@ def last(document: str) -> StepReport:
         (r"We get $z = W x$, where $x$ is the input.", "We get $z = W x$."),
         (r"The loss is small (where $y$ is the label).", "The loss is small."),
         (r"with parameters $\theta$.", ""),
+        (r"where $K^\prime$ is the number of units in layer $L-1$.", ""),
+        (r"where $n_s$ is the number of samples for state s_t.", ""),
+        (r"where $W^{(1)} \in \mathbb{R}^{h \times d}$ is the weight parameter of the hidden layer.",
+         r"where $W^{(1)} \in \mathbb{R}^{h \times d}$."),
         (r"with parameters $\theta = (\mu, \sigma)$.", ""),
         (r"The learning rate is denoted by $\eta$.", ""),
         ("- $x$: the input\n- $n$ = number of samples", "\n"),
         (r"Suppose $y_i \in \{-1, 1\}$ are the labels.", None),
     ],
-)
+)  # fmt: skip
 def test_a_role_is_taken(text: str, rest: str | None) -> None:
     assert left(text) == (text if rest is None else rest)
 
