@@ -94,8 +94,8 @@ _NOT_EULER = r"(?!\s*(?:2\.7|\\(?:lim|sum|exp)(?![a-zA-Z])|(?:\\left\s*)?\(\s*1\
 _E_IN_PROSE = re.compile(rf"\$\s*e\s*(?:(?::?=){_NOT_EULER}|\\in\b|\\sim\b)")
 _E_IN_DISPLAY = re.compile(rf"(?:^|\\\\|\}}|,|\\quad)\s*&?\s*e\s*&?\s*(?:(?::?=){_NOT_EULER}|\\sim\b)", re.MULTILINE)
 _SIGNS = compile_quick(
-    r"kronecker|identity|product|multiplication|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|columns|basis vector|"
-    r"unit vector|coordinate vector|ones",
+    r"kronecker|identity|product|multiplication|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|"
+    r"columns|basis vector|unit vector|coordinate vector|ones",
     re.I,
 )
 _OF_A = r"(?:\\lambda|\\sigma)_\{?\w+\}?\s*\([^$()]+\)"

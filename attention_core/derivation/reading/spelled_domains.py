@@ -183,6 +183,12 @@ def take_descriptions(blocks: Sequence[Block]) -> tuple[list[Block], list[Descri
     return out, found
 
 
+_HEDGES = re.compile(
+    r"\b(?:usually|often|generally|typically|sometimes|frequently|almost|nearly|approximately|mostly|possibly|perhaps|maybe|either|"
+    r"longer|only|barely|roughly|partly|commonly|mainly|normally)\b",
+    re.IGNORECASE,
+)
+"""Of what a sentence does not say without reserve, nothing is assumed."""
 _SENTENCES = re.compile(r"[.;!?:](?=\s)")
 _SAYS_WHAT = re.compile(r"\s*(?:[Hh]ere|[Ww]ith|[Ii]n\s+which)\b")
 _GOES_ON = re.compile(r"[\s,;(]*(?:where|with|in\s+which|here)\b", re.IGNORECASE)
@@ -203,7 +209,7 @@ def _without_descriptions(
         group = ", ".join(formulas_here[int(one)] for one in re.findall(r"\x00(\d+)\x00", match["group"]))
         names = _plain_names(group)
         known = any(_is_declared(name, formulas, displays) for name in names)
-        if not names or known or OTHER_NUMBERS.search(match["phrase"]):
+        if not names or known or OTHER_NUMBERS.search(match["phrase"]) or _HEDGES.search(match["phrase"]):
             return match[0]
         own = _SENTENCES.split(masked[: match.start()])[-1]
         if match["verb"] != "be" and not match["opens"]:

@@ -90,6 +90,8 @@ class _Place:
     whole: str
     formulas: list[str] = field(default_factory=list)
     leads: bool = False
+    below: str = ""  # the formulas below the displays that follow
+    outside: str = ""  # those of the sections below
 
     def at(self, mask: str) -> str:
         """The formula that a mask stands for."""
@@ -135,11 +137,23 @@ def spell_openings(blocks: Sequence[Block]) -> list[Block]:
     for place, one in enumerate(blocks):
         if isinstance(one, Paragraph) and "$" in one.text:
             leads = place + 1 < len(blocks) and isinstance(blocks[place + 1], Display)
-            text = _spell(one.text, _Place("\0".join(texts[:place]), whole, leads=leads))
+            behind, end = _find_ends(blocks, place)
+            around = _Place("\0".join(texts[:place]), whole, leads=leads)
+            around.below, around.outside = "\0".join(texts[behind:]), "\0".join(texts[end:])
+            text = _spell(one.text, around)
             out.append(one if text == one.text else replace(one, text=text))
         else:
             out.append(one)
     return out
+
+
+def _find_ends(blocks: Sequence[Block], place: int) -> tuple[int, int]:
+    """Where the displays behind a paragraph end, and where its section does."""
+    behind = place + 1
+    while behind < len(blocks) and isinstance(blocks[behind], Display):
+        behind += 1
+    end = next((k for k in range(behind, len(blocks)) if isinstance(blocks[k], Heading)), len(blocks))
+    return behind, end
 
 
 def _formulas_of(block: Block) -> str:
@@ -188,8 +202,9 @@ def _if(place: _Place, found: re.Match[str]) -> str:
     drawn, made = _DRAWN.match(what), definition_in(what)
     name = drawn["name"] if drawn else made.name if made else ""
     valued = made is None or re.search(r"[A-Za-z]", made.value)
-    if not (place.leads and name and valued and place.is_new(name, before) and place.is_given_once(name)):
-        return found[0]
+    known = not name or not place.is_new(name, before) or not place.is_given_once(name)
+    if not place.leads or known or not valued or mentions(name, place.below):
+        return found[0]  # what stands below may be about all values
     return f"{found['begins']}{'Let' if drawn else 'Put'} {found['what']}. Then we have:"
 
 
@@ -197,6 +212,8 @@ def _for_function(place: _Place, found: re.Match[str]) -> str:
     r"""`For the function $f(x) = x^2$, the gradient is:` in front of a display."""
     made, before = definition_in(place.at(found["what"])), found.string[: found.start("what")]
     if not (place.leads and made and made.args and place.is_new(made.name, before) and place.is_given_once(made.name)):
+        return found[0]
+    if mentions(made.name, place.outside):
         return found[0]
     return f"{found['begins']}Put {found['what']}. {found['rest'][:1].upper()}{found['rest'][1:]}"
 
@@ -216,7 +233,7 @@ def _inside(place: _Place, found: re.Match[str]) -> str:
     return f"{found['begins']}Let {found['what']}. {found['before'].strip()}{found['end']}"
 
 
-def _shaped(place: _Place, found: re.Match[str]) -> str:
+def _read_shape(place: _Place, found: re.Match[str]) -> str:
     r"""`$A$ has shape $m \times n$` as its domain."""
     sizes = _SIZES.match(place.at(found["size"]))
     return (
@@ -254,7 +271,7 @@ def _runs(place: _Place, found: re.Match[str]) -> str:
 _Rule = Callable[[_Place, re.Match[str]], str]
 _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_INSIDE, _inside),
-    (_SHAPED, _shaped),
+    (_SHAPED, _read_shape),
     (_LIES_IN, _lies_in),
     (_RUNS, _runs),
     (_NAMED, _drop_name),

@@ -180,6 +180,8 @@ def test_what_follows_a_display_is_about_it() -> None:
         (r"where $a$ is a matrix.", "a b = b a"),  # what stands beside it may be a matrix as well
         (r"If $P$ is an orthogonal matrix, it is invertible.", r"\|P x\| = \|x\|"),
         (r"where $P$ is not an orthogonal matrix.", r"\|P x\| = \|x\|"),
+        (r"where $P$ is usually an orthogonal matrix.", r"\|P x\| = \|x\|"),
+        (r"Here $P$ is no longer an orthogonal matrix.", r"\|P x\| = \|x\|"),
     ],
 )
 def test_other_words_behind_where_assume_nothing(sentence: str, formula: str) -> None:

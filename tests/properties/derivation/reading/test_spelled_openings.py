@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import StepReport, check_document
-from attention_core.derivation.document.blocks import Display, Paragraph
+from attention_core.derivation.document.blocks import Display, Heading, Paragraph
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.spelled_openings import spell_openings
 from attention_core.derivation.records import GOOD, Verdict
@@ -76,6 +76,14 @@ def test_what_says_more_stays(text: str) -> None:
 )
 def test_cases_stay_conditions(text: str, more: str) -> None:
     assert spell(text, more=more).startswith(text[:3])
+
+
+def test_what_is_used_again_may_be_any_other() -> None:
+    for text in (r"If $n = 2 m$, then", r"If $X \sim N(0, 1)$, then"):
+        assert spell(text, more=f"For all other ${text[4]}$ we find").startswith("If")
+    blocks = spell_openings([Paragraph(1, "For the function $f(t) = t^2$, the gradient is:"), Display(2, "t = t"),
+                             Heading(4, 2, "More"), Display(6, "f(t) = 0")])  # fmt: skip
+    assert isinstance(blocks[0], Paragraph) and blocks[0].text.startswith("For")
 
 
 def test_a_condition_before_prose_stays() -> None:
