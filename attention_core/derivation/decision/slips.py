@@ -52,7 +52,7 @@ from attention_core.derivation.decision.trivial_sides import is_trivial, list_te
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.inference.opaque import is_opaque
-from attention_core.derivation.inference.usage import letter_of, walk, whole_names
+from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
@@ -92,6 +92,7 @@ _LEADS = compile_quick(
 )
 _OPERATORS = frozenset(["d", "D", r"\delta", r"\Delta", r"\nabla", r"\partial"])
 r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change away from an identity of numbers."""
+_ACTS = re.compile(r"(?:\\Delta|\\partial|\\nabla|D)_\{?[^{}]*\}?$")  # a backpropagated `\delta_k` is a number
 BESIDE = 2  # lines from a step to the display right above it
 NEAR = 3  # lines around a step whose words may say that something is left out, or lead to it
 
@@ -290,7 +291,7 @@ def _operates(step: Step) -> bool:
 
     The last factor of a product acts on nothing: `\sigma'(z) \delta` is a product.
     """
-    letters = {one for one in step.context.inferred if letter_of(one) in _OPERATORS}
+    letters = {one for one in step.context.inferred if one in _OPERATORS or _ACTS.match(one)}
     for side in (step.left, step.right):
         for node in walk(side):
             for factor in node.factors[:-1] if isinstance(node, Times) else ():

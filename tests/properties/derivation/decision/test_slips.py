@@ -293,6 +293,7 @@ def test_what_is_put_together_from_parts_is_no_new_value() -> None:
         (r"\delta x^2 = 3 x \delta x", "UNDECIDED"),
         (r"\Delta_t x^2 = 2 x \Delta_t x", "UNDECIDED"),  # a difference, to first order
         (r"(a + b) \delta = a \delta - b \delta", "REFUTED"),  # the last factor acts on nothing
+        (r"\delta_k (a + b) = \delta_k a - \delta_k b", "REFUTED"),  # an error that is passed back
     ],
 )
 def test_a_letter_may_be_an_operator_where_it_stands_in_front(formula: str, verdict: str) -> None:
