@@ -291,7 +291,9 @@ def _operates(step: Step) -> bool:
 
     The last factor of a product acts on nothing: `\sigma'(z) \delta` is a product.
     """
-    letters = {one for one in step.context.inferred if one in _OPERATORS or _ACTS.match(one)}
+    known = step.context.symbols
+    counts = {name for name, symbol in known.items() if symbol.kind in ("size", "index")}
+    letters = {one for one in step.context.inferred if one in _OPERATORS or _ACTS.match(one)} - counts
     for side in (step.left, step.right):
         for node in walk(side):
             for factor in node.factors[:-1] if isinstance(node, Times) else ():

@@ -298,3 +298,8 @@ def test_what_is_put_together_from_parts_is_no_new_value() -> None:
 )
 def test_a_letter_may_be_an_operator_where_it_stands_in_front(formula: str, verdict: str) -> None:
     assert inferred(formula).verdict == verdict
+
+
+def test_a_size_acts_on_nothing() -> None:
+    sizes = r"The factors are $A \in \mathbb{R}^{d \times r}$ and $B \in \mathbb{R}^{r \times k}$."
+    assert inferred("d (r + k) = d r + 2 d k", sizes).verdict == "REFUTED"
