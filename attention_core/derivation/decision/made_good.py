@@ -65,11 +65,14 @@ _LEAVES_OUT = compile_quick(
 )
 """Words by which some entry may be 0: "The youngest gets nothing."."""
 _OF_ALIKE = compile_quick(
-    r"\b(?:alike|same|sameness|equals?|equally|equality|identical(?:ly)?|constants?|shared?|sharing|common|tied|"
-    r"uniform(?:ly)?|balanced|copies|copy|repeat\w*|duplicat\w*|periodic\w*|cycl\w*|circular\w*|stationary|homogene\w*|"
-    r"isotrop\w*|iid|exchangeable|degenerate|trivial(?:ly)?|special|first|single|one|only|zeros?|ones|vanish\w*|"
-    r"coincid\w*|agrees?|differs?|distinguish\w*|depends?|independent(?:ly)?|symmetr\w+|without loss|wlog|fixed|"
-    r"everywhere|each)\b",
+    r"\b(?:alike|same|sameness|equals?|equally|equality|equal-\w+|equi\w+|identical(?:ly)?|constants?|shar(?:ed?|ing)|"
+    r"common|tied|uniform(?:ly|ity)?|balanced|cop(?:ies|y)|repeat\w*|duplicat\w*|periodic\w*|cycl\w*|circular\w*|"
+    r"stationar\w+|homogene\w*|isotrop\w*|homoscedastic\w*|iid|exchangeab\w*|interchangeab\w*|indistinguishab\w*|"
+    r"degenerate|trivial(?:ly)?|special|first|single|one|only|zeros?|ones|vanish\w*|coincid\w*|agrees?|differs?|"
+    r"distinguish\w*|depends?|independent(?:ly)?|symmetr\w+|without loss|wlog|fixed|everywhere|each|everybody|"
+    r"everyone|invarian\w+|vary|varies|varying|variation|no (?:schedules?|variance)|(?:not|never|nothing) change[sd]?|"
+    r"unchang\w+|frozen|static|steady|flat|replica\w*|clones?|broadcast\w*|consensus|unanim\w+|converged|"
+    r"collapse[sd]?|synchron\w+|lockstep|aligned|mass-produced|regular)\b",
     re.IGNORECASE,
 )
 """Words by which all entries of a symbol may be alike, or one of them is meant."""
@@ -184,7 +187,8 @@ def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
     """Whether a sentence that was not read may say that all entries of a symbol are alike.
 
     A relation does if it mentions the symbol and the step was not found false under it; words do if they name the
-    symbol, or stand near the step, or are about all that follows.
+    symbol, or stand near the step and name no other one of it, or are about all that follows, as in a section that is
+    called "Setting". So does a sentence that names the entry itself ("All beads have mass $w_1$.").
 
     Args:
         step: A false step that has a fixed index at the symbol where one that runs makes it an identity.
@@ -204,9 +208,18 @@ def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
         return True  # two entries are one number, and so may be all
     if not all(trial.is_false_under(one) for one in relations):
         return True
-    near = not formulas and abs(caveat.line - step.line) <= NEAR
-    about = named or near or symbol in (caveat.names or ()) or FOLLOWS.search(quote)
+    if any(re.fullmatch(entry, one.strip()) for one in named):
+        return True
+    others = sorted(collect_symbols(step) - {symbol})
+    near = abs(caveat.line - step.line) <= NEAR and not any(_names_one(one, others) for one in formulas)
+    about = named or near or symbol in (caveat.names or ()) or FOLLOWS.search(quote) or _is_of_setting(step, caveat)
     return bool(about and _OF_ALIKE.search(_IDIOM.sub(" ", _COMMANDS.sub(" ", " ".join(parts[::2])))))
+
+
+def _is_of_setting(step: Step, caveat: Caveat) -> bool:
+    """Whether a sentence stands in a section of assumptions, conventions or the like."""
+    titles = (one for one in step.far_words if one.title and one.line <= caveat.line < one.until)
+    return any(_ABOUT_ALL.search(one.words) for one in titles)
 
 
 def _is_of_later_section(step: Step, caveat: Caveat) -> bool:

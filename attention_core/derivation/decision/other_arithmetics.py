@@ -20,130 +20,45 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
+from attention_core.derivation.decision.arithmetics import Arithmetic, iterate_arithmetics
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.decision.other_notations import is_written_otherwise
+from attention_core.derivation.decision.other_sums import flatten, is_other_share, is_other_sum, is_sum_of_shares
 from attention_core.derivation.inference.usage import walk
-from attention_core.derivation.latex.syntax import (
-    Call,
-    Expr,
-    Frac,
-    Group,
-    Minus,
-    Name,
-    Num,
-    Plus,
-    Root,
-    Sup,
-    Times,
-    children,
-)
+from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Num, Plus, Sup, Times, children
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Caveat
 
 NEAR = 3  # lines around a step whose words may name units
-MOST = 20_000  # bits of a number: what has more is not calculated
 MOST_DIGITS = 30  # behind the point of a decimal number
-FEW = 3  # numbers that a sum of another kind has
 ROUNDED = Fraction(1, 20)  # of the largest number: what is printed with decimals may be off by it
 ROUGHLY = Fraction(1, 3)  # of the larger side: what is roughly equal may be off by it
+MIXED = frozenset({2, 3, 8, 12, 16, 20})  # bases of numbers that stand beside decimal ones
+ORDER_OF_SIZE = Fraction(9, 10)  # ... what is of the same order of magnitude
 _SCALES = frozenset({7, 8, 12, 16, 24, 30, 36, 52, 60, 90, 144, 180, 360, 365, 1024, 1440, 3600, 86400, 1024**2})
 """How many of one unit are another, beside the powers of ten."""
 _UNITS = compile_quick(
     r"\b(?:f(?:oot|eet)|yards?|inch(?:es)?|miles?|pounds?|ounces?|pints?|quarts?|gallons?|dozens?|pairs?|couples?|cups?|"
     r"hours?|minutes?|seconds|days?|weeks?|fortnights?|months?|quarters?|semesters?|years?|decades?|bits?|"
-    r"(?:kilo|centi|milli|deci|micro|nano|mega|giga)?(?:grams?|met(?:er|re)s?|lit(?:er|re)s?|bytes?)|nibbles?|dollars?|cents?|euros?|turns?|angles?|degrees?|"
-    r"radians?|octaves?|semitones?|tones?|decibels?)\b",
+    r"(?:kilo|centi|milli|deci|micro|nano|mega|giga)?(?:grams?|met(?:er|re)s?|lit(?:er|re)s?|bytes?|watts?|joules?|"
+    r"pascals?|hertz|volts?|ohms?|tonn?es?|calories)|nibbles?|dollars?|cents?|euros?|turns?|angles?|degrees?|radians?|"
+    r"octaves?|semitones?|tones?|decibels?|celsius|fahrenheit|kelvin|kilos?|km|kg|cm|mm|lbs?|oz|mph|kph|psi|bars?|"
+    r"knots?|acres?|hectares?|furlongs?|chains|fathoms?|stones?|(?:tea|table)spoons?|[tT]b?sp|points?|pixels?|picas?|"
+    r"pence|pennies|shillings?|yen|francs?|kron(?:a|or|er)|rupees?|pesos?|currenc(?:y|ies)|exchange rates?|"
+    r"basis points|percent|beats?|bpm|units?|conver(?:t\w*|sions?)|horsepower|packs?|boxes|crates?|reams?|barrels?|"
+    r"floating|precision|on the (?:left|right))\b",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class Arithmetic:
-    """How a written calculation is read.
-
-    Args:
-        base: Of the numerals.
-        from_left: Whether products do not come first: 2 + 3 * 4 is 20.
-        roughly: Whether roots and logarithms count, which are not fractions.
-    """
-
-    base: int = 10
-    from_left: bool = False
-    roughly: bool = False
-
-    def calculate(self, side: Expr) -> Fraction:
-        """The number that a side is.
-
-        Raises:
-            ValueError: It is made of something else than numbers, sums, products, quotients and whole powers, or has
-                digits that its base has not.
-            ArithmeticError: It divides by zero.
-        """
-        if isinstance(side, Num):
-            return self._read(side.value)
-        if isinstance(side, Minus):
-            return -self.calculate(side.body)
-        if isinstance(side, Plus):
-            return self._add(side)
-        if isinstance(side, Group) and len(side.items) == 1 and side.items[0].alone:
-            return self.calculate(side.items[0].exprs[0])
-        if isinstance(side, Frac):
-            return self.calculate(side.top) / self.calculate(side.bottom)
-        if isinstance(side, Times):
-            return self._multiply(self.calculate(side.factors[0]), side)
-        if isinstance(side, Sup):
-            return self._raise(self.calculate(side.base), self.calculate(side.exponent))
-        return self._apply(side)
-
-    def _read(self, number: Fraction) -> Fraction:
-        if self.base == 10:
-            return number
-        return Fraction(int(str(number), self.base))  # digits that the base has not, and a fraction, raise
-
-    def _raise(self, base: Fraction, exponent: Fraction) -> Fraction:
-        bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-        if exponent.denominator == 1 and bits * abs(exponent) <= MOST:
-            return base ** int(exponent)
-        return self._round(float(base) ** float(exponent))
-
-    def _apply(self, side: Expr) -> Fraction:
-        """The number that a root, a logarithm, an exponential or a constant is."""
-        if isinstance(side, Name) and side.text in _CONSTANTS:
-            return self._round(_CONSTANTS[side.text])
-        if isinstance(side, Root) and side.degree is None:
-            return self._round(math.sqrt(self.calculate(side.body)))
-        if isinstance(side, Call) and side.function in _FUNCTIONS and len(side.args) == 1 and side.args[0].alone:
-            return self._round(_FUNCTIONS[side.function](self.calculate(side.args[0].exprs[0])))
-        raise ValueError(side)
-
-    def _round(self, number: float | complex) -> Fraction:
-        if not self.roughly or isinstance(number, complex):
-            raise ValueError(number)
-        return Fraction(number)  # an infinite one raises
-
-    def _multiply(self, found: Fraction, product: Times) -> Fraction:
-        """A number times all factors of a product but the first."""
-        for op, factor in zip(product.ops, product.factors[1:], strict=True):
-            found = found / self.calculate(factor) if op == "/" else found * self.calculate(factor)
-        return found
-
-    def _add(self, side: Plus) -> Fraction:
-        found = Fraction(0)
-        for term in side.terms:
-            body = term.body if isinstance(term, Minus) else term
-            product = body if self.from_left and isinstance(body, Times) else None
-            value = self.calculate(body if product is None else product.factors[0])
-            found = found - value if isinstance(term, Minus) else found + value
-            found = found if product is None else self._multiply(found, product)
-        return found
-
-
-_CONSTANTS = {r"\pi": math.pi, "e": math.e}
-_FUNCTIONS = {"log": math.log, "ln": math.log, "exp": math.exp}
-_OTHERS = (Arithmetic(from_left=True), *(Arithmetic(base) for base in range(2, 37) if base != 10))
+_ROUGH = compile_quick(
+    r"\b(?:roughly|about|approx\w*|around|nearly|almost|estimat\w*|round\w*|crude\w*|sloppy|ballpark|envelope|"
+    r"say|close to|precision|(?:significant|one|two|three) (?:digits?|figures?|decimals?))\b",
+    re.IGNORECASE,
+)
+_ORDER_OF_SIZE = compile_quick(r"\b(?:orders? of magnitude|fermi|envelope|ballpark|guess\w*)\b", re.IGNORECASE)
+_ROUNDS = compile_quick(r"\b(?:rounded|rounding|round(?:s)? (?:up|down|to|off))\b", re.IGNORECASE)
 
 
 def may_hold_otherwise(step: Step) -> bool:
@@ -152,23 +67,23 @@ def may_hold_otherwise(step: Step) -> bool:
     Args:
         step: A step without symbols that is false as it was read.
     """
-    if step.op not in ("=", "~") or is_meant_otherwise(step):
+    if step.op not in ("=", "~") or is_meant_otherwise(step) or is_written_otherwise(step):
         return True
     try:
         left, right = (Arithmetic(roughly=step.op == "~").calculate(side) for side in (step.left, step.right))
     except (ArithmeticError, ValueError):
         return True
-    gap = abs(left - right)
-    if _changes_unit(step, left, right):
+    if _changes_unit(step, left, right) or _is_estimated(step, left, right):
         return True
     if step.op == "~":
-        return gap <= ROUGHLY * max(abs(left), abs(right))
-    result = list(_numbers(step.right))
+        return abs(left - right) <= ROUGHLY * max(abs(left), abs(right))
     return (
-        _is_rounded(step, result, gap)
-        or (gap.denominator == 1 and gap >= max(abs(right), *result))  # modulo the gap
-        or _is_other_sum(step.left, step.right)
-        or any(_agree(one, step) for one in _OTHERS)
+        _is_rounded(step, left, right)
+        or _is_remainder(step, left - right)
+        or is_other_sum(step.left, step.right)
+        or is_sum_of_shares(step.left, step.right)
+        or is_other_share(step, left, right)
+        or any(_agree(one, step) for one in iterate_arithmetics(step.text))
     )
 
 
@@ -193,33 +108,92 @@ def _numbers(node: object) -> Iterator[Fraction]:
             yield from _numbers(one)
 
 
-def _is_rounded(step: Step, result: list[Fraction], gap: Fraction) -> bool:
-    """Whether a gap may come from decimals, or from a result that is cut off or ends with zeros: `3 * 333 = 1000`."""
+def _is_remainder(step: Step, gap: Fraction) -> bool:
+    """Whether the sides differ by a multiple of a number that is larger than all that is written as a remainder."""
+    right = [abs(Arithmetic().calculate(step.right)), *_numbers(step.right)]
+    if gap.denominator == 1:
+        return abs(gap) >= max(right) or (isinstance(step.left, Num) and abs(gap) > step.left.value)
+    for one, other in ((step.left, step.right), (step.right, step.left)):
+        if _has_fraction(one) and not _divides(other):  # `\frac{1}{7} = 8` of remainders after division by 11
+            return abs(gap.numerator) > max(abs(Arithmetic().calculate(other)), *_numbers(other))
+    return False
+
+
+def _is_rounded(step: Step, left: Fraction, right: Fraction) -> bool:
+    """Whether a gap may come from decimals, from quotients that are rounded or from a result that ends with zeros."""
+    gap, largest = abs(left - right), max(abs(left), abs(right))
     written = [abs(node.value) for side in (step.left, step.right) for node in walk(side) if isinstance(node, Num)]
-    if any(_is_decimal(one) for one in written) and gap <= ROUNDED * max(written):
+    if any(map(_is_decimal, written)) and gap <= ROUNDED * max(*written, largest):
         return True
-    zeros = len(str(result[0])) - len(str(result[0]).rstrip("0"))
+    if any(map(_has_power_of_ten, (step.left, step.right))) and gap <= ROUNDED * largest:
+        return True  # `2^{10} = 10^3`
+    pairs = ((step.left, step.right), (step.right, step.left))
+    if any(_has_fraction(one) and not _divides(other) and gap < _count_slack(other) for one, other in pairs):
+        return True
+    result = list(_numbers(step.right))
+    zeros = len(str(result[0])) - len(str(result[0]).rstrip("0")) if result else 0
     return len(result) == 1 and result[0].denominator == 1 and gap < Fraction(10) ** zeros
+
+
+def _is_estimated(step: Step, left: Fraction, right: Fraction) -> bool:
+    """Whether words say that numbers are rounded, and the sides differ by no more than that."""
+    gap, largest = abs(left - right), max(abs(left), abs(right))
+    near = [one for one in step.far_words if abs(one.line - step.line) <= NEAR]
+    if any(_ROUGH.search(one.words) for one in near) and gap <= ROUGHLY * largest:
+        return True
+    if any(_ORDER_OF_SIZE.search(one.words) for one in near) and gap <= ORDER_OF_SIZE * largest:
+        return True
+    terms = [*flatten(step.left), *flatten(step.right)]
+    rounded = all(isinstance(one, Num) for one in terms) and any(_ROUNDS.search(one.words) for one in step.far_words)
+    return rounded and 2 * gap <= len(terms)
+
+
+def _has_fraction(side: Expr) -> bool:
+    """Whether a quotient that is not a whole number stands on a side."""
+    for node in walk(side):
+        if isinstance(node, Frac | Sup) or (isinstance(node, Times) and "/" in node.ops):
+            try:
+                if Arithmetic().calculate(node).denominator > 1:
+                    return True
+            except (ArithmeticError, ValueError):
+                return True
+    return False
+
+
+def _divides(side: Expr) -> bool:
+    """Whether something is divided on a side, or has digits behind the point."""
+    return any(
+        isinstance(node, Frac)
+        or (isinstance(node, Times) and "/" in node.ops)
+        or (isinstance(node, Num) and node.value.denominator > 1)
+        for node in walk(side)
+    )
+
+
+def _count_slack(side: Expr) -> Fraction:
+    """How much a side may change where each number of its sums and products is rounded to a whole one."""
+    if isinstance(side, Num):
+        return Fraction(1)
+    if isinstance(side, Minus):
+        return _count_slack(side.body)
+    if isinstance(side, Group) and len(side.items) == 1 and side.items[0].alone:
+        return _count_slack(side.items[0].exprs[0])
+    if isinstance(side, Plus):
+        return sum(map(_count_slack, side.terms), start=Fraction(0))
+    if isinstance(side, Times):
+        values = [abs(Arithmetic().calculate(one)) for one in side.factors]
+        return max(map(_count_slack, side.factors)) * math.prod(values, start=Fraction(1)) / min(values)
+    return Fraction(0)
+
+
+def _has_power_of_ten(side: Expr) -> bool:
+    ten = Num(Fraction(10))
+    return any(isinstance(one, Sup) and one.base == ten and not isinstance(one.exponent, Plus) for one in walk(side))
 
 
 def _is_decimal(number: Fraction) -> bool:
     """Whether a number has digits behind the point, and not endlessly many."""
     return number.denominator > 1 and 10**MOST_DIGITS % number.denominator == 0
-
-
-def _is_other_sum(*sides: Expr) -> bool:
-    """Whether a sum of a few numbers stands on a side, and one number on the other: `3 + 4 = 5` of legs."""
-    one, some = sorted(map(_flatten, sides), key=len)
-    return len(one) == 1 and 1 < len(some) <= FEW and all(isinstance(term, Num) for term in (*one, *some))
-
-
-def _flatten(side: Expr) -> list[Expr]:
-    """The terms of a side, without signs and brackets."""
-    if isinstance(side, Minus):
-        return _flatten(side.body)
-    if isinstance(side, Group) and len(side.items) == 1 and side.items[0].alone:
-        return _flatten(side.items[0].exprs[0])
-    return [part for term in side.terms for part in _flatten(term)] if isinstance(side, Plus) else [side]
 
 
 def _changes_unit(step: Step, left: Fraction, right: Fraction) -> bool:
@@ -234,9 +208,27 @@ def _changes_unit(step: Step, left: Fraction, right: Fraction) -> bool:
 
 
 def _agree(other: Arithmetic, step: Step) -> bool:
-    """Whether both sides are one number in another arithmetic."""
+    """Whether both sides are one number in another arithmetic; in another base, or one of them alone is in it."""
+    if other.whole and _divides(step.left) and _divides(step.right):
+        return False  # a result that is cut off is not divided any more
     try:
-        return other.calculate(step.left) == other.calculate(step.right)
+        left, right = (other.calculate(side) for side in (step.left, step.right))
+    except (ArithmeticError, ValueError):
+        left = right = None
+    if left is not None and right is not None:
+        rounds = bool(other.slash or other.percentages or other.thousands)
+        if left == right or (rounds and _is_rounded(step, left, right)):
+            return True
+    if other.base not in MIXED:
+        return False
+    plain = Arithmetic()
+    return _have_one_value(plain, step.left, other, step.right) or _have_one_value(other, step.left, plain, step.right)
+
+
+def _have_one_value(one: Arithmetic, left: Expr, other: Arithmetic, right: Expr) -> bool:
+    """Whether two sides, each in its own arithmetic, are one number: `2^3 + 2^2 + 1 = 1101`."""
+    try:
+        return one.calculate(left) == other.calculate(right)
     except (ArithmeticError, ValueError):
         return False
 

@@ -47,7 +47,7 @@ from attention_core.derivation.decision.made_good import Trial, may_be_alike, ma
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
-from attention_core.derivation.decision.slip_sites import find_fixed_index
+from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
@@ -124,6 +124,8 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return False
         if one.kind in SURE and not sure:
             return False
+        if pulls_out_of_sum(step, one.step):
+            return False
         if one.kind in ENTRIES | SURE and not step.context.claims_all and _restricts(step, one.step):
             return False
         return not _is_to_be_solved(step, one.step, promised and one.kind not in SURE) and not _vanishes(
@@ -178,6 +180,7 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
     if slip.kind not in SCALES | {"direction"}:
         trial = Trial(step, decide)
         fixed = find_fixed_index(step, slip.step)
+        fixed = fixed if fixed and keeps_running_index(step, slip.step, fixed) else ""
         kept = [
             one
             for one in context.caveats

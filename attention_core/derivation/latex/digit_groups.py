@@ -1,4 +1,7 @@
-r"""Numbers whose digits stand in groups: `1\,000` is a thousand, and `1 000` may be one number or two."""
+r"""Numbers whose digits stand in groups: `1\,000` is a thousand, and `1 000` may be one number or two.
+
+So may `2,5`, where it is calculated with: `2,5 \cdot 4 = 10` has a decimal comma, and `i = 1,2` has not.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ _THIN = r"(?:\s*(?:\\[,:!]|\\(?:thin|med)space(?![a-zA-Z])|~)\s*)+"
 _GROUPS = re.compile(rf"(?:{_THIN}\d{{3}}(?!\d))+(?:\.\d+)?")
 _SPLIT_IN_ROW = re.compile(rf"(?:{_THIN}|\s+)\d+")
 _SPLIT = re.compile(rf"(?:{_THIN}|(?:\s*\\[; ]\s*)+|\s+)\d+")
+_COMMA = re.compile(r",\d+(?![\d,])")
+_CALCULATES = re.compile(r"\s*(?:[-+*/^]|\\(?:cdot|times|div|%))(?!\s*\\?[a-zA-Z.])")
 _GOES_ON = re.compile(r"[\s\\~.,]")  # what stands after the first digits of a number that has more
 
 
@@ -43,4 +48,17 @@ def read_digit_groups(lexer: TokenStream, value: str, end: int) -> tuple[str, in
             "after the comma",
             lexer.line,
         )
+    comma = None if lexer.stack or "." in value else _COMMA.match(lexer.text, end)
+    if comma and _is_calculated_with(lexer, comma.end()):
+        shown = f"{value}{comma.group()}"
+        raise Unreadable(
+            f"'{shown}' may be one number or two: write {shown.replace(',', '.')}, or a space after the comma",
+            lexer.line,
+        )
     return value, end
+
+
+def _is_calculated_with(lexer: TokenStream, end: int) -> bool:
+    """Whether a sign of arithmetic stands in front of a number, or behind it and in front of another number."""
+    before = lexer.out[-1].kind if lexer.out else ""
+    return before in ("TIMES", "PLUS") or bool(_CALCULATES.match(lexer.text, end))
