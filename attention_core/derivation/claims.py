@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from attention_core.derivation.document.blocks import Option
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.hypotheses import relations_of, typed_relation
 from attention_core.derivation.elaborate.index_ranges import between, index_ends, inferred_range, spread
@@ -20,7 +21,7 @@ from attention_core.derivation.elaborate.sums import infinity, limit_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.usage import is_constant
 from attention_core.derivation.latex.parse import parse_expression, parse_statement
-from attention_core.derivation.latex.printer import SIGNS, symbol_name, to_latex
+from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
     Chain,
@@ -171,6 +172,9 @@ def printed_unit(step: Step) -> Fraction | None:
 _EQUALS_DECIMAL = re.compile(
     r"=(?=\s*[-+]?\s*\d+\.\d+(?:\s*\\(?:times|cdot)\s*10\s*\^\s*(?:\d|\{\s*-?\d+\s*\}))?(?:\s*\\?%)?\s*$)"
 )
+_EQUALS_WHOLE = re.compile(
+    r"=(?=\s*[-+]?\s*\d+(?:\s*\\(?:times|cdot)\s*10\s*\^\s*\{?\s*(?P<power>\d+)\s*\}?|(?P<percent>\s*\\?%))\s*$)"
+)
 _DECIMAL_EQUALS = re.compile(r"^(\s*[-+]?\s*\d+\.\d+\s*)=(.*)$", re.DOTALL)
 
 
@@ -181,12 +185,17 @@ def with_decimals(step: Step) -> Step | None:
         step: A step.
 
     Returns:
-        The other step; None where neither side is a decimal number.
+        The other step; None where neither side is a decimal number, or a whole one of percent or with a power of ten.
     """
     if step.op != "=" or step.option("expect"):
         return None
     if _EQUALS_DECIMAL.search(step.text):
         return replace(step, op="~", text=_EQUALS_DECIMAL.sub(r"\\approx", step.text))
+    whole = _EQUALS_WHOLE.search(step.text)
+    if whole and not set(all_names(step.left)) & set(step.context.symbols):
+        half = Fraction(10) ** (int(whole["power"] or 0) - (2 if whole["percent"] else 0)) / 2
+        options = [*step.options, Option("within", str(half), step.line)]
+        return replace(step, op="~", text=_EQUALS_WHOLE.sub(r"\\approx", step.text), options=options)
     if turned := _DECIMAL_EQUALS.match(step.text):
         text = rf"{turned[2]} \approx {turned[1]}"
         return replace(step, op="~", text=text, left=step.right, right=step.left)

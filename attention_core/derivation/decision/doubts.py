@@ -26,11 +26,13 @@ from attention_core.derivation.decision.conventions import (
     readings,
 )
 from attention_core.derivation.decision.groupings import regroup, usual_reading
+from attention_core.derivation.decision.number_words import ROUNDS, find_unread_words, may_be_of_numbers, names_numbers
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_denied
 from attention_core.derivation.decision.other_kinds import quote_words
-from attention_core.derivation.decision.other_meanings import FOLLOWS, find_other_numbers
+from attention_core.derivation.decision.other_meanings import find_other_numbers
+from attention_core.derivation.decision.other_notations import name_notation
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
@@ -51,7 +53,7 @@ from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of
-from attention_core.derivation.words.inert import OF_DIGITS, OF_NUMBERS, OF_UPDATES
+from attention_core.derivation.words.inert import OF_DIGITS, OF_UPDATES
 from attention_core.derivation.words.roles import is_weights
 from attention_core.derivation.words.vocabulary import advice_for
 
@@ -163,8 +165,11 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     left = _under_caveats(step, found, decide, expected)
     if left.verdict is not Verdict.REFUTED or expected:
         return left
-    unsaid = step.context.formal is None and not collect_symbols(step)
-    if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step)) is not None:
+    numbers = not collect_symbols(step)
+    unsaid = numbers and step.context.formal is None
+    if numbers and (notation := name_notation(step)):
+        return _withhold_verdict(found, notation)
+    if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step) or find_unread_words(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))
     if step.context.formal is not None and (claim := find_claim_beside(step, decide)):
         return _withhold_verdict(
@@ -372,7 +377,7 @@ def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected:
     about = [c for c in about if not fixes_what_moves(step, c.formula, c.line)]
     if not names and not is_denied(step):
         closed = not may_hold_otherwise(step)
-        about = [c for c in about if (equates_numbers(c) if closed else _may_be_of_numbers(step, c))]
+        about = [c for c in about if (equates_numbers(c) if closed else may_be_of_numbers(step, c))]
     if expected or step.context.formal is not None:
         kept = () if expected else [c for c in about if _is_of_digits(c, bool(names))]
         about = [c for c in about if c.plain or (c.written and not expected and not _is_past(step, c))]
@@ -381,24 +386,6 @@ def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected:
         alike = bool(_ALIKE.search(found.evidence.text))  # then words may make sizes equal
         about = [c for c in about if c.whole or (alike and c.words) or any(word in c.quote.lower() for word in _SHAPES)]
     return about
-
-
-def _may_be_of_numbers(step: Step, caveat: Caveat) -> bool:
-    """Whether what was not read may matter to a step without symbols: it may say how numbers are written or added.
-
-    "On the dial," does so above `11 + 2 = 1`, as a heading of its section, or in a sentence about all that follows.
-    "Suppose we draw the blue ticket" far above says nothing of 3/4 * 2/5.
-    """
-    if caveat.value or (not caveat.whole and (caveat.words or caveat.maybe)):
-        return True  # looked at word by word
-    quote = caveat.quote
-    titles = {one.line for one in step.far_words if one.title and one.line <= step.line < one.until}
-    if abs(caveat.line - step.line) <= BESIDE or caveat.line in titles or FOLLOWS.search(quote):
-        return True
-    return bool(OF_DIGITS.search(quote) or _ROUNDS.search(quote) or _NUMERALS.search(quote) or _of_numbers(quote))
-
-
-BESIDE = 3  # lines
 
 
 def _is_past(step: Step, caveat: Caveat) -> bool:
@@ -420,16 +407,12 @@ def _matters(step: Step, caveat: Caveat, symbols: bool) -> bool:
     if any(OF_UPDATES.fullmatch(word) for word in caveat.maybe) and _assigns(step):
         return True
     digits = any(OF_DIGITS.fullmatch(word) for word in caveat.maybe)
-    return not symbols and (digits or any(_of_numbers(word) for word in caveat.words))
+    return not symbols and (digits or any(names_numbers(word) for word in caveat.words))
 
 
 def _is_of_digits(caveat: Caveat, symbols: bool) -> bool:
     """Whether words say how numbers are written, on which a step without symbols depends: no hypothesis says that."""
-    return not symbols and any(_ROUNDS.fullmatch(word) for word in caveat.words)
-
-
-_NUMERALS = re.compile(r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|twelve|numbers?)\b", re.IGNORECASE)
-_ROUNDS = re.compile(r"round\w*|truncat\w*|degrees?|modulo|mod|binary|octal|hexadecimal|bases?|nearest", re.IGNORECASE)
+    return not symbols and any(ROUNDS.fullmatch(word) for word in caveat.words)
 
 
 def _has_constant_side(step: Step) -> bool:
@@ -448,11 +431,6 @@ def _assigns(step: Step) -> bool:
     return place.op in ("leaf", "member", "int") and any(
         part.op == place.op and part.data == place.data for part in claim.right.walk()
     )
-
-
-def _of_numbers(word: str) -> bool:
-    """Whether a word names a convention of numbers, such as degrees or rounding."""
-    return any(piece in OF_NUMBERS for piece in re.findall(r"[a-z]+\d*", word.lower()))
 
 
 def _strange(step: Step, caveat: Caveat) -> str:

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from attention_core.derivation.decision.arithmetics import Arithmetic, iterate_arithmetics
+from attention_core.derivation.decision.number_words import leads_to
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_notations import is_written_otherwise
 from attention_core.derivation.decision.other_sums import flatten, is_other_share, is_other_sum, is_sum_of_shares
@@ -32,12 +33,12 @@ from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Caveat
 
-NEAR = 3  # lines around a step whose words may name units
 MOST_DIGITS = 30  # behind the point of a decimal number
 ROUNDED = Fraction(1, 20)  # of the largest number: what is printed with decimals may be off by it
 ROUGHLY = Fraction(1, 3)  # of the larger side: what is roughly equal may be off by it
 MIXED = frozenset({2, 3, 8, 12, 16, 20})  # bases of numbers that stand beside decimal ones
 ORDER_OF_SIZE = Fraction(9, 10)  # ... what is of the same order of magnitude
+POWER_OF_TEN = Fraction(1, 8)  # ... a power of ten, as $10^9$ for $2^{30}$
 _SCALES = frozenset({7, 8, 12, 16, 24, 30, 36, 52, 60, 90, 144, 180, 360, 365, 1024, 1440, 3600, 86400, 1024**2})
 """How many of one unit are another, beside the powers of ten."""
 _UNITS = compile_quick(
@@ -46,15 +47,15 @@ _UNITS = compile_quick(
     r"(?:kilo|centi|milli|deci|micro|nano|mega|giga)?(?:grams?|met(?:er|re)s?|lit(?:er|re)s?|bytes?|watts?|joules?|"
     r"pascals?|hertz|volts?|ohms?|tonn?es?|calories)|nibbles?|dollars?|cents?|euros?|turns?|angles?|degrees?|radians?|"
     r"octaves?|semitones?|tones?|decibels?|celsius|fahrenheit|kelvin|kilos?|km|kg|cm|mm|lbs?|oz|mph|kph|psi|bars?|"
-    r"knots?|acres?|hectares?|furlongs?|chains|fathoms?|stones?|(?:tea|table)spoons?|[tT]b?sp|points?|pixels?|picas?|"
-    r"pence|pennies|shillings?|yen|francs?|kron(?:a|or|er)|rupees?|pesos?|currenc(?:y|ies)|exchange rates?|"
-    r"basis points|percent|beats?|bpm|units?|conver(?:t\w*|sions?)|horsepower|packs?|boxes|crates?|reams?|barrels?|"
-    r"floating|precision|on the (?:left|right))\b",
+    r"knots?|acres?|hectares?|furlongs?|fathoms?|stones?|(?:tea|table)spoons?|tb?sp|pixels?|picas?|pence|pennies|"
+    r"shillings?|yen|francs?|kron(?:a|or|er)|rupees?|pesos?|currenc(?:y|ies)|exchange rates?|basis points|bpm|"
+    r"(?:different|other|same|two) units?|convert\w*|conversions?|horsepower|boxes|crates?|reams?|barrels?|"
+    r"(?:floating|double|single|half|finite|machine)[- ](?:point|precision)|(?:on|in) the (?:left|right))\b",
     re.IGNORECASE,
 )
 _ROUGH = compile_quick(
-    r"\b(?:roughly|about|approx\w*|around|nearly|almost|estimat\w*|round\w*|crude\w*|sloppy|ballpark|envelope|"
-    r"say|close to|precision|(?:significant|one|two|three) (?:digits?|figures?|decimals?))\b",
+    r"\b(?:roughly|(?:about|around)(?:\W*$| (?:a|one|two|ten|\d))|approx\w*|nearly|almost|estimat\w*|round\w*|crude\w*|"
+    r"sloppy|ballpark|envelope|close to|(?:significant|one|two|three) (?:digits?|figures?|decimals?))",
     re.IGNORECASE,
 )
 _ORDER_OF_SIZE = compile_quick(r"\b(?:orders? of magnitude|fermi|envelope|ballpark|guess\w*)\b", re.IGNORECASE)
@@ -125,7 +126,7 @@ def _is_rounded(step: Step, left: Fraction, right: Fraction) -> bool:
     written = [abs(node.value) for side in (step.left, step.right) for node in walk(side) if isinstance(node, Num)]
     if any(map(_is_decimal, written)) and gap <= ROUNDED * max(*written, largest):
         return True
-    if any(map(_has_power_of_ten, (step.left, step.right))) and gap <= ROUNDED * largest:
+    if any(map(_has_power_of_ten, (step.left, step.right))) and gap <= POWER_OF_TEN * largest:
         return True  # `2^{10} = 10^3`
     pairs = ((step.left, step.right), (step.right, step.left))
     if any(_has_fraction(one) and not _divides(other) and gap < _count_slack(other) for one, other in pairs):
@@ -138,7 +139,7 @@ def _is_rounded(step: Step, left: Fraction, right: Fraction) -> bool:
 def _is_estimated(step: Step, left: Fraction, right: Fraction) -> bool:
     """Whether words say that numbers are rounded, and the sides differ by no more than that."""
     gap, largest = abs(left - right), max(abs(left), abs(right))
-    near = [one for one in step.far_words if abs(one.line - step.line) <= NEAR]
+    near = [one for one in step.far_words if leads_to(step, one.line)]
     if any(_ROUGH.search(one.words) for one in near) and gap <= ROUGHLY * largest:
         return True
     if any(_ORDER_OF_SIZE.search(one.words) for one in near) and gap <= ORDER_OF_SIZE * largest:
@@ -203,7 +204,7 @@ def _changes_unit(step: Step, left: Fraction, right: Fraction) -> bool:
     ratio = max(abs(left / right), abs(right / left))
     if left * right > 0 and (ratio in _SCALES or re.fullmatch("10+", str(ratio))):
         return True
-    near = [one for one in step.far_words if abs(one.line - step.line) <= NEAR]
+    near = [one for one in step.far_words if leads_to(step, one.line)]
     return any(_UNITS.search(one.words) for one in near)
 
 

@@ -30,12 +30,27 @@ def is_written_otherwise(step: Step) -> bool:
     Args:
         step: A step without symbols that is false as it was read.
     """
-    if _REMAINDER.search(step.text) or _ERROR.search(step.text):
-        return True
     sides = (step.left, step.right)
-    if all(map(_is_numeral, sides)) or all(map(_has_cycles_alone, sides)):
-        return True
-    return _is_running_total(step) or _loses_term(*sides) or _loses_term(*sides[::-1])
+    return bool(name_notation(step) or all(map(_is_numeral, sides)) or _loses_term(*sides) or _loses_term(*sides[::-1]))
+
+
+def name_notation(step: Step) -> str:
+    r"""What to say of a notation that a step of numbers alone may have, whatever words stand around it; '' for none.
+
+    Args:
+        step: A step without symbols that is false as it was read.
+    """
+    if _REMAINDER.search(step.text):
+        return r"a percent sign in front of a number may take a remainder: write \bmod"
+    if _ERROR.search(step.text):
+        return r"digits in brackets behind a number may be its error, and no factor: write \pm"
+    if all(map(_has_cycles_alone, (step.left, step.right))):
+        return "digits in brackets may be cycles of a permutation, and no factors: write their signs of multiplication"
+    if _is_running_total(step):
+        return (
+            "it may have a running total in front of what is done next: write each calculation in a display of its own"
+        )
+    return ""
 
 
 def _is_numeral(side: Expr) -> bool:
@@ -88,4 +103,4 @@ def _loses_term(side: Expr, other: Expr) -> bool:
     return lost is not None and large is not None and LOST * abs(lost) <= abs(large)
 
 
-__all__ = ["is_written_otherwise"]
+__all__ = ["is_written_otherwise", "name_notation"]

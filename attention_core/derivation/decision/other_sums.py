@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import reduce
+from operator import xor
 
 from attention_core.derivation.decision.arithmetics import list_percentages
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Num, Plus, Times
@@ -33,7 +35,12 @@ def is_other_sum(*sides: Expr) -> bool:
     if 1 < len(some) <= FEW and all(isinstance(term, Num) for term in some):
         return True
     numbers = _list_copies(some)
-    return len(numbers) > 1 and any(_is_close(value, one[0].value) for value in _iterate_sums(numbers))
+    if len(numbers) < 2:
+        return False
+    whole = [int(number) for number in numbers]
+    if whole == numbers and reduce(xor, whole) == one[0].value:
+        return True  # the sum of nim, and of bits
+    return any(_is_close(value, one[0].value) for value in _iterate_sums(numbers))
 
 
 def is_sum_of_shares(*sides: Expr) -> bool:

@@ -45,6 +45,7 @@ from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
 from attention_core.derivation.decision.made_good import Trial, may_be_alike, may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
+from attention_core.derivation.decision.other_arithmetics import may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
 from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
@@ -150,6 +151,8 @@ def find_likely_slip(step: Step, search: Search) -> Mend | None:
     """
     if step.op != "=" or step.context.loose or _assigns(step) or _operates(step) or keeps_orders(step):
         return None
+    if not collect_symbols(step) and may_hold_otherwise(step):
+        return None  # any numbers are one change away from an identity
     named = any(map(is_opaque, collect_symbols(step))) or isinstance(step.left, Name | Sub)  # one change says little
 
     def tells(one: Mend, verdict: Verdict) -> bool:

@@ -41,6 +41,11 @@ def test_printed_decimals_say_how_close(step: str, verdict: Verdict) -> None:
         (r"\frac{2}{3} = 0.65", Verdict.REFUTED),
         (r"\frac{1}{128} = 0.78 \%", Verdict.AMBIGUOUS),
         (r"\frac{1}{128} = 0.79\%", Verdict.REFUTED),
+        (r"\frac{1}{3} = 33\%", Verdict.AMBIGUOUS),
+        (r"\frac{1}{3} = 34\%", Verdict.REFUTED),
+        (r"12 \cdot 12 \cdot 768^2 = 85 \times 10^6", Verdict.AMBIGUOUS),
+        (r"12 \cdot 12 \cdot 768^2 = 84 \times 10^6", Verdict.REFUTED),
+        (r"2^{32} = 4 \cdot 10^{9}", Verdict.AMBIGUOUS),
         (r"\frac{1}{4} = 0.25", Verdict.PROVED),
         (r"\sqrt{2} = 1", Verdict.REFUTED),  # no decimals are printed
         (r"\frac{2}{3} = 0.67 + 0", Verdict.REFUTED),  # a number that is calculated with
@@ -54,6 +59,11 @@ def test_an_equation_with_a_decimal_number_may_be_meant_of_rounded_numbers(formu
 
 def test_a_decimal_number_beside_symbols_is_not_rounded() -> None:
     (step,) = check_document("Let $x \\in \\mathbb{R}$.\n\n$$ x - x + \\frac{2}{3} = 0.667 $$\n").steps
+    assert step.verdict is Verdict.REFUTED
+
+
+def test_a_percentage_beside_symbols_is_not_rounded() -> None:
+    (step,) = check_document("Let $x \\in \\mathbb{R}$.\n\n$$ x - x + \\frac{1}{3} = 33\\% $$\n").steps
     assert step.verdict is Verdict.REFUTED
 
 

@@ -273,6 +273,12 @@ def test_what_defines_restricts_or_holds_has_no_likely_slip(formula: str) -> Non
     assert inferred(formula, UNREAD).likely_slip == ""
 
 
+def test_numbers_that_another_arithmetic_makes_good_have_no_likely_slip() -> None:
+    words = "The hours of a clock are added."
+    assert inferred("11 + 2 = 1", words).likely_slip == ""
+    assert inferred("11 + 2 = 12", words).likely_slip == ""
+
+
 def test_a_refuted_step_names_its_slip_and_is_not_left_open() -> None:
     step = inferred(r"(a + b)^2 = a^2 + a b + b^2")
     assert step.verdict == "REFUTED" and step.likely_slip == "" and step.title == "REFUTED"

@@ -26,3 +26,16 @@ def test_the_numbers(text: str, values: list[str]) -> None:
 def test_what_may_be_two_numbers_is_refused(text: str) -> None:
     with pytest.raises(Unreadable, match=r"may be one number or two|a point too many"):
         tokenize(text)
+
+
+@pytest.mark.parametrize("text", [r"2,5 \cdot 4", "3 + 2,5", "10 / 2,5", "0,5 * 0,5"])
+def test_a_decimal_comma_in_a_calculation_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable, match=r"may be one number or two"):
+        tokenize(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["i = 1,2", "i = 1,2,3", "x_{1,2} + 3", r"\{1,2\}", "f(1,2) + 1", r"i = 1,2 + x", "1, 2 + 3"]
+)
+def test_numbers_of_a_list_are_read(text: str) -> None:
+    assert [token.kind for token in tokenize(text)].count("COMMA") >= 1
