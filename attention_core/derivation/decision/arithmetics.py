@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,6 +24,13 @@ _PARTS = (3, 6, 8, 12, 14, 16, 20, 24, 30, 60)
 """How many smaller units, written behind a point, one unit has: `5.2` innings, `9.45` hours."""
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?)\s*\\?%")
 _THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}\.\d{3}(?![\d.])")
+
+
+def _round_half_up(number: Fraction) -> int:
+    return math.floor(number + Fraction(1, 2))
+
+
+_CUTS: dict[str, Callable[[Fraction], int]] = {"floor": math.floor, "cut": math.trunc, "round": _round_half_up}
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ class Arithmetic:
         found = top / bottom
         if not self.whole or top.denominator > 1 or bottom.denominator > 1:
             return found
-        return Fraction({"floor": math.floor, "cut": math.trunc, "round": _round_half_up}[self.whole](found))
+        return Fraction(_CUTS[self.whole](found))
 
     def _raise(self, base: Fraction, exponent: Fraction) -> Fraction:
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
@@ -194,10 +201,6 @@ def list_percentages(text: str) -> frozenset[Fraction]:
         frozenset({Fraction(1, 5)})
     """
     return frozenset(Fraction(one) / 100 for one in _PERCENTAGE.findall(text))
-
-
-def _round_half_up(number: Fraction) -> int:
-    return math.floor(number + Fraction(1, 2))
 
 
 def _flatten_operations(side: Expr) -> Iterator[tuple[str, Expr]]:

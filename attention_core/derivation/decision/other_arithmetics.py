@@ -212,26 +212,22 @@ def _agree(other: Arithmetic, step: Step) -> bool:
     """Whether both sides are one number in another arithmetic; in another base, or one of them alone is in it."""
     if other.whole and _divides(step.left) and _divides(step.right):
         return False  # a result that is cut off is not divided any more
-    try:
-        left, right = (other.calculate(side) for side in (step.left, step.right))
-    except (ArithmeticError, ValueError):
-        left = right = None
+    left, right = (_find_value(other, side) for side in (step.left, step.right))
     if left is not None and right is not None:
         rounds = bool(other.slash or other.percentages or other.thousands)
         if left == right or (rounds and _is_rounded(step, left, right)):
             return True
     if other.base not in MIXED:
         return False
-    plain = Arithmetic()
-    return _have_one_value(plain, step.left, other, step.right) or _have_one_value(other, step.left, plain, step.right)
+    plain = [_find_value(Arithmetic(), side) for side in (step.left, step.right)]
+    return right == plain[0] or left == plain[1]  # one side alone: `2^3 + 2^2 + 1 = 1101`
 
 
-def _have_one_value(one: Arithmetic, left: Expr, other: Arithmetic, right: Expr) -> bool:
-    """Whether two sides, each in its own arithmetic, are one number: `2^3 + 2^2 + 1 = 1101`."""
+def _find_value(arithmetic: Arithmetic, side: Expr) -> Fraction | None:
     try:
-        return one.calculate(left) == other.calculate(right)
+        return arithmetic.calculate(side)
     except (ArithmeticError, ValueError):
-        return False
+        return None
 
 
 __all__ = ["equates_numbers", "may_hold_otherwise"]
