@@ -26,7 +26,6 @@ from attention_core.derivation.decision.conventions import (
     readings,
 )
 from attention_core.derivation.decision.groupings import regroup, usual_reading
-from attention_core.derivation.decision.number_words import ROUNDS, find_unread_words, may_be_of_numbers, names_numbers
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_denied
@@ -40,6 +39,12 @@ from attention_core.derivation.decision.usual import (
     meant_by_words,
     operations_of,
     words_of,
+)
+from attention_core.derivation.decision.words_of_numbers import (
+    ROUNDS,
+    find_unread_words,
+    may_be_of_numbers,
+    names_numbers,
 )
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled

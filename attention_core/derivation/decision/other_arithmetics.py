@@ -22,11 +22,11 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from attention_core.derivation.decision.arithmetics import Arithmetic, iterate_arithmetics
-from attention_core.derivation.decision.number_words import leads_to
+from attention_core.derivation.decision.calculations import Arithmetic, iterate_arithmetics
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_notations import is_written_otherwise
 from attention_core.derivation.decision.other_sums import flatten, is_other_share, is_other_sum, is_sum_of_shares
+from attention_core.derivation.decision.words_of_numbers import leads_to
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Num, Plus, Sup, Times, children
 from attention_core.derivation.quick_patterns import compile_quick

@@ -92,6 +92,7 @@ _EXCHANGE = _compile_any(
     r"anti-?commut\w*|grassmann\w*|exterior (?:algebras?|products?|derivatives?)|differential forms?|wedge|fermion\w*",
     r"super-?(?:algebra|space|symmetr|field|number)\w*|clifford|geometric algebra|graded (?:algebra|leibniz|commut)\w*",
     r"change\w* (?:its|their|the) signs?|interval arithmetic|ordinals?|transfinite|surreal numbers?",
+    r"infinite (?:cardinals?|numbers?|sets?|ordinals?)|alephs?|hilbert'?s hotel|countably infinite|cardinalit(?:y|ies)",
     r"(?:equality|equals?) signs? (?:between|means|denotes|stands|for|is)|are identified",
 )
 """Words by which letters change their sign when they are exchanged, or what is equal is not one number."""

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from attention_core.derivation.decision.arithmetics import Arithmetic
+from attention_core.derivation.decision.calculations import Arithmetic
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Num, Plus, Sup, Times
 from attention_core.derivation.reading.step import Step
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import reduce
 from operator import xor
 
-from attention_core.derivation.decision.arithmetics import list_percentages
+from attention_core.derivation.decision.calculations import list_percentages
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Num, Plus, Times
 from attention_core.derivation.reading.step import Step
 

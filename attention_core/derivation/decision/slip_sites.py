@@ -2,7 +2,7 @@ r"""Which symbol has another index in a step than the sums around it, or the ste
 
 $\sum_i y_1 x_i$ is one index away from $\sum_i y_i x_i$, and equal to it where all $y_i$ are alike. An author who knows
 that they are writes $y_1 \sum_i x_i$: a fixed index in the place of one that runs is a slip of the pen, unless words
-say what is alike. $\sum_i y_i x_i = y_1 \sum_i x_i$ is no slip of the pen but the claim that they are, and is left
+say what is alike. $\sum_i y_i x_i = y_1 \sum_i x_i$ is not a slip of the pen but the claim that they are, and is left
 open. Where all of a side's indices of the symbol are fixed, as in $\sum_i q_i k_i = \sum_i q_i k_1$, the step may be
 the place where its author uses it.
 """

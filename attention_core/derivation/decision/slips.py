@@ -153,10 +153,11 @@ def find_likely_slip(step: Step, search: Search) -> Mend | None:
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None  # any numbers are one change away from an identity
-    named = any(map(is_opaque, collect_symbols(step))) or isinstance(step.left, Name | Sub)  # one change says little
+    opaque = any(map(is_opaque, collect_symbols(step)))
+    named = opaque or isinstance(step.left, Name | Sub)  # one change says little
 
     def tells(one: Mend, verdict: Verdict) -> bool:
-        if "with $0$ in place" in one.words or (one.kind in SURE and verdict not in _SURELY):
+        if "with $0$ in place" in one.words or (one.kind in SURE and (opaque or verdict not in _SURELY)):
             return False
         return not (named and is_trivial(one.step)) and not _vanishes(one.step, search)
 

@@ -43,6 +43,7 @@ ROWS = [
     (TWICE, "An OR of both.", "It is one or the other."),
     (r"\frac{n}{2} + \frac{n}{2} = n - 1", "Here the slash throws the fraction away.", "Here the slash is straight."),
     (r"\int_0^{2 \pi} dx = 1", "We take the normalised measure.", "We take the usual measure."),
+    ("n + 1 = n", "Here $n$ is an infinite cardinal.", "Here $n$ is a nice number."),
     (r"n! = (n + 1) (n - 1)!", "In this text $n!$ counts the orders of more things.", "In this text we count."),
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation.check import document_steps
-from attention_core.derivation.decision.arithmetics import Arithmetic
+from attention_core.derivation.decision.calculations import Arithmetic
 from attention_core.derivation.decision.other_sums import is_other_share, is_other_sum, is_sum_of_shares
 from attention_core.derivation.reading.step import Step
 

@@ -273,6 +273,14 @@ def test_what_defines_restricts_or_holds_has_no_likely_slip(formula: str) -> Non
     assert inferred(formula, UNREAD).likely_slip == ""
 
 
+def test_a_value_that_nothing_defines_is_not_put_for_another() -> None:
+    average = r"\mathbb{E}_q[\log q(z \mid x) - \log p(x, z) + \log p(x)]"
+    text = rf"$$ D(q, p) = \mathbb{{E}}_q[\log q(z \mid x) - \log p(z \mid x)] $$" f"\n\n$$ D(q, p) = {average} $$\n"
+    assert [step.likely_slip for step in check_document(text, infer=True).steps][-1] == ""
+    one = r"w_{jk} g_j'(z_j) \frac{\partial}{\partial b_j} (b_j + \sum_i a_i w_{ij}) = w_{jk} g_j'(z_j)(1)"
+    assert inferred(one).likely_slip == ""
+
+
 def test_numbers_that_another_arithmetic_makes_good_have_no_likely_slip() -> None:
     words = "The hours of a clock are added."
     assert inferred("11 + 2 = 1", words).likely_slip == ""

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from attention_core.derivation.decision.arithmetics import Arithmetic, iterate_arithmetics, list_percentages
+from attention_core.derivation.decision.calculations import Arithmetic, iterate_arithmetics, list_percentages
 from attention_core.derivation.latex.parse import parse_expression
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation.check import check_document, document_steps
-from attention_core.derivation.decision.number_words import (
+from attention_core.derivation.decision.words_of_numbers import (
     find_unread_words,
     leads_to,
     may_be_of_numbers,
