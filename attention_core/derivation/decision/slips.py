@@ -111,6 +111,8 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step) or _assigns(step):
         return None
+    if not collect_symbols(step) and may_hold_otherwise(step):
+        return None
     if _defines_anew(step) or _operates(step) or keeps_orders(step):
         return None
     promised = step.context.formal is not None

@@ -559,12 +559,14 @@ def _says_what_it_is(step: Step, formula: str) -> bool:
 
 
 _WORD_IN_FORMULA = re.compile(r"\\(?:math\w+|operatorname\*?|text\w*)\s*\{[^{}]*\}|\\[a-zA-Z]+")
+_FIXED = re.compile(r"\\nabla(?![a-zA-Z])|(?<![a-zA-Z\\])(?:\\mathbf\s*\{\s*e\s*\}|e)\s*_\s*(?:\w|\{\s*\w+\s*\})")
+"""What is not a symbol of a formula: a gradient, and unit vectors."""
 _INDEX = re.compile(r"_\s*(?:[a-z]|\{[a-z ,]{1,5}\})(?![a-zA-Z])")
 
 
 def _names_symbols_alone(context: Context, formula: str, line: int) -> bool:
     """Whether all letters of a formula that cannot be read are declared; of a set, those of its member."""
-    member = _INDEX.sub(" ", formula.split(r"\in ")[0] if r"\in " in formula else formula)
+    member = _INDEX.sub(" ", _FIXED.sub(" ", formula.split(r"\in ")[0] if r"\in " in formula else formula))
     try:
         names = {token.value for token in tokenize(member, line) if token.kind == "NAME"}
     except Unreadable:

@@ -87,3 +87,18 @@ def test_where_the_fixed_index_stands(wrong: str, right: str, keeps: bool, pulls
 def test_entries_that_are_pulled_out_of_a_sum_are_claimed_to_be_alike(formula: str, words: str, verdict: str) -> None:
     (step,) = check_document(f"{words}\n\n$$ {formula} $$\n", infer=True).steps
     assert step.verdict == verdict, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("stated", "verdict"),
+    [
+        ("$x = e_1$.", "UNDECIDED"),  # a unit vector: one term is left
+        (r"$\nabla w = 0$.", "UNDECIDED"),
+        ("$x = u_1$.", "REFUTED"),  # a new name
+        (r"$\ell = \sum_i x_i$.", "REFUTED"),
+    ],
+)
+def test_a_relation_with_a_unit_vector_or_a_gradient_speaks_of_the_symbols_alone(stated: str, verdict: str) -> None:
+    formula = r"\sum_{i=1}^n w_i x_i = \sum_{i=1}^n w_1 x_i"
+    (step,) = check_document(f"{stated}\n\n$$ {formula} $$\n", infer=True, formulas=True).steps
+    assert step.verdict == verdict, step.evidence.text

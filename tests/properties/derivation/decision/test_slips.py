@@ -285,6 +285,8 @@ def test_numbers_that_another_arithmetic_makes_good_have_no_likely_slip() -> Non
     words = "The hours of a clock are added."
     assert inferred("11 + 2 = 1", words).likely_slip == ""
     assert inferred("11 + 2 = 12", words).likely_slip == ""
+    total = check_document("$$ 12 + 8 = 20 / 4 = 5 $$\n", infer=True, formulas=True).steps[0]
+    assert total.verdict == "UNDECIDED" and total.likely_slip == ""
 
 
 def test_a_refuted_step_names_its_slip_and_is_not_left_open() -> None:
