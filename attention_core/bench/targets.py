@@ -15,7 +15,9 @@ from torch import Tensor
 
 from attention_core.bench.conventions import REPEATED, bench_words, conventions
 from attention_core.bench.workloads.inputs import Inputs
-from attention_core.bench.workloads.workload import Workload
+from attention_core.bench.workloads.masks import read_mask
+from attention_core.bench.workloads.shapes import read_shapes
+from attention_core.bench.workloads.workload import ITEM, Workload
 from attention_core.conformance.subjects.axes import JOINED, LAYOUTS
 from attention_core.conformance.subjects.binding import Binding, bind
 from attention_core.conformance.worker.executor import Executor
@@ -89,8 +91,29 @@ def read_target(text: str, device: str = "cpu") -> Named:
 
     Raises: TargetError where it names nothing.
     """
+    if option := find_option(text):
+        raise TargetError(f"{text!r} is not a kernel: each value needs its own option, {option} {text}")
     with bench_words(text):
         return _read_target(text, device)
+
+
+def find_option(text: str) -> str:
+    """The option whose value a text is, where several were given after one; "" for the name of a kernel.
+
+    Example:
+        >>> find_option("B=1,H=8,n=256,d=64"), find_option("window:128"), find_option("mine.py:attention")
+        ('--shapes', '--mask', '')
+    """
+    if text in ITEM:
+        return "--dtype"
+    readers: dict[str, Callable[[], Any]] = {"--shapes": lambda: read_shapes([text]), "--mask": lambda: read_mask(text)}
+    for option, read in readers.items():
+        try:
+            read()
+        except TargetError:
+            continue
+        return "" if text.endswith(".toml") else option  # a function in C is described by such a file
+    return ""
 
 
 def _read_target(text: str, device: str) -> Named:

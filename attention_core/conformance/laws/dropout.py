@@ -40,6 +40,9 @@ from attention_core.conformance.worker.exchange import NDArray
 from attention_core.declaration.implementation import Implementation
 
 BATCH, HEADS = 2, 4
+KEPT = 1 / 16
+"""A weight counts as kept above this share of itself: a dropped one is 0, and where a kept one is multiplied by 1 - p
+instead of 1/(1 - p), up to p = 0.9, the law of its value shall say so, not those that count."""
 LENGTHS = (64, 32, 128, 16)
 """Powers of two, so that 1/n is exact in every dtype; the first that the target allows is taken."""
 Sizes = tuple[int, int, tuple[int, ...]]
@@ -121,9 +124,9 @@ class Observed:
 
 
 def observe(subject: Subject, probe: Case, result: Result) -> Observed:
-    """Read the kept weights from an output of the probe: they exceed half their value without dropout."""
+    """Read the kept weights from an output of the probe: they exceed `KEPT` of their value without dropout."""
     half = probe.key.shape[-2] // 2
-    return Observed(result.values[..., :half] > subject.truth(probe).out[..., :half] / 2, result)
+    return Observed(result.values[..., :half] > KEPT * subject.truth(probe).out[..., :half], result)
 
 
 def drop(subject: Subject, probe: Case, p: float, seed: int | None) -> Observed:

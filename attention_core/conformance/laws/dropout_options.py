@@ -16,6 +16,7 @@ from attention_core.conformance.laws.dropout import (
     BATCH,
     DROPOUT,
     FAMILY,
+    KEPT,
     ONCE,
     Observed,
     accuse,
@@ -100,8 +101,8 @@ def _mask(rng: np.random.Generator, n_q: int, n: int) -> NDArray:
 
 
 def observe_dropout(subject: Subject, probe: Case, out: Result) -> Observed:
-    """Which weights an output of the probe kept: those over half of what they are without dropout."""
-    return Observed(out.values > subject.truth(probe).out / 2, out)
+    """Which weights an output of the probe kept: those over `KEPT` of what they are without dropout."""
+    return Observed(out.values > KEPT * subject.truth(probe).out, out)
 
 
 def factor_error(probe: Case, p: float) -> float:

@@ -69,6 +69,20 @@ def test_refutes(law: str, fault: str) -> None:
     refuted(law, getattr(faults, fault)())
 
 
+def scaled_by_what_is_kept(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout_p: float = 0.0) -> Any:
+    weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, -1)
+    kept = torch.rand(weights.shape) >= dropout_p
+    return (weights * kept * (1 - dropout_p if dropout_p else 1)) @ value
+
+
+def test_a_wrong_factor_is_called_a_wrong_factor() -> None:
+    """Weights times 1 - p, not 1/(1 - p), are there: no law says that all were dropped."""
+    message = refuted("dropped_weights_are_zero_and_kept_ones_scaled", scaled_by_what_is_kept).message
+    assert "got 0.25 " in message and "but should be 1 " in message, message
+    for law in ("dropout_takes_the_stated_share", "dropout_differs_within_a_call", "dropout_differs_from_call_to_call"):
+        held(law, scaled_by_what_is_kept)
+
+
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(
     ("function", "record"),
