@@ -34,6 +34,11 @@ def read_construction(name: str, description: Mapping[str, Any], declared: Mappi
     values = {k: Size(v) if v in WORDS else v for k, v in declared.items()}
     if parameters is None:
         return Construction(names=values)
+    if not parameters and description.get("is_class"):
+        raise TargetError(
+            f"{name} is built without any size: name a function (embed_dim, num_heads) that returns it, and declare "
+            "its sizes, as in --sizes 'E == 64 and H == 4'"
+        )
     named = [p for p in parameters if not p["kind"].startswith("VAR_")]
     required = [p for p in named if not p["default"]]
     if len(required) in (0, 2) and not any(is_known(p["name"]) or p["name"] in values for p in named):

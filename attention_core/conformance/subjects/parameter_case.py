@@ -9,6 +9,7 @@ case counts pairs of features, and d is twice their number.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,7 @@ from attention_core.conformance.subjects.session_subject import SubjectBase
 from attention_core.conformance.worker.exchange import NDArray, Request, Response, array
 from attention_core.conformance.worker.runner import Runner
 from attention_core.declaration.implementation import Implementation, TargetError
+from attention_core.declaration.sizes import SizeCondition
 
 FUNCTIONS = (
     "mask-builder",
@@ -284,7 +286,7 @@ def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> P
 
     Values that are as wide as keys stay so where that can be: a target of one head size does not get two.
     """
-    names = [name for name in case.sizes if name not in ("start", "shift")]
+    names = [name for name in select_sizes(implementation.sizes, case.sizes) if name not in ("start", "shift")]
     alike = case.sizes.get("d") == case.sizes.get("d_v", -1)
     for chosen in ([name for name in names if name != "d_v"], names) if alike else (names,):
         for values in product(*((case[name], *WIDER) for name in chosen)):
@@ -293,6 +295,25 @@ def find_nearest_sizes(implementation: Implementation, case: ParameterCase) -> P
             if supports(implementation, other):
                 return other
     return None
+
+
+def select_sizes(condition: Any, sizes: Mapping[str, int]) -> list[str]:
+    """The sizes that change what a condition speaks of; all of them where it is a function.
+
+    Example:
+        >>> from attention_core.declaration.sizes import SizeCondition
+        >>> select_sizes(SizeCondition("E == 64 and H == 4"), {"B": 1, "n": 3, "H": 2, "d": 8})
+        ['H', 'd']
+    """
+    if not isinstance(condition, SizeCondition):
+        return list(sizes)
+    spoken = {node.id for node in ast.walk(condition.tree) if isinstance(node, ast.Name)}
+
+    def select(changed: Mapping[str, int]) -> list[dict[str, int]]:
+        return [{name: size for name, size in one.items() if name in spoken} for one in named_sizes(changed)]
+
+    own = select(sizes)
+    return [name for name, size in sizes.items() if select({**sizes, name: size + 1}) != own]
 
 
 class ParameterSubject(SubjectBase):

@@ -20,6 +20,7 @@ from attention_core.conformance.modules.fused_roles import UNSEEN
 from attention_core.conformance.modules.look import CANDIDATES, read_call
 from attention_core.conformance.subjects.parameter_case import ParameterCase
 from attention_core.declaration.implementation import TargetError
+from attention_core.declaration.sizes import SizeCondition
 from attention_core.faults import model_forms
 from attention_core.faults import module_forms as forms
 
@@ -305,3 +306,33 @@ def test_a_head_whose_quarter_is_rotated_is_as_wide_as_the_next_multiple(drawn: 
     subject.form = Form(rotation="position_embeddings", rotated=0.25)
     case = ParameterCase({"B": 1, "n": 3, "H": 2, "d": drawn})
     assert subject.adapt_case(case)["d"] == adapted
+
+
+class OfFixedSizes(nn.Module):
+    """Four heads of 16 features, whatever is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(64, 64) for _ in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (f(x).unflatten(-1, (4, 16)).transpose(1, 2) for f in (self.q_proj, self.k_proj, self.v_proj))
+        out: Tensor = self.out_proj((torch.softmax(q @ k.mT / 4, -1) @ v).transpose(1, 2).flatten(2))
+        return out
+
+
+def build_fixed(embed_dim: int, num_heads: int) -> nn.Module:
+    return OfFixedSizes()
+
+
+@pytest.mark.usefixtures("fewest_cases")
+def test_a_module_of_fixed_sizes_says_how_it_can_be_judged() -> None:
+    """Called with sizes it does not take, it would decline every case."""
+    with pytest.raises(TargetError) as error:
+        check_implementation(Implementation(OfFixedSizes, name="m", contract=CONTRACT), effort="quick")
+    assert "name a function (embed_dim, num_heads) that returns it" in str(error.value)
+    assert "--sizes 'E == 64 and H == 4'" in str(error.value)
+    record = Implementation(
+        build_fixed, name="m", contract=CONTRACT, dtypes=DTYPES, sizes=SizeCondition("E == 64 and H == 4")
+    )
+    assert check_implementation(record, effort="quick").verdict == "conforms"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_core.conformance import Implementation
 from attention_core.conformance.engine.session import Session, select_laws
-from attention_core.conformance.subjects.parameter_case import UNDECLARED_SIZES
+from attention_core.conformance.subjects.parameter_case import UNDECLARED_SIZES, ParameterCase, find_nearest_sizes
 from attention_core.declaration.sizes import SizeCondition
 from attention_core.faults import (
     bias,
@@ -112,3 +112,25 @@ def test_so_do_those_of_modules_heads_and_parts() -> None:
 
     assert run("heads", "uneven_splits_are_refused", (guarded, join), "H <= 3")[0] == "held"
     assert run("merge", "merging_is_associative", merge.correct, "parts > 2") == ("not_applicable", UNDECLARED_SIZES)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "found"),
+    [
+        ("E == 64 and H == 4", {"B": 1, "n": 3, "H": 2, "d": 7}, None),
+        ("E == 64 and H == 8", {"B": 1, "n": 3, "H": 2, "d": 7}, {"B": 1, "n": 3, "H": 8, "d": 8}),
+        ("n % 16 == 0", {"B": 1, "n": 3, "H": 2, "d": 7}, {"B": 1, "n": 16, "H": 2, "d": 7}),
+        ("d == 64", {"n": 3, "half": 3}, {"n": 3, "half": 32}),
+        ("E == 63", {"B": 1, "n": 3, "H": 2, "d": 7}, None),
+    ],
+)
+def test_only_sizes_that_a_condition_speaks_of_are_varied(
+    text: str, sizes: dict[str, int], found: dict[str, int] | None
+) -> None:
+    """A function, of which all sizes are varied, finds the same case in a hundred times as long."""
+    condition, case = SizeCondition(text), ParameterCase(sizes)
+    nearest = find_nearest_sizes(Implementation(None, name="f", sizes=condition), case)
+    assert (None if nearest is None else dict(nearest.sizes)) == found
+    assert len(condition._known) <= 36
+    of_all = find_nearest_sizes(Implementation(None, name="f", sizes=lambda **named: condition(**named)), case)
+    assert (None if of_all is None else dict(of_all.sizes)) == found
