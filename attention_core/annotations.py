@@ -20,12 +20,13 @@ def annotation(level: str, title: str, message: str, path: str = "", line: int =
     Args:
         level: error, warning or notice.
         title, message: any text; line ends and the command's own signs are escaped.
-        path, line: where it belongs, from the root of the checkout; "" where it has no place, 0 for all of a file.
+        path, line: where it belongs; "" where it has no place, 0 for all of a file.
 
     >>> annotation("error", "attention: refuted", "got 1,\nwant 2", "mine.py", 4)
     '::error title=attention%3A refuted,file=mine.py,line=4::got 1,%0Awant 2'
     """
     shown = message if len(message) <= LONGEST else message[: LONGEST - 4] + " ..."
+    path = locate_in_checkout(path)
     place = {"file": path, "line": str(line)} if path and line else {"file": path} if path else {}
     properties = {"title": title, **place}
     listed = ",".join(f"{name}={_escape(text, whole=True)}" for name, text in properties.items())
@@ -37,6 +38,19 @@ def _escape(text: str, *, whole: bool = False) -> str:
     for sign, code in pairs:
         text = text.replace(sign, code)
     return text
+
+
+def locate_in_checkout(path: str) -> str:
+    """Return a file as GitHub names it: from the root of the checkout, wherever the command runs in it.
+
+    GITHUB_WORKSPACE names the root; without it, and for files outside of it, the path stays as it is.
+    """
+    root = os.environ.get("GITHUB_WORKSPACE", "")
+    if not root or not path:
+        return path
+    whole = os.path.abspath(path)
+    below = os.path.relpath(whole, os.path.abspath(root))
+    return path if below.startswith(os.pardir) else Path(below).as_posix()
 
 
 def append_summary(markdown: str) -> bool:

@@ -7,6 +7,7 @@ same losses; with it the weights of one's own function have none, since the cont
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -58,8 +59,8 @@ def verify_own_attention(target: str, contract: str) -> str:
     if report.verdict in ("conforms", "incomplete"):
         return line
     raise BadInput(
-        f"{line}; see more with `attention-core verify --contract {contract} {target}`, or train all the same with "
-        "--unverified"
+        f"{line}; see more with `attention-core verify --contract {contract} {shlex.quote(target)}`, or train all the "
+        "same with --unverified"
     )
 
 

@@ -111,15 +111,18 @@ def largest(method: str, start: int, most: int, memory_limit: float | None, **op
     config, n, make = settings(options, method)
     click.echo(f"finetune largest-batch: {method} of {options['model']}, {start} texts first", err=True)
     if _is_cuda(options["device"]):
-        found = largest_batch(training_step(make, config, n), start, most)
+        found = largest_batch(training_step(make, config, n), start, most, _say_whether_it_fits)
     else:
         with StepsElsewhere(config, n, int((memory_limit or _free()) * MIB), options["threads"]) as steps:
-            found = largest_batch(steps.step, start, most)
-    for size, reason in found.tried:
-        click.echo(f"{size}: {'fits' if reason is None else f'does not fit ({reason[:100]})'}")
+            found = largest_batch(steps.step, start, most, _say_whether_it_fits)
     if not found.size:
         raise BadInput("not even a batch of one text fits")
     click.echo(f"largest batch of {config.method} with {n} tokens: {found.size}")
+
+
+def _say_whether_it_fits(size: int, reason: str | None) -> None:
+    """Print the result of one size as soon as it is there: large ones take minutes."""
+    click.echo(f"{size}: {'fits' if reason is None else f'does not fit ({reason[:100]})'}")
 
 
 def _is_cuda(device: str | None) -> bool:

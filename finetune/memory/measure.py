@@ -251,11 +251,15 @@ class Largest:
     tried: tuple[tuple[int, str | None], ...]
 
 
-def largest_batch(step: Callable[[int], object], start: int = 32, most: int = 2**16) -> Largest:
+def largest_batch(
+    step: Callable[[int], object], start: int = 32, most: int = 2**16,
+    finished: Callable[[int, str | None], object] = lambda size, message: None,
+) -> Largest:  # fmt: skip
     """Double a batch until it does not fit, or halve it until it does; then bisect.
 
     Args: step, one step of training with so many examples, an error where memory runs out (another error goes its way);
-        start, tried first; most, the largest that is tried.
+        start, tried first; most, the largest that is tried; finished, called after each with its size and None or the
+        message.
     Returns: the largest size that fits, if all smaller ones do. Raises: BadInput where start is none.
 
     Example:
@@ -271,6 +275,7 @@ def largest_batch(step: Callable[[int], object], start: int = 32, most: int = 2*
     def fits(size: int) -> bool:
         _, message = attempt(lambda: (step(size), True)[1])
         tried.append((size, message))
+        finished(size, message)
         return message is None
 
     low, high = 0, most + 1

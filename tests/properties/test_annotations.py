@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,13 @@ from hypothesis import strategies as st
 from attention_core.annotations import LONGEST, annotation, append_summary, cell, fence
 
 HOSTILE = st.text("a:,%\n\r`|<>*[]&\\ \U0001f600", max_size=20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def outside_of_github() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GITHUB_WORKSPACE", raising=False)
+        yield
 
 
 def unescape(text: str) -> str:
@@ -31,6 +39,19 @@ def test_an_annotation_is_one_line_and_says_all(title: str, message: str, path: 
         "title": title,
         **({"file": path, "line": "7"} if path else {}),
     }
+
+
+def test_a_file_is_named_from_the_root_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step with `working-directory` would otherwise mark a file that the diff does not have."""
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert "file=mine.py,line=4::" in annotation("error", "t", "m", "mine.py", 4)
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    assert "file=sub/mine.py,line=4::" in annotation("error", "t", "m", "mine.py", 4)
+    assert "file=sub/mine.py,line=4::" in annotation("error", "t", "m", str(tmp_path / "sub" / "mine.py"), 4)
+    assert "file=other.py,line=4::" in annotation("error", "t", "m", "../other.py", 4)
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "elsewhere"))
+    assert "file=mine.py,line=4::" in annotation("error", "t", "m", "mine.py", 4)
 
 
 def test_a_long_message_is_cut() -> None:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from markupsafe import escape
 
-from attention_core.annotations import annotation, cell, fence
+from attention_core.annotations import annotation, cell, fence, locate_in_checkout
 from attention_core.badge import draw_badge
 from attention_core.conformance.contracts import contracts
 from attention_core.conformance.report.law_result import Counterexample, LawResult
@@ -204,6 +204,7 @@ def _result(report: Report, rule: str, level: str, text: str, place: Definition 
         "partialFingerprints": {"targetAndLaw/v1": key},
     }
     if place is not None:
-        address = {"uri": quote(place.path) if place.is_below else f"file://{quote(place.path)}"}
+        below = locate_in_checkout(place.path)
+        address = {"uri": quote(below) if place.is_below else f"file://{quote(place.path)}"}
         found["locations"] = [{"physicalLocation": {"artifactLocation": address, "region": {"startLine": place.line}}}]
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from attention_core.kernels.dot_product import dot_product_attention
 from attention_core.modules.self_attention import self_attention
-from finetune.characters.own_attention import OwnAttention, contract_of, is_plugged
+from finetune.characters.own_attention import OwnAttention, contract_of, is_plugged, verify_own_attention
 from finetune.errors import BadInput
 from finetune.models.gpt import DotProductAttention, GPTConfig
 
@@ -30,6 +31,13 @@ def test_the_projections_and_the_numbers_are_those_of_the_model(function: Any) -
     assert is_plugged(plugged) and not is_plugged(own)
     # the same sums in another order, in float64
     assert torch.allclose(plugged(x, 0, None), own(x, 0, None), atol=1e-12)
+
+
+def test_the_command_that_shows_more_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = SimpleNamespace(verdict="refuted", reason=lambda: "agrees_with_truth")
+    monkeypatch.setattr("finetune.characters.own_attention.verify_target", lambda *arguments, **options: report)
+    with pytest.raises(BadInput, match=r"`attention-core verify --contract attention 'my folder/a\.py:f'`"):
+        verify_own_attention("my folder/a.py:f", "attention")
 
 
 def test_what_the_function_raises_is_one_line() -> None:

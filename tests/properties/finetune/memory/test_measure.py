@@ -87,6 +87,20 @@ def test_a_storage_is_counted_once_and_weights_not_at_all() -> None:
     assert sorted(saved.values()) == [96, 96], "x, read twice, and what the layer gave"
 
 
+def test_every_size_is_reported_as_soon_as_it_was_tried() -> None:
+    seen: list[tuple[int, bool]] = []
+    done: list[int] = []
+
+    def step(size: int) -> None:
+        assert len(seen) == len(done)
+        done.append(size)
+        if size > 5:
+            raise MemoryError
+
+    found = largest_batch(step, 2, 8, lambda size, message: seen.append((size, message is None)))
+    assert found.size == 5 and seen == [(size, message is None) for size, message in found.tried]
+
+
 @given(st.integers(0, 300), st.integers(1, 300), st.integers(1, 300))
 def test_the_largest_batch_is_found_in_few_tries(fits: int, start: int, most: int) -> None:
     start = min(start, most)
