@@ -5,6 +5,8 @@ Nothing heavy is imported before it is used.
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +14,15 @@ if TYPE_CHECKING:
 
 PIPED = 200
 """Columns of output that is not a terminal: tables are then not folded."""
+
+
+def escape_what_cannot_be_written() -> None:
+    """Let standard output write a character that its encoding lacks as an escape (`\\u2047`), as standard error does.
+
+    A pipe on Windows and the locale C have small encodings, and a name or a result would end the command.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def make_console(stderr: bool = False) -> Console:
