@@ -370,7 +370,7 @@ def grade_class(folder: Path, name: str, out: Path, **options: Any) -> None:
     jobs = options["jobs"] or os.cpu_count() or 1
     grades: list[Grade] = []
     try:
-        with interruptible():
+        with interruptible("submissions that were judged are kept, and the same command judges the others"):
             grades = grade_submissions(submissions, settings, out / "reports", jobs=jobs, finished=show)
         write_feedback(grades, name, out)
     except OSError as error:

@@ -228,15 +228,18 @@ class Seconds(click.FloatRange):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end workers too; the exit status is that of a program ended by the signal, not a verdict."""
+def interruptible(advice: str = "") -> Iterator[None]:
+    """Ctrl-C and SIGTERM end workers too; the exit status is that of a program ended by the signal, not a verdict.
+
+    `advice` says how to go on, where something is kept.
+    """
     from attention_core.conformance.engine.verify import ended_by_signals
 
     try:
         with ended_by_signals():
             yield
     except KeyboardInterrupt:
-        click.echo("attention-core: interrupted", err=True)
+        click.echo(f"attention-core: interrupted{advice and '; '}{advice}", err=True)
         sys.exit(130)
 
 

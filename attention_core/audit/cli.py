@@ -72,7 +72,7 @@ def audit(tests: tuple[str, ...], **options: Any) -> None:
     try:
         request = request_of(tests, options)
         shown = Progress(request.target, options["quiet"])
-        with interruptible(), shown as tell:
+        with interruptible("the same command continues from the faults that were tried"), shown as tell:
             found = run_audit(request, tell, None if options["quiet"] else shown.print_line)
     except TargetError as error:
         found = Audit(options["target"], tests, problem=plain(str(error)), floor=options["floor"], seed=options["seed"])

@@ -193,7 +193,8 @@ def run(options: dict[str, Any]) -> int:
     listed = cli_validation.known_failures(options["known_path"], [settings.baseline, *names])
     console = make_console(stderr=options["json_path"] == STANDARD_OUTPUT)
     kept: list[Results] = []
-    with interruptible():
+    keeps = options["json_path"] not in (None, STANDARD_OUTPUT)
+    with interruptible(f"--resume continues from the cells in {options['json_path']}" if keeps else ""):
         try:
             with Telling(options["quiet"]) as show:
                 results = run_benchmark(

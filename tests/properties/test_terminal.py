@@ -63,6 +63,9 @@ def test_being_interrupted_is_no_verdict(capsys: pytest.CaptureFixture[str]) -> 
         raise KeyboardInterrupt
     assert ended.value.code == 130
     assert capsys.readouterr().err == "attention-core: interrupted\n"
+    with pytest.raises(SystemExit), interruptible("the same command continues"):
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err == "attention-core: interrupted; the same command continues\n"
 
 
 def test_a_progress_bar_takes_any_name() -> None:

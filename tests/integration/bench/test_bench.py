@@ -329,7 +329,7 @@ def test_a_file_of_something_else_is_not_gone_on_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ends", "status", "said"),
     [
-        (KeyboardInterrupt(), 130, "attention-core: interrupted"),
+        (KeyboardInterrupt(), 130, "attention-core: interrupted; --resume continues from the cells in"),
         (TargetError("r.json cannot be written: disk full"), 2, "disk full"),
     ],
 )
