@@ -18,7 +18,7 @@ import click
 from attention_core import __version__
 from attention_core.audit.cli import audit
 from attention_core.bench.cli import bench
-from attention_core.console import escape_what_cannot_be_written
+from attention_core.console import escape_unencodable
 from attention_core.declaration.errors import plain
 from attention_core.derivation.cli import derive
 from attention_core.grading.cli import grade
@@ -54,7 +54,7 @@ MERGE_STATUS = """Exit status: that of the whole run, had it not been split; 2 a
 @click.version_option(__version__, prog_name="attention-core")
 def main() -> None:
     """Check whether attention is computed correctly."""
-    escape_what_cannot_be_written()
+    escape_unencodable()
 
 
 main.add_command(audit)

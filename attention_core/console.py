@@ -16,7 +16,7 @@ PIPED = 200
 """Columns of output that is not a terminal: tables are then not folded."""
 
 
-def escape_what_cannot_be_written() -> None:
+def escape_unencodable() -> None:
     """Let standard output write a character that its encoding lacks as an escape (`\\u2047`), as standard error does.
 
     A pipe on Windows and the locale C have small encodings, and a name or a result would end the command.

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from attention_core.console import escape_what_cannot_be_written
+from attention_core.console import escape_unencodable
 from attention_core.terminal import HELP
 from finetune.characters.recipe_numbers import EPOCHS_AFTER_PRETRAINING, FINETUNING, PRETRAINING
 from finetune.cli.characters import characters
@@ -50,7 +50,7 @@ from finetune.errors import BadInput
 @click.version_option(version("attention-core"), message="finetune (attention-core %(version)s)")
 def app() -> None:
     """Small, readable training code that is judged by its own laws."""
-    escape_what_cannot_be_written()
+    escape_unencodable()
 
 
 MODEL = click.argument("model", metavar="MODEL", type=click.Choice(["vanilla", "synthesizer", "rotary"]))
