@@ -107,6 +107,7 @@ def look_with_arrays(
             other.close()
 
 
+HALF = frozenset({"float16", "bfloat16"})
 DECLINED = "IndexError"
 """What indexing an axis that is not there raises, in code that takes masks of four axes alone."""
 
@@ -167,12 +168,10 @@ class Look:
 
     def changes(self) -> dict[str, Any] | None:
         """What to change in the record so that the target agrees with the truth; None where nothing helps."""
-        plain: Changes | None = None
-        for dtype in [d for d in ("float32", "float64") if d in self.record.dtypes] or self.record.dtypes[:1]:
-            self.dtype = dtype
-            plain = self.comparer.plain(self.record, of_plain_calls(self.record), self.problems(dtype))
-            if plain is not None:
-                break
+        wide = [dtype for dtype in ("float32", "float64") if dtype in self.record.dtypes]
+        plain = self.plain(wide or self.record.dtypes[:1])
+        if plain is None and wide and self.failures:  # kernels of a GPU may take nothing wider
+            plain = self.plain([dtype for dtype in ("float16", "bfloat16") if dtype in self.record.dtypes])
         if plain is None:
             return None
         found = dict(plain)
@@ -191,6 +190,14 @@ class Look:
         ):
             found |= stage(self.record.with_(**found))
         return {name: value for name, value in found.items() if value != getattr(self.record, name)}
+
+    def plain(self, dtypes: Sequence[str]) -> Changes | None:
+        """What to change so that plain calls agree, in the first of these dtypes in which they do."""
+        for self.dtype in dtypes:
+            plain = self.comparer.plain(self.record, of_plain_calls(self.record), self.problems(self.dtype))
+            if plain is not None:
+                return plain
+        return None
 
     def batch_axes(self, record: Implementation) -> Changes:
         """Whether it takes one batch axis alone."""
@@ -359,7 +366,11 @@ class Look:
 
     def dtypes(self, record: Implementation) -> Changes:
         """The declared dtypes less those that it does not take: it raises what is not a refusal, gives another dtype,
-        or computes float64 in float32."""
+        or computes float64 in float32. Of a target of half precision alone those that it declines are left out, too.
+        """
+        if self.dtype in HALF and not HALF.issuperset(record.dtypes):
+            kept = [d for d in record.dtypes if any(self.gives(record, p) == "gives" for p in self.problems(d))]
+            return {"dtypes": tuple(kept)} if kept else {}
         kept = []
         single = "float64" in record.dtypes and is_single_inside(self.comparer, record, self.problems("float32"))
         for dtype in record.dtypes:

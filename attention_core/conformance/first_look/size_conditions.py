@@ -10,8 +10,8 @@ from attention_core.conformance.first_look.probes import problem
 from attention_core.conformance.first_look.ranking import Comparer
 from attention_core.declaration.implementation import Implementation
 
-LENGTHS = (1, 2, 4, 5, 8, 16, 24, 32, 48, 64, 96, 128)
-WIDTHS = (2, 4, 5, 8, 16, 24, 32, 48, 64, 96, 128)
+LENGTHS = (1, 2, 4, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+WIDTHS = (2, 4, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Multiples of every power of two up to 64, numbers between them, and odd ones."""
 STEPS = (2, 4, 8, 16, 32, 64, 128)
 """What sizes may have to be a multiple of."""

@@ -90,8 +90,12 @@ def sentences(
     but = "".join(f"; {of_kind(kind)}{cause}" for kind, cause in unsettled.items() if cause)
     silent = [KINDS[kind] for kind, cause in unsettled.items() if not cause]
     but += f"; no convention explains {', '.join(silent)}" if silent else ""
-    if found.keys() == {"sizes"}:
-        lines.append(f"agrees with softmax attention as it is declared where {found['sizes'].text}{but}")
+    if found.keys() == {"sizes"} or (
+        found.keys() <= {"sizes", "dtypes"} and is_half_alone(found.get("dtypes", ("float32",)))
+    ):
+        where = f" where {found['sizes'].text}" if "sizes" in found else ""
+        dtypes = f" in {' and '.join(found['dtypes'])}" if "dtypes" in found else ""
+        lines.append(f"agrees with softmax attention as it is declared{dtypes}{where}{but}")
     elif found:
         options = " ".join(option_text(name, value) for name, value in found.items())
         lines.append(f"agrees with softmax attention under {options}, not as it is declared{but}")
@@ -132,10 +136,22 @@ def call(record: Implementation, binding: Binding) -> str:
     return f"takes {what} of {record.array}{named}; returns {RESULTS[record.returns]}{lies}"
 
 
+def is_half_alone(dtypes: Sequence[str]) -> bool:
+    """Whether none of the dtypes is wider than half precision: calls of others are then declined.
+
+    Example:
+        >>> is_half_alone(("bfloat16", "float16")), is_half_alone(("float32", "float16"))
+        (True, False)
+    """
+    return not {"float32", "float64"} & set(dtypes)
+
+
 def meaning(name: str, value: Any) -> str:
     """What a convention that was found says of the target."""
     if name == "scale":
         return MEANINGS.get((name, value), f"scales the scores by {value}")
+    if name == "dtypes" and is_half_alone(value):
+        return f"takes {' and '.join(value)} alone"
     if name == "dtypes":
         return f"keeps the dtype and the precision of its inputs only for {', '.join(value)}"
     if name == "sizes":

@@ -313,6 +313,36 @@ def test_sizes_that_are_declined_are_found() -> None:
     assert look.lines[-1] == "agrees with softmax attention as it is declared where n_q == n_kv and d == d_v"
 
 
+def in_half_precision_alone(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    """As flash-attn: (B, n, H, d), the last query faces the last key, and nothing wider is taken."""
+    if q.dtype not in (torch.float16, torch.bfloat16):
+        raise RuntimeError("only fp16 and bf16 are supported")
+    if q.shape[2] != k.shape[2] or k.shape[1] != v.shape[1] or q.shape[-1] != k.shape[-1]:
+        raise ValueError("shapes differ")
+    scores = torch.einsum("bihd,bjhd->bhij", q.float(), k.float()) * q.shape[-1] ** -0.5
+    if causal:
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1 + k.shape[1] - q.shape[1])
+        scores = scores.masked_fill(later, -torch.inf)
+    return torch.einsum("bhij,bjhe->bihe", torch.softmax(scores, -1), v.float()).to(q.dtype)
+
+
+def test_kernels_that_take_half_precision_alone_are_looked_at_in_it() -> None:
+    look = look_at(in_half_precision_alone)
+    assert look.agrees
+    assert look.options() == "--layout bnhd --causal bottom_right --dead-rows nan --dtype bfloat16,float16"
+    assert "takes bfloat16 and float16 alone" in look.lines[1]
+    alone = look_at(lambda q, k, v: in_half_precision_alone(*(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2))
+    assert alone.lines[-1] == "agrees with softmax attention as it is declared in bfloat16 and float16"
+    one = look_at(in_half_precision_alone, dtypes=("float32", "float16"))
+    assert one.found["dtypes"] == ("float16",)
+
+
+def test_what_is_wrong_in_single_precision_is_not_looked_at_in_half_precision() -> None:
+    """A wide budget may forgive it; only calls that are all declined lead there."""
+    look = look_at(lambda q, k, v: forms.plain(q, k, v) * 1.0005)
+    assert not look.agrees and not look.found
+
+
 def test_shared_heads_are_found_where_one_length_is_taken() -> None:
     def one_length(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         assert q.shape[-2] == k.shape[-2]

@@ -45,6 +45,8 @@ ROWS: list[tuple[str, Rule]] = [
     ("d == 64 and d_v == 64", lambda n_q, n_kv, d, d_v: d == d_v == 64),
     ("d in (16, 32, 64) and d == d_v", lambda n_q, n_kv, d, d_v: d in (16, 32, 64) and d == d_v),
     ("d % 16 == 0", lambda n_q, n_kv, d, d_v: d % 16 == 0),
+    ("n_q == n_kv and d % 8 == 0", lambda n_q, n_kv, d, d_v: n_q == n_kv and d % 8 == 0),
+    ("n_q % 8 == 0 and n_q == n_kv", lambda n_q, n_kv, d, d_v: n_q % 8 == 0 and n_q == n_kv),
     ("n_q % 64 == 0 and d in (32, 64, 128)", lambda n_q, n_kv, d, d_v: n_q % 64 == 0 and d in (32, 64, 128)),
     ("n_q % 16 == 0 and n_kv % 16 == 0", lambda n_q, n_kv, d, d_v: n_q % 16 == n_kv % 16 == 0),
     ("n_q % 16 == 0 and n_q == n_kv", lambda n_q, n_kv, d, d_v: n_q % 16 == 0 and n_q == n_kv),

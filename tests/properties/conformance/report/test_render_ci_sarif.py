@@ -46,6 +46,10 @@ def test_a_refuted_law_has_its_rule_case_and_place(tmp_path: Path, monkeypatch: 
     assert "got 1, but should be 2\nsmallest case: n_q=1\n\nassert 0" in found["message"]["text"]
     (place,) = found["locations"]
     assert place["physicalLocation"] == {"artifactLocation": {"uri": "mine.py"}, "region": {"startLine": 3}}
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path.parent))  # the step runs in a folder of the checkout
+    ((found,),) = (each["results"] for each in json.loads(to_sarif([report("refuted")]))["runs"])
+    uri = found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == f"{tmp_path.name}/mine.py"
 
 
 def test_a_known_failure_is_suppressed() -> None:
