@@ -558,7 +558,7 @@ class Builder:
         for name in sorted(size_names(above) | size_names(low)):
             self.size(name, f"\\{op}_{{{index}={to_latex(low)}}}^{{{to_latex(above)}}}")
         size = size_of(above)
-        if size is not None and isinstance(low, Num) and low.value == 1:
+        if size is not None and isinstance(low, Num) and low.value in (0, 1):
             self.bound[index] = self.solver.extents.of(size)
 
 

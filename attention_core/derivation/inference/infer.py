@@ -546,11 +546,10 @@ def _declaration(reading: _Reading, need: Need, line: int) -> tuple[Symbol, str]
             return unit
         size = reading.size(builder.extent(name, 0))
         about = frozenset(size.symbols() | kind.rows.symbols() | kind.cols.symbols())
-        family = Symbol(name, "family", line, level, kind, ONE, size, mentions=about)
-        return (
-            family,
-            rf"{name}_1, \dots, {name}_{{{size}}} \in {domain_text(kind)} ({_reason(builder, name + MEMBER)})",
-        )
+        first = int(name not in builder.usage.zeros)
+        family = Symbol(name, "family", line, level, kind, Size.number(first), size, mentions=about)
+        text = rf"{name}_{first}, \dots, {name}_{{{size}}} \in {domain_text(kind)}"
+        return family, f"{text} ({_reason(builder, name + MEMBER)})"
     kind = reading.type_of(builder.symbol(name))
     about = frozenset(kind.rows.symbols() | kind.cols.symbols())
     if (unit := unit_vector(builder, name, kind, line, domain_text)) is not None:

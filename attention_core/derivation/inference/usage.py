@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from attention_core.derivation.elaborate.indicators import ONES, is_factor
 from attention_core.derivation.latex.printer import FAMILY_LABEL, symbol_name, to_latex
@@ -79,6 +80,7 @@ class Usage:
     functions: set[str] = field(default_factory=set)  # letters in front of (x)
     letters: set[str] = field(default_factory=set)  # all of them
     runs: dict[str, str] = field(default_factory=dict)  # bases that are written out with dots, and the last index
+    zeros: set[str] = field(default_factory=set)  # bases with an index 0, as an intercept has: `b_0 + b_1 x_1`
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,7 @@ class _Facts:
     indices: frozenset[str]
     names: frozenset[str]
     runs: tuple[tuple[str, str], ...]
+    zeros: frozenset[str]  # bases of entries that are counted from 0
     alone: Counter[str]  # how often a name stands anywhere
     led: Counter[str]  # and in front of a bracket
     functions: frozenset[str]
@@ -273,6 +276,7 @@ def _collect_facts(formula: Chain) -> _Facts:
         frozenset(index_letters(formula)),
         frozenset(names_in(formula)),
         tuple(_runs(nodes)),
+        frozenset(_zeros(nodes)),
         alone,
         *_find_functions(nodes),
         frozenset(_factors(nodes)),
@@ -335,6 +339,18 @@ def _runs(nodes: Iterable[object]) -> Iterator[tuple[str, str]]:
                 yield base, last.text
 
 
+def _zeros(nodes: Iterable[object]) -> Iterator[str]:
+    r"""The bases of `b_0`, and of the entries `a_k` of a sum that begins at 0."""
+    zero = Num(Fraction(0))
+    for node in nodes:
+        if isinstance(node, Sub) and index_parts(node) == [zero]:
+            yield symbol_name(node.base) or ""
+        elif isinstance(node, Big) and node.op in ("sum", "prod"):
+            first = [one.exprs[0] for one in node.below if one.ops == ("=",) and one.exprs[1] == zero]
+            inside = [one for one in walk(node.body) if isinstance(one, Sub)] if first else []
+            yield from (symbol_name(one.base) or "" for one in inside if [*first] == index_parts(one))
+
+
 def _cells(node: Array | Plus | Group | Times) -> list[object]:
     """What stands in a row, between brackets, or between signs."""
     if isinstance(node, Array):
@@ -361,6 +377,7 @@ def usage_of(formulas: Iterable[Chain]) -> Usage:
         runs.setdefault(base, last)
     found = Usage(_arrays(facts), runs=runs)
     found.arrays |= {base: 1 for base in found.runs if base not in found.arrays}
+    found.zeros = {base for one in facts for base in one.zeros} & found.arrays.keys()
     found.letters = {name for one in facts for name in one.names}
     alone, led = Counter[str](), Counter[str]()
     for one in facts:

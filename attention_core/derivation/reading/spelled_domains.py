@@ -63,9 +63,10 @@ _COUNTS = {
     r"\mathbb{C}": re.compile(_COUNT % r"complex\s+numbers?"),
 }
 OTHER_NUMBERS = re.compile(
-    r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block|quaternion\w*|octonion\w*|"
-    r"hyper\w+|split-?\w*|bi-?complex|grassmann\w*|clifford|cardinal|ordinal|surreal|p-adic|interval|fuzzy|floating|"
-    r"floating-point|machine|binary|modular|q|c|q-numbers|(?:non|anti)-?commut\w*|transfinite|infinite)\b",
+    r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block(?![- ]diagonal)|"
+    r"quaternion\w*|octonion\w*|hyper\w+|split-?\w*|bi-?complex|grassmann\w*|clifford|cardinal|ordinal|surreal|p-adic|"
+    r"interval|fuzzy|floating|floating-point|machine|binary|modular|q|c|q-numbers|(?:non|anti)-?commut\w*|"
+    r"transfinite|infinite)\b",
     re.I,
 )
 _MODULO = re.compile(r"\s+mod(?:ulo)?\b", re.I)

@@ -32,6 +32,7 @@ def last(words: str, display: str) -> StepReport:
         ("We draw infinitely many datasets $D$.", "(D + 1)^2 = D^2 + 2 D + 1"),
         ("- $O_i$ is the frequency in category $i$\n- $E_i$ is expected", "(E_i + 1)^2 = E_i^2 + 2 E_i + 1"),
         ("where $d \\ne 0$ is a frobnicated strength.", "(d + 1)^2 = d^2 + 2 d + 1"),
+        ("Here $R_i$ is a block-diagonal rotation matrix that turns pairs.", "(R_i q)^\\top k = q^\\top R_i^\\top k"),
         ("Introduce the partition function $Z(x)$ here.", "(Z(x) + 1)^2 = Z(x)^2 + 2 Z(x) + 1"),
     ],
 )

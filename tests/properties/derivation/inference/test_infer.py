@@ -42,6 +42,27 @@ def test_a_right_step_holds_under_the_reading_that_it_names(formula: str, read_a
 
 
 @pytest.mark.parametrize(
+    ("first", "step", "read_as"),
+    [
+        (r"y = b_0 + b_1 x_1 + \dots + b_p x_p", r"2 y = 2 b_0 + 2 \sum_{j=1}^p b_j x_j", r"b_0, \dots, b_{p} \in"),
+        (r"f(x) = w_0 + \sum_{j=1}^d w_j x_j", r"f(x) - w_0 = \sum_{j=1}^d w_j x_j", r"w_0, \dots, w_{d} \in"),
+        (r"p = \sum_{k=0}^n a_k x^k", r"p = a_0 + \sum_{k=1}^n a_k x^k", r"a_0, \dots, a_{n} \in"),
+        (r"s = \sum_{k=0}^{n-1} q^k a_k", r"q s = \sum_{k=1}^n q^k a_{k-1}", r"a_0, \dots, a_{-1 + n} \in"),
+    ],
+)
+def test_entries_are_counted_from_0_where_a_formula_has_that_entry(first: str, step: str, read_as: str) -> None:
+    found = check(f"$$ {first} $$\n\n$$ {step} $$").steps[0]
+    assert found.passed, found.evidence.text
+    assert read_as in found.evidence.text
+
+
+def test_a_polynomial_without_its_first_term_is_refuted() -> None:
+    found = check("$$ p(x) = \\sum_{k=0}^n a_k x^k $$\n\nHence\n\n$$ p(x) = \\sum_{k=1}^n a_k x^k $$").steps[0]
+    assert found.verdict == "REFUTED", found.evidence.text
+    assert "with $0$ in place of $1$" in found.evidence.text
+
+
+@pytest.mark.parametrize(
     "formula",
     [
         r"(A B)^\top = A^\top B^\top",
