@@ -139,7 +139,7 @@ def _with_slip(
             text = f"as it was read it is false ({found.evidence.text}), and it holds {slip.words}"
             evidence = Evidence(text, {**found.evidence.figures, "slip": slip.words})
             return replace(refuted, evidence=_with_readings(evidence, _readings_of(step)))
-        likely = slip or (find_likely_slip(step, search) if advise else None)
+        likely = slip or (find_likely_slip(step, decide_under, search) if advise else None)
     if likely is not None:
         shown = replace(shown, evidence=_with_figure(shown.evidence, "slip", likely.words))
     advice = ""

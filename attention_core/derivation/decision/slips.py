@@ -142,13 +142,15 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     return None if _holds_under_usual(step, decide) else slip
 
 
-def find_likely_slip(step: Step, search: Search) -> Mend | None:
+def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     """The one change that makes a false step an identity, whatever its document says around it; None for none.
 
-    Where words, or another meaning of its symbols, leave such a step open, this is where to look first.
+    Where words, or another meaning of its symbols, leave such a step open, this is where to look first. A step that
+    holds under a usual hypothesis, such as that of a projection, has none.
 
     Args:
         step: A step that is false as it was read.
+        decide: Decides a step under some more hypotheses.
         search: The time of a step, and where mends are tried first.
     """
     if step.op != "=" or step.context.loose or _assigns(step) or _operates(step) or keeps_orders(step):
@@ -161,9 +163,12 @@ def find_likely_slip(step: Step, search: Search) -> Mend | None:
     def tells(one: Mend, verdict: Verdict) -> bool:
         if "with $0$ in place" in one.words or (one.kind in SURE and (opaque or verdict not in _SURELY)):
             return False
+        if one.kind in ENTRIES | SURE and _restricts(step, one.step):
+            return False
         return not (named and is_trivial(one.step)) and not _vanishes(one.step, search)
 
-    return find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
+    likely = find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
+    return None if likely is None or _holds_under_usual(step, decide) else likely
 
 
 def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:

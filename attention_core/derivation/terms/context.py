@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.terms.terms import Relation, Size, Term, Type
 
 ENDED_ADVICE = (
@@ -201,7 +202,14 @@ class Context:
         self.level = level
 
     def declare(self, symbol: Symbol) -> None:
-        """Add a symbol; what mentioned its name before is dropped."""
+        """Add a symbol; what mentioned its name before is dropped.
+
+        Raises:
+            Unreadable: What it mentions was declared by it: "Let $d = 4 - x$ and $x = 4 - d$."
+        """
+        both = sorted(symbol.mentions & (self._depend_on(symbol.name) - {symbol.name}))
+        if both:
+            raise Unreadable(f"{symbol.name} and {both[0]} define each other: declare one of them first", symbol.line)
         self.forget(symbol.name, symbol.line)
         self.dropped.pop(symbol.name, None)
         self.inferred.pop(symbol.name, None)
@@ -214,18 +222,23 @@ class Context:
 
     def forget(self, name: str, line: int) -> None:
         """Drop every declaration and hypothesis that mentions a name, and what mentions those."""
-        gone = {name} if name in self.symbols else set()
-        while gone:
-            more = {n for n, d in self.symbols.items() if n not in gone and d.mentions & gone}
-            if not more:
-                break
-            gone |= more
+        gone = self._depend_on(name)
         for one in gone:
             self.symbols.pop(one, None)
             self.inferred.pop(one, None)
             why = f"line {line} restates {name}, which its declaration mentions; declare it again"
             self.dropped[one] = (line, f"{why} (it was declared before line {line})")
         self.hypotheses = [h for h in self.hypotheses if not h.mentions & (gone | {name})]
+
+    def _depend_on(self, name: str) -> set[str]:
+        """A declared name, what mentions it, and what mentions those."""
+        found = {name} if name in self.symbols else set()
+        while found:
+            more = {n for n, d in self.symbols.items() if n not in found and d.mentions & found}
+            if not more:
+                break
+            found |= more
+        return found
 
     def forget_readings(self, line: int) -> None:
         """Drop every reading of an undeclared symbol."""

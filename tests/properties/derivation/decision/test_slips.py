@@ -265,6 +265,8 @@ def test_a_step_that_words_leave_open_is_likely_to_have_a_slip(wrong: str, slip:
         r"x = 2 x",
         r"\delta x^2 = 2 x \delta x",  # the letter may act on what is behind it
         r"x p = p x + 1",  # the letters may not commute
+        r"I - 2 P + P^2 = I - P",  # of a projection
+        r"\theta^{(t+1)} = \theta^{(t)} - \eta \frac{\partial L}{\partial \theta}",  # what the next one is
         r"(a + b)^2 = a^2 + b^2",  # true of what is orthogonal, and no change of a sign or a number away
         r"\sum_{i=1}^m y_i = \sum_{i=1}^m y_i",
     ],
