@@ -94,6 +94,7 @@ _LEADS = compile_quick(
 _OPERATORS = frozenset(["d", "D", r"\delta", r"\Delta", r"\nabla", r"\partial"])
 r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change away from an identity of numbers."""
 _ACTS = re.compile(r"(?:\\Delta|\\partial|\\nabla|D)_\{?[^{}]*\}?$")  # a backpropagated `\delta_k` is a number
+_WORD = re.compile(r"\\(?:text\w*|mathrm|operatorname)\s*\{[a-zA-Z]{2,}\}$")
 BESIDE = 2  # lines from a step to the display right above it
 NEAR = 3  # lines around a step whose words may say that something is left out, or lead to it
 
@@ -113,7 +114,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None
-    if _defines_anew(step) or _operates(step) or keeps_orders(step):
+    if _defines_anew(step) or _names_a_whole(step) or _operates(step) or keeps_orders(step):
         return None
     promised = step.context.formal is not None
 
@@ -154,6 +155,8 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         search: The time of a step, and where mends are tried first.
     """
     if step.op != "=" or step.context.loose or _assigns(step) or _operates(step) or keeps_orders(step):
+        return None
+    if _names_a_whole(step):
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None  # any numbers are one change away from an identity
@@ -298,6 +301,14 @@ def _assigns(step: Step) -> bool:
     if not isinstance(step.left, Name | Sub) or not name or name not in all_names(step.right):
         return False
     return sum(symbol_name(one) == name for one in walk(step.right) if isinstance(one, Name | Sub)) == 1
+
+
+def _names_a_whole(step: Step) -> bool:
+    r"""Whether a side is a symbol whose subscript is a word: `L_{\text{batch}}` is not one of the $L_i$ it is a mean of."""
+    return any(
+        isinstance(side, Sub) and any(_WORD.match(to_latex(one)) for item in side.items for one in item.exprs)
+        for side in (step.left, step.right)
+    )
 
 
 def _operates(step: Step) -> bool:

@@ -265,6 +265,7 @@ def test_a_step_that_words_leave_open_is_likely_to_have_a_slip(wrong: str, slip:
         r"x = 2 x",
         r"\delta x^2 = 2 x \delta x",  # the letter may act on what is behind it
         r"x p = p x + 1",  # the letters may not commute
+        r"L_{\text{batch}} = \frac{1}{B} \sum_{i=1}^{B} L_i",  # a mean, and not one of them
         r"I - 2 P + P^2 = I - P",  # of a projection
         r"\theta^{(t+1)} = \theta^{(t)} - \eta \frac{\partial L}{\partial \theta}",  # what the next one is
         r"(a + b)^2 = a^2 + b^2",  # true of what is orthogonal, and no change of a sign or a number away
@@ -321,3 +322,11 @@ def test_a_letter_may_be_an_operator_where_it_stands_in_front(formula: str, verd
 def test_a_size_acts_on_nothing() -> None:
     sizes = r"The factors are $A \in \mathbb{R}^{d \times r}$ and $B \in \mathbb{R}^{r \times k}$."
     assert inferred("d (r + k) = d r + 2 d k", sizes).verdict == "REFUTED"
+
+
+def test_a_mean_is_not_one_of_what_it_is_a_mean_of() -> None:
+    mean = r"L_{\text{batch}} = \frac{1}{B} \sum_{i=1}^{B} L_i"
+    assert (
+        check_document(f"Let $B \\in \\mathbb{{N}}$.\n\n$$ {mean} $$\n", infer=True, formulas=True).steps[0].verdict
+        == "UNDECIDED"
+    )
