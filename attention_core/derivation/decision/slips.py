@@ -304,7 +304,7 @@ def _assigns(step: Step) -> bool:
 
 
 def _names_a_whole(step: Step) -> bool:
-    r"""Whether a side is a symbol whose subscript is a word: `L_{\text{batch}}` is not one of the $L_i$ it is a mean of."""
+    r"""Whether a side has a word as its subscript: `L_{\text{batch}}` is not one of those it is a mean of."""
     return any(
         isinstance(side, Sub) and any(_WORD.match(to_latex(one)) for item in side.items for one in item.exprs)
         for side in (step.left, step.right)
