@@ -26,8 +26,9 @@ def test_a_sum_over_samples_is_no_multiple_of_one(false: str) -> None:
     assert verdicts(f"$$ {false} $$\n") == ["UNDECIDED"]
 
 
-def test_a_sample_in_the_place_of_all_is_a_slip() -> None:
-    assert verdicts("$$ \\sum_{i=1}^n x^{(i)} = n x^{(1)} $$\n") == ["REFUTED"]
+def test_a_sample_in_the_place_of_all_may_be_like_all() -> None:
+    assert verdicts("$$ \\sum_{i=1}^n x^{(i)} = n x^{(1)} $$\n") == ["UNDECIDED"]  # an author who knows it writes so
+    assert verdicts("$$ \\sum_{i=1}^n 2 x^{(i)} = 2 \\sum_{i=1}^n x^{(1)} $$\n") == ["REFUTED"]
 
 
 @pytest.mark.parametrize(
