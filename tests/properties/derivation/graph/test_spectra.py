@@ -46,8 +46,12 @@ def test_eigenvalues_of_a_symmetric_matrix_have_its_trace_and_determinant(entrie
     square = square + square.T
     values = numbers(square.tolist())
     exact = eigenvalues(values, n, True)
-    of_balls = eigenvalues([arb(v) for v in values], n, True)
     truth = np.linalg.eigvalsh(square)[::-1]
+    try:
+        of_balls = eigenvalues([arb(v) for v in values], n, True)
+    except Imprecise:
+        assert min(abs(np.diff(truth))) < 1e-9  # two that balls cannot tell apart
+        of_balls = exact
     for found in (exact, of_balls):
         np.testing.assert_allclose([float(arb(v).mid()) for v in found], truth, atol=1e-6)
     assert sum((arb(v) for v in exact), arb(0)).contains(int(np.trace(square)))
