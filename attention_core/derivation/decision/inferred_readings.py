@@ -35,8 +35,8 @@ from attention_core.derivation.latex.syntax import Call, Group, Transpose, Unrea
 from attention_core.derivation.reading.repeated_indices import sum_repeats
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
-from attention_core.derivation.terms.context import Context, Symbol
-from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Size, Type, matrix
+from attention_core.derivation.terms.context import Context, Hypothesis, Symbol
+from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Size, Term, Type, matrix
 
 Change = tuple[str, dict[str, Symbol]]  # what a reading says, and the symbols as it has them
 Decide = Callable[[Step], Finding]
@@ -156,9 +156,29 @@ def _is_allowed(step: Step, changes: dict[str, Symbol]) -> bool:
 
 
 def _with_symbols(context: Context, changes: dict[str, Symbol]) -> Context:
+    """The context with other symbols; of what was a size its hypotheses speak as of a number."""
     changed = context.copy()
     changed.symbols.update(changes)
+    sizes = {name for name in changes if name in context.symbols and context.symbols[name].kind == "size"}
+    changed.hypotheses = [_of_numbers(one, sizes) for one in changed.hypotheses]
     return changed
+
+
+def _of_numbers(one: Hypothesis, sizes: set[str]) -> Hypothesis:
+    if not one.mentions & sizes:
+        return one
+
+    def turn(term: Term) -> Term:
+        if term.op == "int" and term.data in sizes:
+            return replace(term, op="leaf")
+        return replace(term, args=tuple(map(turn, term.args)))
+
+    def turn_sides(relation: Relation | None) -> Relation | None:
+        return relation and replace(relation, left=turn(relation.left), right=turn(relation.right))
+
+    relation = turn_sides(one.relation)
+    assert relation is not None
+    return replace(one, relation=relation, narrower=turn_sides(one.narrower))
 
 
 def _iterate_readings(step: Step) -> Iterator[tuple[str, Step]]:

@@ -183,11 +183,19 @@ def bare_scalar(reader: ReaderState, chain: Chain, line: int) -> None:
     """`\\sigma > 0` declares a number."""
     name = symbol_name(chain.exprs[0])
     indexed = isinstance(chain.exprs[0], Sub) and symbol_name(chain.exprs[0].base) in reader.context.symbols
-    if name is None or name in reader.context.symbols or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
+    known = name in reader.context.symbols and not _has_only_a_root(reader, name)
+    if name is None or known or indexed or chain.ops[0] not in ("<", "<=", ">", ">=", "!="):
         return
     _refuse_arrays(reader, name, line)
     found = Symbol(name, "array", line, reader.context.level, SCALAR, unequal=chain.ops[0] == "!=")
     introduce(reader, found, f"{name} is a number")
+
+
+def _has_only_a_root(reader: ReaderState, name: str | None) -> bool:
+    """Whether a letter was read as a whole number for no other reason than that a root of it is taken."""
+    context = reader.context
+    read_as = context.inferred.get(name or "", "")
+    return context.symbols[name or ""].kind == "size" and read_as.endswith(rf"(\sqrt{{{name}}})")
 
 
 def bounded_modulus(reader: ReaderState, chain: Chain, line: int) -> None:

@@ -89,3 +89,15 @@ def test_nothing_is_refuted_by_a_reading_of_symbols_with_labels() -> None:
 def test_a_commutator_or_an_adjoint_rules_out_no_matrices(beside: str) -> None:
     steps = check_document(f"$$ {beside} $$\n\n$$ e^{{A}} e^{{B}} = e^{{A + B}} $$\n", infer=True).steps
     assert steps[-1].verdict == "AMBIGUOUS"
+
+
+def test_a_hypothesis_about_what_is_read_as_a_size_holds_of_any_number() -> None:
+    root = "The norm is $y_i = w_i x_i / \\sqrt{m}$ with $m$ the mean.\n\nText.\n\nLet $m > 0$ and $e \\ge 0$.\n\n"
+    bound = r"\frac{1}{\sqrt{m}} - \frac{1}{\sqrt{m + e}} \le \frac{e}{2 m} \frac{1}{\sqrt{m}}"
+    assert check_document(f"{root}$$ {bound} $$\n", infer=True).steps[-1].verdict == "AGREES"
+    assert (
+        check_document(f"{root}$$ \\sqrt{{m}} \\le m $$\n", infer=True).steps[-1].verdict == "UNDECIDED"
+    )  # not of 1/4
+    other = "$$ \\sqrt{m} \\sqrt{m} = m $$\n\nLet $2 m > 1$ and $e \\ge 0$.\n\n"
+    twice = check_document(f"{other}$$ {bound} $$\n", infer=True).steps[-1]
+    assert twice.verdict == "AGREES", twice.evidence.text
