@@ -20,7 +20,7 @@ from attention_core.derivation.reading.step import Step
 
 FEW = 3  # numbers that a sum of another kind has
 MANY = 100  # copies that a number has in a product
-CLOSE = 0.02  # of a result: a level or a conductance is rounded
+CLOSE = Fraction(1, 50)  # of a result: a level or a conductance is rounded
 
 
 def is_other_sum(*sides: Expr) -> bool:
@@ -40,7 +40,7 @@ def is_other_sum(*sides: Expr) -> bool:
     whole = [int(number) for number in numbers]
     if whole == numbers and reduce(xor, whole) == one[0].value:
         return True  # the sum of nim, and of bits
-    return any(_is_close(value, one[0].value) for value in _iterate_sums(numbers))
+    return any(_is_close(Fraction(value), one[0].value) for value in _iterate_sums(numbers))
 
 
 def is_sum_of_shares(*sides: Expr) -> bool:
@@ -116,12 +116,12 @@ def _iterate_sums(numbers: list[float]) -> Iterator[float]:
         yield 10 * math.log10(math.fsum(10 ** (one / 10) for one in numbers))
 
 
-def _is_close(value: float, result: Fraction) -> bool:
-    return abs(value - float(result)) <= CLOSE * value
+def _is_close(value: Fraction, result: Fraction) -> bool:
+    return abs(value - result) <= CLOSE * value  # as fractions: a number may be too large for a float
 
 
 def _is_any(share: Fraction, values: tuple[Fraction, ...]) -> bool:
-    return any(value > 0 and _is_close(float(value), share) for value in values)
+    return any(value > 0 and _is_close(value, share) for value in values)
 
 
 def _split_fraction(term: Expr) -> tuple[Fraction, Fraction] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_core.derivation.check import document_steps
+from attention_core.derivation.check import check_document, document_steps
 from attention_core.derivation.decision.calculations import Arithmetic
 from attention_core.derivation.decision.other_sums import is_other_share, is_other_sum, is_sum_of_shares
 from attention_core.derivation.reading.step import Step
@@ -71,3 +71,9 @@ def test_a_share_may_be_what_is_added_or_of_odds(formula: str, share: bool) -> N
     step = read(formula)
     left, right = (Arithmetic().calculate(side) for side in (step.left, step.right))
     assert is_other_share(step, left, right) is share
+
+
+@pytest.mark.parametrize("formula", [r"10^{400} = 28\%", r"28\% = 10^{400}"])
+def test_a_number_beyond_floats_is_compared_as_a_fraction(formula: str) -> None:
+    (step,) = check_document(f"Some frobnicated words.\n\n$$ {formula} $$\n", infer=True).steps
+    assert step.verdict == "REFUTED", step.evidence.text
