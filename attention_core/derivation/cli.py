@@ -24,7 +24,8 @@ DOCUMENTS = (".md", ".markdown", ".tex", ".ipynb")
 STANDARD_OUTPUT = "-"
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided. With --fail-on slip or refuted, steps that cannot be read
-or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to have a slip; else 0."""
+or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to have a slip; 2 if nothing in a document
+could be checked; else 0."""
 
 
 @click.command(name="derive", epilog=STATUS, context_settings={"help_option_names": ["-h", "--help"]})

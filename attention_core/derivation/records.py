@@ -150,14 +150,15 @@ class StepReport:
 
         Args:
             level: What counts: "open" whatever is not as the document says, "slip" what is wrong or likely to have a
-                slip, "refuted" what is wrong. Less than is required counts always.
+                slip, "refuted" what is wrong. Less than is required counts always, and so does what is said of a whole
+                document: that it cannot be read, has no display, or has no step of a name.
 
         Example:
             >>> step = StepReport("line-7", 7, "a = b", Verdict.UNDECIDED, Evidence("", {"slip": "with $a$"}))
             >>> [step.fails(level) for level in LEVELS]
             [True, True, False]
         """
-        if level == "open" or self.passed:
+        if level == "open" or self.passed or not self.text:
             return not self.passed
         less = bool(self.required) and self.verdict in GOOD
         return less or self.status == 1 or (level == "slip" and bool(self.likely_slip))
@@ -249,8 +250,11 @@ class DocumentReport:
         return 1 if 1 in found else max(found)
 
     def status_at(self, level: str) -> int:
-        """The exit status where only some steps count: 1 if one does, see `StepReport.fails`."""
-        return self.status if level == "open" else int(any(step.fails(level) for step in self.steps))
+        """The exit status where only some steps count, see `StepReport.fails`: 1 if one does, 2 if nothing was checked."""
+        if level == "open":
+            return self.status
+        failing = [step for step in self.steps if step.fails(level)]
+        return 1 if any(step.text for step in failing) else 2 if failing else 0
 
     def as_dict(self) -> dict[str, Any]:
         """The record that `--json` writes."""

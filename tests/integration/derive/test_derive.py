@@ -245,3 +245,18 @@ def test_less_than_is_required_counts_at_every_level(tmp_path: Path) -> None:
     path.write_text("Let $x \\in \\mathbb{R}$.\n\n$$ e^x \\ge 1 + x $$\n", encoding="utf-8")
     arguments = ["derive", "--require", "proved", "--fail-on", "refuted", str(path)]
     assert CliRunner().invoke(main, arguments).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.md", b""), ("a.md", b"\xff$$ 1 = 1 $$"), ("a.ipynb", b"no notebook")]
+)
+def test_a_document_of_which_nothing_is_checked_counts_at_every_level(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    for level in ("open", "slip", "refuted"):
+        assert CliRunner().invoke(main, ["derive", "--fail-on", level, str(path)]).exit_code == 2
+    path = tmp_path / "b.md"
+    path.write_text("$$ 1 = 1 $$\n", encoding="utf-8")
+    assert CliRunner().invoke(main, ["derive", "--fail-on", "slip", "--only", "mistyped", str(path)]).exit_code == 2
