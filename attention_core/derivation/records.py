@@ -250,7 +250,7 @@ class DocumentReport:
         return 1 if 1 in found else max(found)
 
     def status_at(self, level: str) -> int:
-        """The exit status where only some steps count, see `StepReport.fails`: 1 if one does, 2 if nothing was checked."""
+        """The exit status where only some steps count (`StepReport.fails`): 1 if one does, 2 if nothing was checked."""
         if level == "open":
             return self.status
         failing = [step for step in self.steps if step.fails(level)]
