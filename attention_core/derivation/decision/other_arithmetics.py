@@ -20,9 +20,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.decision.calculations import Arithmetic, iterate_arithmetics
+from attention_core.derivation.decision.number_arrays import find_entries, has_array
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_notations import is_written_otherwise
 from attention_core.derivation.decision.other_sums import flatten, is_other_share, is_other_sum, is_sum_of_shares
@@ -59,6 +61,7 @@ _ROUGH = compile_quick(
     re.IGNORECASE,
 )
 _ORDER_OF_SIZE = compile_quick(r"\b(?:orders? of magnitude|fermi|envelope|ballpark|guess\w*)\b", re.IGNORECASE)
+_COMMAND = re.compile(r"\\(?:begin|end)\s*\{\w+\*?\}|\\[a-zA-Z]+")
 _ROUNDS = compile_quick(r"\b(?:rounded|rounding|round(?:s)? (?:up|down|to|off))\b", re.IGNORECASE)
 
 
@@ -70,6 +73,17 @@ def may_hold_otherwise(step: Step) -> bool:
     """
     if step.op not in ("=", "~") or is_meant_otherwise(step) or is_written_otherwise(step):
         return True
+    if not has_array(step):
+        return _may_number_hold(step, [step])
+    entries = find_entries(step)
+    if entries is None:
+        return True
+    steps = [replace(step, left=left, right=right) for left, right in entries]
+    return is_written_otherwise(steps[0]) or _may_number_hold(steps[0], steps)
+
+
+def _may_number_hold(step: Step, together: list[Step]) -> bool:
+    """Whether a false equation of two numbers may hold in another arithmetic, which is that of others beside it."""
     try:
         left, right = (Arithmetic(roughly=step.op == "~").calculate(side) for side in (step.left, step.right))
     except (ArithmeticError, ValueError):
@@ -84,18 +98,18 @@ def may_hold_otherwise(step: Step) -> bool:
         or is_other_sum(step.left, step.right)
         or is_sum_of_shares(step.left, step.right)
         or is_other_share(step, left, right)
-        or any(_agree(one, step) for one in iterate_arithmetics(step.text))
+        or any(all(_agree(one, each) for each in together) for one in iterate_arithmetics(step.text))
     )
 
 
 def equates_numbers(caveat: Caveat) -> bool:
-    """Whether what was not read is a relation of numbers, as in "where $12 = 0$".
+    """Whether what was not read is a relation of numbers, or of arrays of them, as in "where $12 = 0$".
 
     Args:
         caveat: What was not read.
     """
     formulas = (caveat.formula, *re.split(r"(?<!\\)\$", caveat.quote)[1::2])
-    return any("=" in one and not re.search("[a-zA-Z]", re.sub(r"\\[a-zA-Z]+", "", one)) for one in formulas)
+    return any("=" in one and not re.search("[a-zA-Z]", _COMMAND.sub("", one)) for one in formulas)
 
 
 def _numbers(node: object) -> Iterator[Fraction]:

@@ -45,7 +45,7 @@ from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
 from attention_core.derivation.decision.made_good import Trial, may_be_alike, may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
-from attention_core.derivation.decision.other_arithmetics import may_hold_otherwise
+from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
 from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
@@ -180,7 +180,7 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
     Of a wrong sign or number none can but those that speak of signs, of factors or of what equality means: an author
     leaves out what is zero, and what is found to be zero further down was not known to be. Of an index, an exponent or
     a transpose those can that state a relation, or have a word that restricts. Numbers alone are one change away from
-    an identity whatever they mean, so beside them every sentence counts.
+    an identity whatever they mean, so beside them every sentence counts, and one that equates numbers anywhere.
 
     Args:
         step: The step.
@@ -189,7 +189,7 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
     """
     context = step.context.copy()
     if not collect_symbols(step):
-        context.caveats = [one for one in context.caveats if abs(one.line - step.line) <= NEAR]
+        context.caveats = [one for one in context.caveats if abs(one.line - step.line) <= NEAR or equates_numbers(one)]
         return replace(step, context=context)
     if slip.kind not in SCALES | {"direction"}:
         trial = Trial(step, decide)
