@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,43 @@ def test_the_docstring_of_a_package_names_modules_that_exist(package: str) -> No
     text = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8"))) or ""
     assert unknown_modules(package, text) == []
     assert unknown_modules(package, "`cli` and `train_config`, `data.no_words`") == ["train_config", "data.no_words"]
+
+
+TOP = frozenset({
+    ".ci", ".github", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md",
+    "GLOSSARY.md", "LICENSE", "README.md", "SECURITY.md", "action.yml", "attention_core", "benchmarks", "changelog.d",
+    "constraints-lowest.txt", "constraints.txt", "course", "derivations", "docs", "experiments", "finetune",
+    "pyproject.toml", "templates", "tests", "tox.ini",
+})  # fmt: skip
+"""What belongs at the top level of the repository."""
+
+
+def list_top(root: Path) -> set[str]:
+    """Return the names at the top level that git tracks or does not ignore; all of them where git keeps nothing."""
+    if not (root / ".git").exists():
+        return {path.name for path in root.iterdir()}
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    paths = [path for path in listed.split("\0") if path and (root / path).exists()]
+    return {path.split("/")[0] for path in paths}
+
+
+def test_no_stray_files_lie_at_the_top_level() -> None:
+    """What a command leaves where it was run is committed by accident, and what a reader sees first grows."""
+    names = list_top(ROOT)
+    packed = {"PKG-INFO", "setup.cfg", "attention_core.egg-info"} if "PKG-INFO" in names else set()  # a source archive
+    assert names <= TOP | packed, f"move them, delete them, or add them to TOP: {sorted(names - TOP - packed)}"
+
+
+def test_every_name_of_the_top_level_is_there() -> None:
+    missing = {name for name in TOP if not name.startswith(".") and not (ROOT / name).exists()}
+    assert not missing, f"take them out of TOP: {sorted(missing)}"
+
+
+def test_a_stray_file_is_found(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    for name in ("report.json", "run.log"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "empty").mkdir()
+    assert list_top(tmp_path) == {".gitignore", "report.json"}
