@@ -40,6 +40,19 @@ def test_nothing_is_defined_where_a_sum_diverges() -> None:
             evaluate(graph, [node], {r: ratio})
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        r"\sum_{k=0}^\infty (-1)^k = \frac{1}{2}",  # as Abel sums it
+        r"\sum_{k=0}^\infty 2^k = -1",  # a 2-adic number
+        r"\sum_{k=1}^\infty \frac{1}{k} \ge 5",  # infinity is
+    ],
+)
+def test_a_sum_that_diverges_may_have_a_value_all_the_same(step: str) -> None:
+    found = step_of(step)
+    assert found.verdict is Verdict.UNDECIDED and "diverges" in found.evidence.text
+
+
 def step_of(step: str, head: str = r"Let $0 < x < 1$ and $t \in \mathbb{R}$.") -> StepReport:
     text = f"{head} All hypotheses are declared as formulas.\n\n$$ {step} $$\n"
     return check_document(text, effort=Effort(seconds=5.0), infer=True).steps[-1]
