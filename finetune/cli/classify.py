@@ -187,12 +187,14 @@ def classify(**options: Any) -> None:
             )
     from finetune.classification.result import classify as run
     from finetune.models.quiet import quiet_libraries
+    from finetune.training.processes import leave_group
 
     with quiet_libraries(), step_progress("training") as on_step, interrupted_is_plain(config.output_dir):
         result = run(config, click.echo, on_step)
     if is_first_process():
         show(result, config.output_dir)
     if result["problems"]:
+        leave_group()
         raise SystemExit(1)
 
 

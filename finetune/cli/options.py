@@ -81,13 +81,18 @@ class Group(ListedCommands):
     def invoke(self, context: click.Context) -> Any:
         """Run a command; BadInput becomes one line and exit status 2, Ctrl-C one line and 130."""
         try:
-            return super().invoke(context)
+            returned = super().invoke(context)
         except BadInput as error:
             click.echo(f"finetune: {error}", err=True)
             context.exit(2)
         except KeyboardInterrupt:
             click.echo("finetune: interrupted", err=True)
             context.exit(130)
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            from finetune.training.processes import leave_group
+
+            leave_group()
+        return returned
 
 
 class AnyDash(click.Command):

@@ -5,8 +5,10 @@ With several, each takes its share of every batch, and gradients are averaged be
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -62,6 +64,9 @@ class Accelerated(OneProcess):
             raise BadInput(
                 "several processes need Hugging Face Accelerate: python -m pip install 'attention-core[finetune]'"
             ) from None
+        # Its functions have the group that is there when it is imported as a default, for good. DDP imports it late,
+        # and the threads of a group that is kept so outlive `leave_group`.
+        import_module("torch.distributed.nn.functional")
         self.accelerator = Accelerator(cpu=device == "cpu" or not torch.cuda.is_available())
         self.device = self.accelerator.device
         self.rank, self.world = self.accelerator.process_index, self.accelerator.num_processes
@@ -96,3 +101,18 @@ def processes(device: str | None = None) -> OneProcess:
     Raises: BadInput for a device that is not there, and for several processes without Accelerate.
     """
     return Accelerated(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else OneProcess(device)
+
+
+def leave_group() -> None:
+    """End the group of processes once all have come here; alone, do nothing.
+
+    The threads of a group that is still there when Python ends abort its process now and then, though its work is done.
+    A model that is wrapped for several processes keeps the group, so this is called when all is done.
+    """
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return
+    from accelerate.state import PartialState
+
+    gc.collect()  # what is wrapped may be in a circle
+    PartialState().wait_for_everyone()
+    PartialState().destroy_process_group()

@@ -31,7 +31,7 @@ from finetune.errors import BadInput
 from finetune.training import checkpoint
 from finetune.training.config import TrainConfig
 from finetune.training.optimizer import OPTIMIZERS, rate
-from finetune.training.processes import OneProcess, processes
+from finetune.training.processes import OneProcess, leave_group, processes
 
 
 def random_states() -> dict[str, Any]:
@@ -374,6 +374,7 @@ def stopped_by_signals(trainer: Trainer) -> Iterator[None]:
             trainer.save()
             if trainer.team.rank == 0:
                 click.echo(f"finetune: {_resume_hint(trainer)}", err=True)
+            leave_group()
             sys.exit(128 + notice.number)
     except KeyboardInterrupt:
         click.echo("finetune: interrupted at once, nothing more was kept", err=True)

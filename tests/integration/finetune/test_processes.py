@@ -37,7 +37,7 @@ def launched(world: int, folder: Path) -> Any:
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert f"{world} processes" in done.stdout, done.stdout
+    assert f"{world} processes, 0 threads left" in done.stdout, done.stdout
     (told,) = [line for line in done.stdout.splitlines() if line.startswith("[[")]
     return json.loads(told)
 
