@@ -297,6 +297,18 @@ def claim_of(step: Step) -> tuple[Context, Relation, list[Relation]]:
         raise unless_sizes_fit(error, context, extra) from None
 
 
+def find_claim(step: Step) -> Relation | None:
+    """The relation that a step claims; None where its shapes do not fit.
+
+    Args:
+        step: The step.
+    """
+    try:
+        return claim_of(step)[1]
+    except ShapeMismatch:
+        return None
+
+
 def _own_hypotheses(step: Step, context: Context) -> list[Relation]:
     """What the step assumes in front of an arrow or in an option."""
     extra: list[Relation] = []

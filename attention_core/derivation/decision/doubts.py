@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from attention_core.derivation.claims import claim_of
+from attention_core.derivation.claims import find_claim
 from attention_core.derivation.decision.conventions import (
     EINSTEIN,
     collect_symbols,
@@ -269,13 +269,6 @@ def _withhold_verdict(found: Finding, reason: str) -> Finding:
     )
 
 
-def _claim(step: Step) -> Relation | None:
-    try:
-        return claim_of(step)[1]
-    except ShapeMismatch:
-        return None
-
-
 def _without_ends(step: Step, found: Finding, decide: Decide) -> Finding | None:
     """UNDECIDED where a step holds as those mean its words who leave out the ends of what they say; None if not."""
     names = collect_symbols(step)
@@ -293,7 +286,7 @@ def _without_ends(step: Step, found: Finding, decide: Decide) -> Finding | None:
 
 def _other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None:
     """AMBIGUOUS where a refuted step holds in another reading, UNDECIDED where it may; None if it is false in all."""
-    claim = _claim(step)
+    claim = find_claim(step)
     if (summed := sum_repeats(step)) is not None:
         verdict = _verdict_of(summed, decide)
         if verdict in GOOD:
@@ -427,7 +420,7 @@ def _has_constant_side(step: Step) -> bool:
 
 def _assigns(step: Step) -> bool:
     """Whether a step may be an assignment: one symbol stands alone on the left, and on the right as well."""
-    claim = _claim(step)
+    claim = find_claim(step)
     if claim is None or claim.op != "=":
         return False
     place = claim.left
@@ -483,7 +476,7 @@ def _without_law(step: Step, found: Finding) -> Finding:
     caveats = [c for c in step.context.caveats if c.random and (c.plain or step.context.formal is None)]
     if not caveats:
         return found
-    claim = _claim(step)
+    claim = find_claim(step)
     if claim is None:
         return found
     averaged = [p.args[0] for side in (claim.left, claim.right) for p in side.walk() if p.op == "expect"]

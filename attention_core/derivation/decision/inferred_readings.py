@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from attention_core.derivation.claims import claim_of
+from attention_core.derivation.claims import claim_of, find_claim
 from attention_core.derivation.decision.conventions import EINSTEIN, collect_symbols, has_shapes, readings
 from attention_core.derivation.decision.factor_orders import find_moved_factor
 from attention_core.derivation.decision.function_letters import find_false_value
@@ -189,7 +189,7 @@ def _iterate_readings(step: Step) -> Iterator[tuple[str, Step]]:
         yield words, replace(step, context=changed)
     if (summed := sum_repeats(step)) is not None:
         yield EINSTEIN, summed
-    yield from ((words, replace(step, context=one)) for words, one in readings(step, _claim(step)))
+    yield from ((words, replace(step, context=one)) for words, one in readings(step, find_claim(step)))
 
 
 def _symbols_apart(step: Step) -> Iterator[Change]:
@@ -259,13 +259,6 @@ def _open_symbols(step: Step, reasons: tuple[str, ...]) -> list[Symbol]:
 
 def _is_column(kind: Type | None) -> bool:
     return kind is not None and kind.kind == "matrix" and kind.column
-
-
-def _claim(step: Step) -> Relation | None:
-    try:
-        return claim_of(step)[1]
-    except ShapeMismatch:
-        return None
 
 
 __all__ = ["find_false_reading", "find_other_reading"]

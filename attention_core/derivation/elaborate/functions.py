@@ -31,6 +31,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Transpose,
     Unreadable,
+    change_base,
     children,
     rebuild,
 )
@@ -149,19 +150,14 @@ def _bare_function(elab: Elaborator, node: object) -> str:
 
 def _read_call(name: str | None, arguments: Expr) -> Expr | None:
     """The call for `(x)`, `(x)^2`, `(x)^\\top`, `(x)_i` after the name of a function."""
-    match arguments:
-        case Group("(", items, ")", False):
-            return Call(f"{MARK}{name}", items)
-        case Sup(base, exponent):
-            inner = _read_call(name, base)
-            return None if inner is None else Sup(inner, exponent)
-        case Transpose(base, letter):
-            inner = _read_call(name, base)
-            return None if inner is None else Transpose(inner, letter)
-        case Sub(base, items):
-            inner = _read_call(name, base)
-            return None if inner is None else Sub(inner, items)
-    return None
+
+    def call(inside: Expr) -> Expr | None:
+        match inside:
+            case Group("(", items, ")", False):
+                return Call(f"{MARK}{name}", items)
+        return None
+
+    return change_base(arguments, call)
 
 
 def expand_definition(elab: Elaborator, symbol: Symbol, args: tuple[Chain, ...]) -> Expr:

@@ -19,10 +19,8 @@ from attention_core.derivation.latex.syntax import (
     Expr,
     Group,
     Name,
-    Sub,
-    Sup,
     Times,
-    Transpose,
+    change_base,
     children,
     names_in,
 )
@@ -116,19 +114,13 @@ def row_function(name: str) -> str:
 
 
 def _read_call(word: str, behind: Expr) -> Expr | None:
-    match behind:
-        case Group("(" | "[", (one,)) if one.alone:
-            return Call(word, (one,))
-        case Sup(base, exponent):
-            inner = _read_call(word, base)
-            return None if inner is None else Sup(inner, exponent)
-        case Transpose(base, letter):
-            inner = _read_call(word, base)
-            return None if inner is None else Transpose(inner, letter)
-        case Sub(base, items):
-            inner = _read_call(word, base)
-            return None if inner is None else Sub(inner, items)
-    return None
+    def call(inside: Expr) -> Expr | None:
+        match inside:
+            case Group("(" | "[", (one,)) if one.alone:
+                return Call(word, (one,))
+        return None
+
+    return change_base(behind, call)
 
 
 def row_call(elab: Elaborator, name: str, args: list[Term]) -> Term:

@@ -7,7 +7,7 @@ The syntax tree as it is written: nothing is resolved yet, a subscript may be an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from operator import is_
 from typing import Any
@@ -248,6 +248,19 @@ def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
     before = [getattr(node, name) for name in node.__slots__]
     after = [change(value) for value in before]
     return node if all(map(is_, before, after)) else type(node)(*after)
+
+
+def change_base(node: Expr, change: Callable[[Expr], Expr | None]) -> Expr | None:
+    """What carries powers, transposes and subscripts changed, with these behind it; None where it cannot be changed.
+
+    Args:
+        node: Such as the `(x)_i^2` that stands behind the name of a function.
+        change: What stands in the place of the base, `(x)` there.
+    """
+    if not isinstance(node, Sup | Transpose | Sub):
+        return change(node)
+    inner = change_base(node.base, change)
+    return None if inner is None else replace(node, base=inner)
 
 
 def names_in(node: object) -> set[str]:

@@ -15,52 +15,38 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, Unsettled
+from attention_core.derivation.graph.nodes import Graph, Undefined, Unsettled
 from attention_core.derivation.graph.numbers import START_BITS, Case, Imprecise, evaluate, precision, sign_of
+from attention_core.derivation.lowering.expansions import Expansion, Piece, Sum
 from attention_core.derivation.lowering.lower import Cells, Env, Lowering, handles, one
 from attention_core.derivation.lowering.quadrature import quadrature
 from attention_core.derivation.terms.terms import Term
-
-MAX_POWER = 40
-MAX_TERMS = 400
-Piece = tuple[int, int, int]  # the power of x, and the coefficients of x^2 and x in the exponent
-Sum = dict[Piece, int]  # with their factors
 
 
 class _NoForm(Unsettled):
     """What is integrated is not a sum of powers times exponentials."""
 
 
-class Integrand:
-    """A node as a sum of powers of one leaf times exponentials of its square."""
+class Integrand(Expansion):
+    """A node as a sum of powers of one leaf times exponentials of its square.
+
+    A piece is the power of x, and the coefficients of x^2 and x in the exponent.
+    """
+
+    name = "an integral"
 
     def __init__(self, graph: Graph, leaf: int) -> None:
-        self.graph, self.leaf = graph, leaf
-        self.known: dict[int, Sum] = {}
+        super().__init__(graph, leaf)
         self.plain = (0, graph.zero, graph.zero)
 
-    def expand(self, root: int) -> Sum:
-        """The sum that a node is."""
-        graph = self.graph
-        for node in graph.reachable([root]):
-            if node not in self.known:
-                self.known[node] = self._expand_one(node)
-        return self.known[root]
+    def multiply_pieces(self, left: Piece, right: Piece) -> Piece:
+        """The product of two pieces: their powers and exponents add up."""
+        (k, a, b), (n, c, d) = left, right
+        return k + n, self.graph.add((a, c)), self.graph.add((b, d))
 
-    def _expand_one(self, node: int) -> Sum:
+    def expand_function(self, node: int) -> Sum:
+        """The sum that an exponential, or one over an exponential, is."""
         graph, args, op = self.graph, self.graph.args[node], self.graph.ops[node]
-        if node == self.leaf:
-            return {(1, graph.zero, graph.zero): graph.one}
-        if all(set(self.known[a]) <= {self.plain} for a in args):
-            return {self.plain: node}
-        if op == "add":
-            return self._collect([item for a in args for item in self.known[a].items()])
-        if op == "mul" or (op == "powi" and 0 < graph.data[node] <= MAX_POWER):
-            factors = args if op == "mul" else args * graph.data[node]
-            found = self.known[factors[0]]
-            for a in factors[1:]:
-                found = self._multiply(found, self.known[a])
-            return found
         if op == "exp":
             return self._exponential(self.known[args[0]])
         if op == "powi" and graph.data[node] < 0 and len(self.known[args[0]]) == 1:
@@ -68,21 +54,6 @@ class Integrand:
         if op == "inv" and len(self.known[args[0]]) == 1:
             return self._invert(self.known[args[0]], 1)
         raise _NoForm(f"an integral of {'a quotient' if op in ('inv', 'powi') else op} has no closed form here")
-
-    def _collect(self, items: list[tuple[Piece, int]]) -> Sum:
-        out: dict[Piece, list[int]] = {}
-        for piece, factor in items:
-            out.setdefault(piece, []).append(factor)
-        if len(out) > MAX_TERMS:
-            raise TooLarge(f"an integral of more than {MAX_TERMS} terms")
-        return {piece: self.graph.add(parts) for piece, parts in out.items()}
-
-    def _multiply(self, left: Sum, right: Sum) -> Sum:
-        graph = self.graph
-        return self._collect([
-            ((k + n, graph.add((a, c)), graph.add((b, d))), graph.mul((x, y)))
-            for (k, a, b), x in left.items() for (n, c, d), y in right.items()
-        ])  # fmt: skip
 
     def _exponential(self, inside: Sum) -> Sum:
         graph = self.graph

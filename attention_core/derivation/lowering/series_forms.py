@@ -14,48 +14,38 @@ from __future__ import annotations
 from fractions import Fraction
 from math import comb, factorial
 
-from attention_core.derivation.graph.nodes import Graph, TooLarge, Unsettled
+from attention_core.derivation.graph.nodes import Graph, Unsettled
 from attention_core.derivation.graph.numbers import Case, evaluate, sign_of
+from attention_core.derivation.lowering.expansions import Expansion, Piece, Sum
 from attention_core.derivation.lowering.lower import Cells, Env, Lowering, handles, one
 from attention_core.derivation.terms.terms import Term
 
 MAX_POWER = 12
-MAX_TERMS = 200
 MAX_FIRST = 200
-Piece = tuple[int, int, int]  # the power of k, what is taken to the k-th power, and -1 for a division by k!
-Sum = dict[Piece, int]  # with their factors
 _SQUARES = {1: Fraction(1, 6), -1: Fraction(-1, 12)}  # sum r^k / k^2 over pi^2
 
 
-class Summand:
-    """A node as a sum of powers of one leaf times powers of something to it."""
+class Summand(Expansion):
+    """A node as a sum of powers of one leaf times powers of something to it.
+
+    A piece is the power of k, what is taken to the k-th power, and -1 for a division by k!.
+    """
+
+    name = "a sum without end"
+    max_power, max_terms = MAX_POWER, 200
 
     def __init__(self, graph: Graph, leaf: int) -> None:
-        self.graph, self.leaf = graph, leaf
-        self.known: dict[int, Sum] = {}
+        super().__init__(graph, leaf)
         self.plain = (0, graph.one, 0)
 
-    def expand(self, root: int) -> Sum:
-        """The sum that a node is."""
-        for node in self.graph.reachable([root]):
-            if node not in self.known:
-                self.known[node] = self._expand_one(node)
-        return self.known[root]
+    def multiply_pieces(self, left: Piece, right: Piece) -> Piece:
+        """The product of two pieces: their powers add up."""
+        (p, r, f), (q, s, g) = left, right
+        return p + q, self.graph.mul((r, s)), f + g
 
-    def _expand_one(self, node: int) -> Sum:
+    def expand_function(self, node: int) -> Sum:
+        """The sum that a factorial, a power with k in its exponent, or one over a single piece is."""
         graph, args, op = self.graph, self.graph.args[node], self.graph.ops[node]
-        if node == self.leaf:
-            return {(1, graph.one, 0): graph.one}
-        if all(set(self.known[a]) <= {self.plain} for a in args):
-            return {self.plain: node}
-        if op == "add":
-            return self._collect([item for a in args for item in self.known[a].items()])
-        if op == "mul" or (op == "powi" and 0 < graph.data[node] <= MAX_POWER):
-            factors = args if op == "mul" else args * graph.data[node]
-            found = self.known[factors[0]]
-            for a in factors[1:]:
-                found = self._multiply(found, self.known[a])
-            return found
         if op == "factorial" and args[0] == self.leaf:
             return {(0, graph.one, 1): graph.one}
         if op in ("pow", "exp"):
@@ -63,21 +53,6 @@ class Summand:
         if op == "inv" or (op == "powi" and graph.data[node] < 0):
             return self._invert(self.known[args[0]], 1 if op == "inv" else -graph.data[node])
         raise Unsettled(f"a sum without end of {op} has no closed form here")
-
-    def _collect(self, items: list[tuple[Piece, int]]) -> Sum:
-        out: dict[Piece, list[int]] = {}
-        for piece, factor in items:
-            out.setdefault(piece, []).append(factor)
-        if len(out) > MAX_TERMS:
-            raise TooLarge(f"a sum without end of more than {MAX_TERMS} terms")
-        return {piece: self.graph.add(parts) for piece, parts in out.items()}
-
-    def _multiply(self, left: Sum, right: Sum) -> Sum:
-        graph = self.graph
-        return self._collect([
-            ((p + q, graph.mul((r, s)), f + g), graph.mul((x, y)))
-            for (p, r, f), x in left.items() for (q, s, g), y in right.items()
-        ])  # fmt: skip
 
     def _raise(self, op: str, args: tuple[int, ...]) -> Sum:
         """Something without k to a power a k + b, or e to it."""

@@ -44,3 +44,21 @@ def texts_of(group: str, formulas: list[str]) -> list[str]:
 def has_name(name: str, text: str) -> bool:
     """Whether a formula mentions a name."""
     return re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", text) is not None
+
+
+class MaskedFormulas:
+    """The formulas that the masks of some text stand for."""
+
+    formulas: list[str]
+
+    def at(self, mask: str) -> str:
+        """The formula that a mask stands for."""
+        return formula_at(mask, self.formulas)
+
+    def all_in(self, text: str) -> list[str]:
+        """The formulas that some text holds."""
+        return [self.at(one) for one in re.findall(FORMULA, text)]
+
+    def add(self, formula: str) -> str:
+        """Append a formula, and return its mask."""
+        return add_formula(self.formulas, formula)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attention_core.derivation.reading.defining_formulas import Definition, declared_in, definition_in, mentions
-from attention_core.derivation.reading.masked_text import FORMULA, formula_at
+from attention_core.derivation.reading.masked_text import FORMULA, MaskedFormulas
 from attention_core.derivation.reading.spelled_definitions import CALLED
 from attention_core.derivation.words.headings import may_restrict
 from attention_core.derivation.words.vocabulary import GOAL, PROPERTY
@@ -30,25 +30,12 @@ DECLARES = re.compile(
 
 
 @dataclass
-class Sentence:
+class Sentence(MaskedFormulas):
     """What stands around a match: the formulas of the paragraph, and those above it in its section."""
 
     formulas: list[str]
     above: str
     arrays: frozenset[str] = frozenset()  # letters that the document writes as arrays
-
-    def at(self, mask: str) -> str:
-        """The formula that a mask stands for."""
-        return formula_at(mask, self.formulas)
-
-    def all_in(self, text: str) -> list[str]:
-        """The formulas that some text holds."""
-        return [self.at(one) for one in re.findall(FORMULA, text)]
-
-    def add(self, formula: str) -> str:
-        """Append a formula, and return its mask."""
-        self.formulas.append(formula)
-        return f"\0{len(self.formulas) - 1}\0"
 
     def is_new(self, names: Sequence[str], before: str) -> bool:
         """Whether nothing above, and nothing in the text before, mentions some names."""

@@ -19,6 +19,8 @@ from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
+from attention_core.derivation.reading.masked_text import FORMULA as _F
+from attention_core.derivation.reading.masked_text import GROUP
 from attention_core.derivation.reading.spelled_clauses import spell_clauses
 from attention_core.derivation.reading.spelled_definitions import spell_definitions
 from attention_core.derivation.reading.spelled_factors import spell_factors
@@ -30,8 +32,7 @@ from attention_core.derivation.reading.spelled_sentences import spell_sentences
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration, says_domain
 
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
-_F = r"\x00\d+\x00"  # a formula
-_GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
+_GROUP = rf"(?P<group>{GROUP})"
 _BY = rf"{_F}(?:(?:-|\s+)by(?:-|\s+){_F})?"
 _WORDS = r"(?:(?!(?:let|be|is|are|assume|suppose|where)\b)[A-Za-z][a-z-]*\s+)"
 _NOUN = r"(?P<noun>matrix|matrices|vectors?|(?:real\s+)?(?:numbers?(?!\s+of\b)|scalars?))"

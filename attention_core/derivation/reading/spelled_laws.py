@@ -10,10 +10,11 @@ import re
 from functools import partial
 
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.masked_text import FORMULA as _F
+from attention_core.derivation.reading.masked_text import GROUP
 
-_F = r"\x00\d+\x00"  # a formula
 _BE = r"\s+(?:both\s+|each\s+|all\s+)?(?:be|is|are|being)\s+(?:all\s+|both\s+)?(?:an?\s+)?"
-_GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
+_GROUP = rf"(?P<group>{GROUP})"
 _FREE = r"(?P<free>(?:independent(?:ly)?|i\.?\s?i\.?\s?d\.?)(?:,|\s+and)?\s+)?"
 _NOUN = r"(?:\s+distributed)?(?:\s+random)?(?:\s+(?:variables?|numbers?|vectors?|scalars?))?"
 _VALUE = rf"(?:{_F}|zero|one|0|1|the identity(?: matrix)?)"

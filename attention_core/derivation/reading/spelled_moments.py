@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 
-_F = r"\x00\d+\x00"  # a formula
-_GROUP = rf"(?P<group>{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*)"
+from attention_core.derivation.reading.masked_text import FORMULA as _F
+from attention_core.derivation.reading.masked_text import GROUP
+
+_GROUP = rf"(?P<group>{GROUP})"
 _VALUE = rf"(?:{_F}|zero|one|0|1)"
 _LIKE = r"(?:(?:the\s+)?(?:finite|common|same|equal)\s+)*"
 _IS = r"\s+(?:(?:equal\s+to|of|is)\s+)?"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
 from attention_core.derivation.reading.defining_formulas import declared_in, definition_in, mentions, says_where
-from attention_core.derivation.reading.masked_text import BEGINS, CLOSES, FORMULA, GROUP
+from attention_core.derivation.reading.masked_text import BEGINS, CLOSES, FORMULA, GROUP, MaskedFormulas
 from attention_core.derivation.words.headings import may_restrict
 from attention_core.derivation.words.vocabulary import DEGREE, PROPERTY
 
@@ -83,7 +83,7 @@ _DRAWN = re.compile(r"^\s*(?P<name>\\?[A-Za-z]+)(?:_\{?\w+\}?)?\s*\\sim(?![A-Za-
 
 
 @dataclass
-class _Place:
+class _Place(MaskedFormulas):
     """Where a sentence stands: the formulas above it in the document, and all of them."""
 
     above: str
@@ -92,19 +92,6 @@ class _Place:
     leads: bool = False
     below: str = ""  # the formulas below the displays that follow
     outside: str = ""  # those of the sections below
-
-    def at(self, mask: str) -> str:
-        """The formula that a mask stands for."""
-        return self.formulas[int(mask.strip("\0"))].strip()
-
-    def all_in(self, text: str) -> list[str]:
-        """The formulas that some text holds."""
-        return [self.at(one) for one in re.findall(FORMULA, text)]
-
-    def add(self, formula: str) -> str:
-        """Append a formula, and return its mask."""
-        self.formulas.append(formula)
-        return f"\0{len(self.formulas) - 1}\0"
 
     def is_new(self, name: str, before: str) -> bool:
         """Whether nothing above mentions a name."""

@@ -8,39 +8,36 @@ in `spelled_laws`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
+from attention_core.derivation.reading.masked_text import FORMULA, GROUP, Rewrite, keep_lines
 
-Rewrite = Callable[[re.Match[str], list[str]], str]
-_F = r"\x00\d+\x00"  # a formula
-_GROUP = rf"{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*"
 _SIGN = r"non-?negative|non-?positive|non-?zero|(?:strictly )?positive|(?:strictly )?negative"
 _ENTRIES = r"entries|components|elements|coordinates"
 _PARTS = rf"(?:diagonal |main diagonal )?(?:{_ENTRIES})|eigenvalues|columns|rows|column|row"
 _TOTAL = r"(?:all )?(?:each )?(?:sums?|adds?)(?: up)? to (?P<total>one|1|unity|zero|0)"
 _ONE_HOT = compile_quick(
-    rf"\b(?:exactly|precisely|only) one (?:entry|component|element|coordinate) of (?P<of>{_F}) (?:is|equals) (?:1|one)"
-    r",? (?:and|while|with) (?:all )?(?:(?:of )?the )?(?:others?|other ones|rest|remaining ones|(?:other|remaining) "
-    rf"(?:{_ENTRIES}))(?: (?:are|is|being|equal))?(?: all)? (?:0|zero)",
+    rf"\b(?:exactly|precisely|only) one (?:entry|component|element|coordinate) of (?P<of>{FORMULA}) (?:is|equals) "
+    r"(?:1|one),? (?:and|while|with) (?:all )?(?:(?:of )?the )?(?:others?|other ones|rest|remaining ones|"
+    rf"(?:other|remaining) (?:{_ENTRIES}))(?: (?:are|is|being|equal))?(?: all)? (?:0|zero)",
     re.IGNORECASE,
 )
 _ONE_NORM = r"(?:euclidean )?(?:norm|length) (?:is|equals|are) (?:equal to )?(?:1|one|unity)"
 _DRAWN = compile_quick(
-    rf"\b(?:all )?(?:the )?(?:{_ENTRIES}) of (?P<of>{_GROUP}) are (?:all )?(?:mutually )?"
+    rf"\b(?:all )?(?:the )?(?:{_ENTRIES}) of (?P<of>{GROUP}) are (?:all )?(?:mutually )?"
     r"(?:independent|i\.?i\.?d\.?)(?:,| and)? standard (?:normal|gaussian)(?: random)?"
     r"(?: variables| numbers)?(?![\w-])",
     re.IGNORECASE,
 )
 _CHANCES = r"(?:a )?probability (?:vectors?|distributions?|mass functions?)|distributions?"
 _STOCHASTIC = compile_quick(
-    rf"\b(?:all |both |each |every |the )*(?P<part>rows?|columns?) of (?P<of>{_F}) (?:is|are|be) (?:all )?(?:a )?"
+    rf"\b(?:all |both |each |every |the )*(?P<part>rows?|columns?) of (?P<of>{FORMULA}) (?:is|are|be) (?:all )?(?:a )?"
     rf"(?:{_CHANCES})(?![\w-])",
     re.IGNORECASE,
 )
 _FORMS = compile_quick(
-    rf"\b(?:the )?(?P<part>rows|columns) of (?P<of>{_F}) (?:form|constitute|build|make up) an orthonormal "
+    rf"\b(?:the )?(?P<part>rows|columns) of (?P<of>{FORMULA}) (?:form|constitute|build|make up) an orthonormal "
     r"(?:set|system|family)(?![\w-])",
     re.IGNORECASE,
 )
@@ -51,23 +48,23 @@ _ORDER = re.compile(
 _ORDERED = re.compile(
     r"(?P<before>\b(?:let|assume|assuming|suppose|supposing|given|where|with|if|when|fix|take) |"
     r"(?:^|[.;:]\s)\W*for (?:all |any |every )?)"
-    rf"(?P<formula>{_F})",
+    rf"(?P<formula>{FORMULA})",
     re.IGNORECASE,
 )
 _SATISFIES = compile_quick(
     rf"\b(?P<verb>(?:let|assume(?: that)?|suppose(?: that)?|where|if|when|provided(?: that)?))(?P<noun> (?:the |two )*"
-    rf"(?:vectors|numbers|matrices|matrix|vector))? (?P<group>{_GROUP}) "
-    rf"(?:satisf(?:y|ies)|obeys?|fulfil(?:s|l|ls)?) (?P<what>{_F})(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
+    rf"(?:vectors|numbers|matrices|matrix|vector))? (?P<group>{GROUP}) "
+    rf"(?:satisf(?:y|ies)|obeys?|fulfil(?:s|l|ls)?) (?P<what>{FORMULA})(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
     re.IGNORECASE,
 )
 _CHOSEN = compile_quick(
     rf"(?P<before>(?:^|[.;:!?]\s)\W*)(?:we|let us|one) (?:can |may |now |always )*(?:re-?)?(?:normali[sz]es?|scales?|"
-    rf"chooses?|picks?|fix|take) {_GROUP},? (?:so|such) that (?P<what>{_F})(?=\s*(?:[.,;:]|$))",
+    rf"chooses?|picks?|fix|take) {GROUP},? (?:so|such) that (?P<what>{FORMULA})(?=\s*(?:[.,;:]|$))",
     re.IGNORECASE,
 )
 _IN = compile_quick(
-    rf"(?P<left>{_F})(?: (?:is|be|lies?|lying|belongs?))?(?: always)? (?:in(?:side)?|to) (?:the interval )?"
-    rf"(?P<set>{_F})"
+    rf"(?P<left>{FORMULA})(?: (?:is|be|lies?|lying|belongs?))?(?: always)? (?:in(?:side)?|to) (?:the interval )?"
+    rf"(?P<set>{FORMULA})"
     r"(?=\s*(?:[.,;:]|$|(?:and|so|then|for|we)\b))",
     re.IGNORECASE,
 )
@@ -81,7 +78,7 @@ _RESTRICT = compile_quick(
     re.IGNORECASE,
 )
 _ONTO = compile_quick(
-    rf"(?P<projection>\b(?:projections?|projectors?)(?: matrix)? {_GROUP}) onto (?:an?|some) (?:linear )?subspace"
+    rf"(?P<projection>\b(?:projections?|projectors?)(?: matrix)? {GROUP}) onto (?:an?|some) (?:linear )?subspace"
     r"(?= (?:we|it|one|this)\b|\s*(?:[.,;:)]|$))",
     re.IGNORECASE,
 )
@@ -96,13 +93,13 @@ _WHOSE = tuple(
     )
 )  # fmt: skip
 _WHOSE_VALUE = compile_quick(
-    rf",? ?\bwhose (?:{_ENTRIES}) (?:are|is) (?:all )?(?:each )?(?:equal to )?(?P<value>{_F}|zero|one|\d+)"
+    rf",? ?\bwhose (?:{_ENTRIES}) (?:are|is) (?:all )?(?:each )?(?:equal to )?(?P<value>{FORMULA}|zero|one|\d+)"
     r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we)\b))",
     re.IGNORECASE,
 )
 _ALL_PARTS = compile_quick(
     rf"\b(?:all |both )?(?:the )?(?P<part>(?:main )?diagonal (?:{_ENTRIES})|eigenvalues) of (?:the )?"
-    rf"(?P<kind>(?:symmetric )?(?:matrix |matrices )?)(?P<of>{_F}) (?:are|be) (?:all )?(?P<what>{_SIGN})"
+    rf"(?P<kind>(?:symmetric )?(?:matrix |matrices )?)(?P<of>{FORMULA}) (?:are|be) (?:all )?(?P<what>{_SIGN})"
     r"(?=\s*(?:[.,;:)]|$|(?:and|so|then|for|we)\b))",
     re.IGNORECASE,
 )
@@ -121,9 +118,9 @@ def spell_phrases(masked: str, formulas: list[str]) -> str:
     """
     for pattern, rewrite in _RULES:
         if pattern.may_match(masked):
-            masked = pattern.sub(partial(_keep_lines, rewrite, formulas), masked)
+            masked = pattern.sub(partial(keep_lines, rewrite, formulas), masked)
     for whose, text in _WHOSE if "whose" in masked.lower() else ():
-        masked = whose.sub(partial(_keep_lines, partial(_fill, text), formulas), masked)
+        masked = whose.sub(partial(keep_lines, partial(_fill, text), formulas), masked)
     if not any(r"\succ" in one or r"\prec" in one for one in formulas):
         return masked
     return _ORDERED.sub(partial(_spell_order, formulas=formulas), masked)
@@ -139,12 +136,6 @@ def _fill(text: str, found: re.Match[str], _: list[str]) -> str:
     if "total" in words:
         words["total"] = "zero" if words["total"].lower() in ("0", "zero") else "one"
     return text.format(**words)
-
-
-def _keep_lines(rewrite: Rewrite, formulas: list[str], found: re.Match[str]) -> str:
-    """What a phrase becomes, with as many line breaks as it had."""
-    text = rewrite(found, formulas)
-    return text + "\n" * (found[0].count("\n") - text.count("\n"))
 
 
 def _value(found: re.Match[str], formulas: list[str]) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.masked_text import FORMULA as _F
 
-_F = r"\x00\d+\x00"  # a formula
 _RELATIONS = (
     (r"(?:is |are |be )?(?:equal to|the same as)|equals?|coincides? with", "="),
     (r"(?:is |be )?(?:strictly )?(?:greater|larger|bigger|more) than|(?:strictly )?exceeds?", ">"),

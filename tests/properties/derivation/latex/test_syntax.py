@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, get_args
 
 import pytest
 
 from attention_core.derivation.latex.parse import parse_statement
-from attention_core.derivation.latex.syntax import Chain, Expr, Statement, children, names_in
+from attention_core.derivation.latex.syntax import (
+    Chain,
+    Expr,
+    Group,
+    Name,
+    Num,
+    Statement,
+    Sub,
+    Sup,
+    change_base,
+    children,
+    names_in,
+)
 
 KINDS = (*get_args(Expr), Chain, Statement)
 FORMULAS = (
@@ -42,3 +55,9 @@ def test_names_are_found_in_matrices_and_bounds() -> None:
     assert names_in(parse_statement(FORMULAS[1])) == {"j", "n", "p", "v", "k", "x"}
     assert names_in(parse_statement(FORMULAS[3])) == {"x", "y", "z", "A", "B", "c", "n"}
     assert children("x") == [] and children((1, 2)) == [1, 2]
+
+
+def test_a_base_is_changed_behind_what_it_carries() -> None:
+    carried = Sup(Sub(Group("(", (Chain((Name("x"),)),), ")"), (Chain((Name("i"),)),)), Num(Fraction(2)))
+    assert change_base(carried, lambda _: Name("f")) == Sup(Sub(Name("f"), (Chain((Name("i"),)),)), Num(Fraction(2)))
+    assert change_base(carried, lambda _: None) is None
