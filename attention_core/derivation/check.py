@@ -52,8 +52,7 @@ from attention_core.derivation.words.paragraphs import MISSING, cause_above, dec
 
 _TRADED = re.compile(r"with \$(.+?)\$ in place of \$(.+?)\$: is that meant")
 Tell = Callable[[StepReport, int, int], object]
-ADVICE_SECONDS = 4.0  # for advice on a refuted step
-SLIP_SECONDS = 4.0  # for the one change that makes a step hold that is false as it was read
+ADVICE_SECONDS = 4.0  # for advice, where a step has twice as much
 REASONS = 4  # a relation in a reason has this part of a step's time
 OTHERS = 8  # another reading of undeclared symbols has this part
 
@@ -77,7 +76,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             return shown  # by a slip: it names its readings and the change already
         found = replace(shown, evidence=_with_readings(shown.evidence, readings)) if readings else shown
         if advise and problem is not None and found.counterexample is not None:
-            with suppress(OutOfTime), ceiling(CEILING * min(seconds, ADVICE_SECONDS)):  # advice must not hold it up
+            with suppress(OutOfTime), ceiling(CEILING * _time_for_advice(seconds)):  # advice must not hold it up
                 advice = _advise(step, problem, extra)
                 found = replace(found, evidence=replace(found.evidence, advice=advice))
         return found
@@ -94,6 +93,11 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         return Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
 
 
+def _time_for_advice(seconds: float) -> float:
+    """Half of a step's time, but all of a short one's: for mends of a step that is false as it was read."""
+    return max(seconds / 2, min(seconds, ADVICE_SECONDS))
+
+
 def _judge_shapes(step: Step, error: ShapeMismatch, effort: Effort, advise: bool) -> Finding:
     """The verdict on a step whose shapes do not fit: refuted where they are declared."""
     if readings := _readings_of(step):
@@ -103,7 +107,7 @@ def _judge_shapes(step: Step, error: ShapeMismatch, effort: Effort, advise: bool
     if advise and found.verdict is Verdict.REFUTED:
         from attention_core.derivation.decision.mends import Search, find_mend
 
-        advice = find_mend(step, Search(min(effort.seconds, ADVICE_SECONDS), effort.seed))
+        advice = find_mend(step, Search(_time_for_advice(effort.seconds), effort.seed))
         found = replace(found, evidence=replace(found.evidence, advice=advice))
     return found
 
@@ -123,7 +127,7 @@ def _with_slip(
     from attention_core.derivation.decision.slips import find_likely_slip, find_slip, without_talk
     from attention_core.derivation.decision.spots import find_spots
 
-    seconds = min(effort.seconds, SLIP_SECONDS)
+    seconds = _time_for_advice(effort.seconds)
     search = Search(seconds, effort.seed, find_spots(problem))
     likely = None
     with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
@@ -191,7 +195,7 @@ def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
     from attention_core.derivation.decision.size_ranges import find_size_range
     from attention_core.derivation.decision.spots import find_spots
 
-    search = Search(min(problem.effort.seconds, ADVICE_SECONDS), problem.effort.seed, find_spots(problem))
+    search = Search(_time_for_advice(problem.effort.seconds), problem.effort.seed, find_spots(problem))
     if isinstance(step.left, Array) and isinstance(step.right, Array) and "matrix}" not in step.text:
         return ""  # columns of parts, which the document does not write: no change of them says what to write
     if problem.claim.op != "=" and (found := find_size_range(problem)):

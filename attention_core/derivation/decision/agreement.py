@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Env = dict[str, int]
 Row = Mapping[str, int | Fraction]
 NEIGHBOURS = 4  # tuples where the sides are defined whose neighbours are tried
-SECONDS = 2.0
+SHARE = 0.25  # of a step's time, for sizes where the sides are defined
 DRAWN = 60  # cases that are drawn again where most have a side without a value
 ENTRIES = 6  # numbers of a case at most, for these
 SITES = 3
@@ -55,7 +55,7 @@ def explain_unstated_equation(problem: Problem) -> str:
     if not defined or not undefined:
         return ""
     directions = _directions([*defined, *(env for env, _ in undefined)])
-    deadline = time.process_time() + SECONDS
+    deadline = time.process_time() + SHARE * problem.effort.seconds
     neighbours = _iterate_neighbours(problem, defined)
     while len(_directions(defined)) < len(directions):
         env = next(neighbours, None) if time.process_time() < deadline else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Env = dict[str, int]
 MOST = 2000  # tuples of sizes and indices
-SECONDS = 2.0
+SHARE = 0.25  # of a step's time
 _OPEN = frozenset({"leaf", "member", "expect", "limit", "infinity"})
 _BELOW = {"<=": 0, "<": 1}
 _ABOVE = {">=": 0, ">": 1}
@@ -40,7 +40,7 @@ def count_decided_values(problem: Problem) -> int:
         return 0
     if any(not any(h is one for one in tuples.conditions) for h in problem.hypotheses):
         return 0
-    deadline, count = time.process_time() + SECONDS, 0
+    deadline, count = time.process_time() + SHARE * problem.effort.seconds, 0
     for env in _all_values(problem):
         if env is None or time.process_time() > deadline or not _is_decided(problem, env):
             return 0
