@@ -26,6 +26,7 @@ from attention_core.derivation.document.notebook import find_cells, notebook_to_
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.confirmed import confirm_readings, confirmed_readings
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import TERMS, is_opaque, unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
@@ -215,7 +216,7 @@ def _readings_of(step: Step) -> list[str]:
 
 
 def _inferred_names(step: Step) -> list[str]:
-    return inferred_names(step.context, (step.left, step.right, *(c for c, _ in step.assumed), *step.conditions))
+    return inferred_names(step.context, step.formulas())
 
 
 def _read_as(readings: Sequence[str]) -> str:
@@ -245,6 +246,14 @@ def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
         return evidence
     figures = {**evidence.figures, "read_as": list(readings)}
     return replace(evidence, text=f"{evidence.text}; {_read_as(readings)}", figures=figures)
+
+
+def _with_confirmed(evidence: Evidence, readings: Sequence[str]) -> Evidence:
+    """The evidence, and which readings of undeclared symbols were confirmed."""
+    figures = {**evidence.figures, "read_as": list(readings), "confirmed": True}
+    return replace(
+        evidence, text=f"{evidence.text}; read as: {'; '.join(readings)} (taken as declared)", figures=figures
+    )
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
@@ -404,6 +413,8 @@ def internal(error: Exception) -> str:
 def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
     """The finding on one step, with unchecked reasons and, on request, the hypotheses that it needs."""
     found = decide_step(step, effort, advise=advise)
+    if confirmed := confirmed_readings(step):
+        found = replace(found, evidence=_with_confirmed(found.evidence, confirmed))
     if step.plain is not None:  # where its shapes fit by another reading, that counts
         other = decide_step(step.plain, effort)
         found = found if other.verdict is Verdict.UNREADABLE else other
@@ -495,7 +506,7 @@ def read_document(path_or_text: str | Path) -> tuple[str, str]:
 
 
 def document_steps(
-    path_or_text: str | Path, *, infer: bool = False, formulas: bool = False
+    path_or_text: str | Path, *, infer: bool = False, formulas: bool = False, as_read: bool = False
 ) -> tuple[str, list[Step | Unread], list[tuple[int, str]]]:
     """Name, steps and understood declarations of a document; there is at least one step, if only one that says why."""
     try:
@@ -508,7 +519,8 @@ def document_steps(
         return str(path_or_text), [Unread(f"line-{error.line}", error.line, "", error.message)], []
     if len(text) > MAX_CHARACTERS:
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
-    steps, understood = steps_of(text, infer, why_unreadable, formulas)
+    steps, understood = steps_of(text, infer or as_read, why_unreadable, formulas or as_read)
+    steps = [confirm_readings(step) for step in steps] if as_read else steps
     if not steps:
         none = "the document has no display: write what it claims between $$ and $$"
         why = "no display claims anything: there is nothing to check" if understood else none
@@ -530,6 +542,7 @@ def check_document(
     necessity: bool = False,
     infer: bool = False,
     formulas: bool = False,
+    as_read: bool = False,
     witness: bool = False,
     tell: Tell | None = None,
 ) -> DocumentReport:
@@ -545,6 +558,8 @@ def check_document(
             only where one small change makes it an identity. Without it such a step is UNREADABLE.
         formulas: take it as promised that all hypotheses of the document are formulas, so that words beside a step
             leave no verdict open.
+        as_read: take what undeclared symbols are read as for declared, as if somebody had looked at the readings and
+            found them right; formulas are the only hypotheses then. What is false as it was read is REFUTED.
         witness: also ask SymPy about equations between numbers; its answer is noted and changes no verdict.
         tell: called with each step that is decided, how many are, and of how many; what it raises ends the check.
 
@@ -558,7 +573,7 @@ def check_document(
         >>> check_document("Let $x \\in \\mathbb{R}$.\n\n$$ (x + 1)^2 = x^2 + 2 x + 1 $$\n").passed
         True
     """
-    name, steps, understood = document_steps(path_or_text, infer=infer, formulas=formulas)
+    name, steps, understood = document_steps(path_or_text, infer=infer, formulas=formulas, as_read=as_read)
     chosen = [s for s in steps if not only or names_of_step(s) & set(only)]
     missing = [one for one in only if not any(one in names_of_step(s) for s in steps)]
     if missing and any(s.text for s in steps):

@@ -48,6 +48,9 @@ could be checked; else 0."""
 @click.option("--strict", is_flag=True, help="Infer nothing: a step with an undeclared symbol is UNREADABLE.")
 @click.option("--formulas", is_flag=True,
               help="Promise that all hypotheses are formulas: words beside a step leave no verdict open.")  # fmt: skip
+@click.option("--as-read", is_flag=True,
+              help="Take the readings of undeclared symbols, which the report shows, as declared, and formulas as the "
+              "only hypotheses.")  # fmt: skip
 @click.option("--witness", is_flag=True, help="Ask SymPy about equations between numbers; its answer is shown.")
 @click.option("--watch", is_flag=True, help="Check again whenever a FILE is saved, what changed first, until Ctrl-C.")
 @click.option("--lsp", is_flag=True, help="Serve an editor over standard input and output; it names the files.")
@@ -55,13 +58,15 @@ could be checked; else 0."""
 def derive(
     files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...], require: str | None,
     explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, formulas: bool,
-    witness: bool, scaffold: bool, watch: bool, lsp: bool, level: str,
+    as_read: bool, witness: bool, scaffold: bool, watch: bool, lsp: bool, level: str,
 ) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.show import show_report
 
     settings = {"effort": _effort(seed, seconds), "require": require or "", "necessity": necessity,
-                "infer": not strict, "formulas": formulas, "witness": witness}  # fmt: skip
+                "infer": not strict, "formulas": formulas, "as_read": as_read, "witness": witness}  # fmt: skip
+    if strict and as_read:
+        raise click.UsageError("--strict reads no undeclared symbols: leave it out, or --as-read.")
     if lsp:
         sys.exit(_serve(files, settings))
     files, json_path = _read_files(files, json_path)
@@ -88,7 +93,7 @@ def derive(
     if github:
         _annotate(reports, level, aside=json_path == STANDARD_OUTPUT)
     if html_path:
-        unopened = max(unopened, _write_page(html_path, reports, infer=not strict, formulas=formulas))
+        unopened = max(unopened, _write_page(html_path, reports, infer=not strict, formulas=formulas or as_read))
     found = {r.status_at(level) for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
 
@@ -130,7 +135,8 @@ def _serve(files: Sequence[str], settings: dict[str, Any]) -> int:
     from attention_core.derivation.editors.language_server import Desk, make_server
 
     try:
-        server = make_server(Desk(settings["effort"], settings["infer"], settings["formulas"]))
+        how = {name: settings[name] for name in ("infer", "formulas", "as_read")}
+        server = make_server(Desk(settings["effort"], **how))
     except ImportError as error:
         raise click.UsageError(f"--lsp needs {error.name}: pip install 'attention-core[lsp]'") from error
     server.start_io()

@@ -280,7 +280,7 @@ def _show_value(text: str) -> str:
 
 
 _FALSE = "as it was read it is false ("
-_READ_AS = re.compile(r"read as: (.+?) \(not declared; a declaration")
+_READ_AS = re.compile(r"read as: (.+?) \((?:not declared; a declaration|taken as declared\))")
 
 
 def reading(text: str) -> str:

@@ -90,8 +90,11 @@ def hover_text(checked: Checked, line: int, character: int) -> str:
 class Desk:
     """The documents that an editor has open, each checked by the newest of its texts alone."""
 
-    def __init__(self, effort: Effort | None = None, infer: bool = True, formulas: bool = False) -> None:
-        self.effort, self.infer, self.formulas = effort or Effort(), infer, formulas
+    def __init__(
+        self, effort: Effort | None = None, infer: bool = True, formulas: bool = False, as_read: bool = False
+    ) -> None:
+        self.effort = effort or Effort()
+        self.how: dict[str, Any] = {"infer": infer, "formulas": formulas, "as_read": as_read}
         self.checked: dict[str, Checked] = {}
         self.newest: dict[str, int] = {}
         self.lock = threading.Lock()
@@ -122,9 +125,7 @@ class Desk:
         with self.lock:
             try:
                 tell()
-                report = check_document(
-                    f"{text}\n", effort=self.effort, infer=self.infer, formulas=self.formulas, tell=tell
-                )
+                report = check_document(f"{text}\n", effort=self.effort, **self.how, tell=tell)
                 tell()
             except Stale:
                 return None

@@ -24,6 +24,7 @@ NAME = "derive"
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0)
 @click.option("--strict", is_flag=True)
 @click.option("--formulas", is_flag=True)
+@click.option("--as-read", is_flag=True)
 def options(**given: Any) -> dict[str, Any]:
     """The options of the line."""
     return given
@@ -32,7 +33,8 @@ def options(**given: Any) -> dict[str, Any]:
 def register(shell: Any) -> None:
     r"""Give a shell of IPython the cell magic `%%derive [NAME]`.
 
-    Its options are those of `attention-core derive`: `--explain`, `--quiet`, `--seconds`, `--strict`, `--formulas`.
+    Its options are those of `attention-core derive`: `--explain`, `--quiet`, `--seconds`, `--strict`, `--formulas`,
+    `--as-read`.
     With a NAME the report is kept in that variable.
 
     Args:
@@ -66,8 +68,8 @@ def check_cell(shell: Any, line: str, cell: str) -> None:
     if name is not None and not name.isidentifier():
         click.echo(f"%%{NAME}: {name} cannot be the name of a variable", err=True)
         return
-    effort, infer = Effort(seconds=given["seconds"]), not given["strict"]
-    report = check_document(f"{cell}\n", effort=effort, infer=infer, formulas=given["formulas"])
+    how = {"infer": not given["strict"], "formulas": given["formulas"], "as_read": given["as_read"]}
+    report = check_document(f"{cell}\n", effort=Effort(seconds=given["seconds"]), **how)
     report = replace(report, file="cell")
     show_report(report, given["explain"], given["quiet"])
     if name is not None:

@@ -241,6 +241,10 @@ class Step:
         """The value of an option, '' without."""
         return next((o.value for o in reversed(self.options) if o.key == key), "")
 
+    def formulas(self) -> list[Expr | Chain]:
+        """Its sides, its hypotheses and its conditions."""
+        return [self.left, self.right, *(chain for chain, _ in self.assumed), *self.conditions]
+
 
 @dataclass
 class Unread:
