@@ -26,7 +26,7 @@ from attention_core.derivation.document.notebook import find_cells, notebook_to_
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.confirmed import confirm_readings, confirmed_readings
+from attention_core.derivation.inference.confirmed import confirm_readings
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import TERMS, is_opaque, unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
@@ -248,12 +248,20 @@ def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
     return replace(evidence, text=f"{evidence.text}; {_read_as(readings)}", figures=figures)
 
 
-def _with_confirmed(evidence: Evidence, readings: Sequence[str]) -> Evidence:
-    """The evidence, and which readings of undeclared symbols were confirmed."""
-    figures = {**evidence.figures, "read_as": list(readings), "confirmed": True}
-    return replace(
-        evidence, text=f"{evidence.text}; read as: {'; '.join(readings)} (taken as declared)", figures=figures
-    )
+def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> Finding:
+    """The finding on a step that is open, or REFUTED where it is false as a person has confirmed that it was read."""
+    confirmed = confirm_readings(step)
+    if confirmed is None or unknown_dependence(claim_of(step)[1]):
+        return found
+    other = decide_step(confirmed, effort, advise)
+    if other.verdict is not Verdict.REFUTED:
+        return found
+    readings = _readings_of(step)
+    aside, read, _ = found.evidence.text.partition("; as it was read, ")
+    text = other.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
+    text += f"; --as-read sets aside that {aside}" if read else ""
+    figures = {**other.evidence.figures, "read_as": readings, "confirmed": True}
+    return replace(other, evidence=replace(other.evidence, text=text, figures=figures))
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
@@ -413,8 +421,8 @@ def internal(error: Exception) -> str:
 def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
     """The finding on one step, with unchecked reasons and, on request, the hypotheses that it needs."""
     found = decide_step(step, effort, advise=advise)
-    if confirmed := confirmed_readings(step):
-        found = replace(found, evidence=_with_confirmed(found.evidence, confirmed))
+    if step.as_read and found.verdict is Verdict.UNDECIDED:
+        found = _judge_as_read(step, found, effort, advise)
     if step.plain is not None:  # where its shapes fit by another reading, that counts
         other = decide_step(step.plain, effort)
         found = found if other.verdict is Verdict.UNREADABLE else other
@@ -520,7 +528,9 @@ def document_steps(
     if len(text) > MAX_CHARACTERS:
         return name, [Unread("line-1", 1, "", f"the document has more than {MAX_CHARACTERS} characters: split it")], []
     steps, understood = steps_of(text, infer or as_read, why_unreadable, formulas or as_read)
-    steps = [confirm_readings(step) for step in steps] if as_read else steps
+    for step in steps if as_read else ():
+        if isinstance(step, Step):
+            step.as_read = True
     if not steps:
         none = "the document has no display: write what it claims between $$ and $$"
         why = "no display claims anything: there is nothing to check" if understood else none

@@ -7,6 +7,7 @@ that is accepted left the step true, or is a wrong verdict: all are printed, to 
 python experiments/planted_errors/public.py FOLDER [FOLDER ...]           # every error
 python experiments/planted_errors/public.py FOLDER --every 4              # one of four
 python experiments/planted_errors/public.py FOLDER --json OUT             # each error with its message
+python experiments/planted_errors/public.py FOLDER --as-read              # as if a person had confirmed what was read
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from attention_core.derivation.records import GOOD
 ENDINGS = {".md", ".ipynb", ".tex", ".markdown", ".qmd", ".rst", ".txt"}
 
 
-def plant(path: Path, seconds: float, every: int) -> list[dict[str, Any]]:
+def plant(path: Path, seconds: float, every: int, as_read: bool = False) -> list[dict[str, Any]]:
     """One of so many breaks of the accepted steps of a document, with its verdict and the message."""
     effort = Effort(seconds=seconds)
     found, count = [], 0
-    for step in document_steps(path, infer=True)[1]:
+    for step in document_steps(path, infer=True, as_read=as_read)[1]:
         if isinstance(step, Step) and report_step(step, effort).verdict in GOOD:
             for one in breaks(read_by_itself(step)):
                 count += 1
@@ -98,12 +99,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--as-read", action="store_true")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     with ProcessPoolExecutor(given.processes) as pool:
-        lists = pool.map(partial(plant, seconds=given.seconds, every=given.every), iterate_documents(given.folders))
+        lists = pool.map(partial(plant, seconds=given.seconds, every=given.every, as_read=given.as_read), iterate_documents(given.folders))
         found = [one for some in lists for one in some]
     if given.json:
         given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -1,9 +1,13 @@
-r"""Readings of undeclared symbols that a person has confirmed.
+r"""What was read of a document, confirmed by a person.
 
-A report says what each undeclared symbol was read as. Whoever looked at that, and finds it meant so, may have it taken
-for declared: then a step that is false as it was read is false. What no declaration could say stays as it is: values of
-functions that the document does not define, forms that were read as symbols of their own, and a step that uses its
-symbols in another way than its section does.
+A report says what each undeclared symbol was read as, and quotes the words that may restrict it and were not read.
+Whoever has looked at both, and finds that the symbols are what they were read as and that nothing else restricts them,
+may have that taken for declared: then a step that is false as it was read is false.
+
+What no declaration could say stays open: values of functions that the document does not define, forms that were read as
+symbols of their own, a step that uses its symbols in another way than its section does, and how one symbol depends on
+another that it is differentiated by. So do the conventions that the step may follow (see `decision.conventions`), and
+whether it defines a symbol.
 """
 
 from __future__ import annotations
@@ -12,37 +16,22 @@ from dataclasses import replace
 
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import is_opaque
-from attention_core.derivation.reading.step import Step, Unread
-from attention_core.derivation.terms.context import Context
+from attention_core.derivation.reading.step import Step
 
 
-def confirm_readings(step: Step | Unread) -> Step | Unread:
-    """Take what the undeclared symbols of a step were read as for declared.
+def confirm_readings(step: Step) -> Step | None:
+    """Take what a step was read as for all that its document says.
 
     Args:
         step: A step of a document that was read with inference.
 
     Returns:
-        The step in a context that declares them; itself where its readings say too little to be confirmed.
+        The step with its undeclared symbols declared and no words around it; None where its readings say too little.
     """
-    if isinstance(step, Unread) or step.context.loose or step.strange:
-        return step
-    return replace(step, context=_confirm(step.context))
-
-
-def confirmed_readings(step: Step) -> list[str]:
-    """What confirmed symbols of a step were read as.
-
-    Args:
-        step: The step.
-    """
-    context = replace(step.context, inferred=step.context.confirmed)
-    return [context.inferred[name] for name in inferred_names(context, step.formulas())]
-
-
-def _confirm(context: Context) -> Context:
-    """A context whose readings are declarations, but for values of functions."""
-    found = context.copy()
-    found.confirmed = {name: text for name, text in context.inferred.items() if not is_opaque(name)}
-    found.inferred = {name: text for name, text in context.inferred.items() if is_opaque(name)}
-    return found
+    if step.context.loose or step.strange or step.unread_words:
+        return None
+    if any(map(is_opaque, inferred_names(step.context, step.formulas()))):
+        return None
+    context = step.context.copy()
+    context.inferred, context.caveats = {}, []
+    return replace(step, context=context, far_words=[], far_relations=[])

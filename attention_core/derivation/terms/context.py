@@ -136,7 +136,6 @@ class Context:
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
     homes: dict[str, str] = field(default_factory=dict)  # the titles of the sections of those, in quotation marks
     inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
-    confirmed: dict[str, str] = field(default_factory=dict)  # those that a person has confirmed
     described: dict[str, Symbol] = field(default_factory=dict)  # of whom what words say of them is assumed
     repeated: int | None = None  # the level at which it says that repeated indices are summed over
     imaginary: int | None = None  # the level at which it has complex numbers, so that i is their unit
@@ -153,7 +152,7 @@ class Context:
         later = self.same, list(self.caveats), self.readings
         found = Context(*tables, self.level, self.broadcast, self.formal, self.understood, *later)
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
-        found.equations, found.confirmed = list(self.equations), self.confirmed
+        found.equations = list(self.equations)
         found.described, found.repeated = dict(self.described), self.repeated
         found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
         found.loose, found.stated, found.homes = self.loose, self.stated, self.homes
