@@ -105,7 +105,10 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     with ProcessPoolExecutor(given.processes) as pool:
-        lists = pool.map(partial(plant, seconds=given.seconds, every=given.every, as_read=given.as_read), iterate_documents(given.folders))
+        lists = pool.map(
+            partial(plant, seconds=given.seconds, every=given.every, as_read=given.as_read),
+            iterate_documents(given.folders),
+        )
         found = [one for some in lists for one in some]
     if given.json:
         given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -260,3 +260,15 @@ def test_a_document_of_which_nothing_is_checked_counts_at_every_level(
     path = tmp_path / "b.md"
     path.write_text("$$ 1 = 1 $$\n", encoding="utf-8")
     assert CliRunner().invoke(main, ["derive", "--fail-on", "slip", "--only", "mistyped", str(path)]).exit_code == 2
+
+
+@pytest.mark.parametrize("text", [OPEN, SLIP])
+def test_what_was_read_counts_as_declared_once_a_person_has_looked_at_it(text: str, tmp_path: Path) -> None:
+    path, page = tmp_path / "notes.md", tmp_path / "page.html"
+    path.write_text(text, encoding="utf-8")
+    assert CliRunner().invoke(main, ["derive", str(path)]).exit_code == 2
+    run = CliRunner().invoke(main, ["derive", "--as-read", "--html", str(page), str(path)])
+    assert run.exit_code == 1 and "REFUTED" in run.output and "read as: " in run.output
+    assert r"\mathbb{N}" not in page.read_text(encoding="utf-8").split("</article>")[0].split("read as: ")[1][:500]
+    run = CliRunner().invoke(main, ["derive", "--as-read", "--strict", str(path)])
+    assert run.exit_code == 2 and "--strict reads no undeclared symbols" in run.output

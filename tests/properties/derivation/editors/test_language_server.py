@@ -114,6 +114,16 @@ def test_a_check_that_a_later_save_makes_stale_says_nothing() -> None:
     assert desk.check(URI, TEXT, second) is None
 
 
+def test_what_was_read_may_count_as_declared() -> None:
+    text = "Suppose the pen is blue.\n\n$$ (a + b)^2 = a^2 + b^2 $$\n"
+    verdicts = []
+    for desk in (Desk(), Desk(as_read=True)):
+        checked = desk.check(URI, text, desk.order(URI))
+        assert checked is not None
+        verdicts.append(str(checked.report.steps[-1].verdict))
+    assert verdicts == ["UNDECIDED", "REFUTED"]
+
+
 def test_marks_are_as_loud_as_verdicts() -> None:
     wrong = "Let $x \\in \\mathbb{R}$.\n\n"
     texts = {

@@ -56,6 +56,8 @@ def test_options_are_those_of_the_command(shell: Shell, capsys: pytest.CaptureFi
     assert "REFUTED" in capsys.readouterr().out
     shell.run_cell_magic("derive", "", OPEN)
     assert "UNDECIDED" in capsys.readouterr().out
+    shell.run_cell_magic("derive", "--as-read", OPEN)
+    assert "REFUTED" in capsys.readouterr().out
     assert not shell.user_ns
 
 
