@@ -4,17 +4,16 @@ A report says what each undeclared symbol was read as, and quotes the words that
 Whoever has looked at both, and finds that the symbols are what they were read as and that nothing else restricts them,
 may have that taken for declared: then a step that is false as it was read is false.
 
-What no declaration could say stays open: values of functions that the document does not define, forms that were read as
-symbols of their own, a step that uses its symbols in another way than its section does, and how one symbol depends on
-another that it is differentiated by. So do the conventions that the step may follow (see `decision.conventions`), and
-whether it defines a symbol.
+What no declaration could say stays open: forms that were read as symbols of their own, a step that uses its symbols in
+another way than its section does, and how one symbol depends on another that it is differentiated by. So do the
+conventions that the step may follow (see `decision.conventions`), and whether it defines a symbol. Values of functions
+that the document does not define are undeclared still: such a step is refuted only by a slip (see `decision.slips`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.reading.step import Step
 
@@ -30,8 +29,7 @@ def confirm_readings(step: Step) -> Step | None:
     """
     if step.context.loose or step.strange or step.unread_words:
         return None
-    if any(map(is_opaque, inferred_names(step.context, step.formulas()))):
-        return None
     context = step.context.copy()
-    context.inferred, context.caveats = {}, []
+    context.inferred = {name: text for name, text in context.inferred.items() if is_opaque(name)}
+    context.caveats = []
     return replace(step, context=context, far_words=[], far_relations=[])
