@@ -421,11 +421,13 @@ def internal(error: Exception) -> str:
 def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Finding:
     """The finding on one step, with unchecked reasons and, on request, the hypotheses that it needs."""
     found = decide_step(step, effort, advise=advise)
-    if step.as_read and found.verdict is Verdict.UNDECIDED:
-        found = _judge_as_read(step, found, effort, advise)
+    judged = step
     if step.plain is not None:  # where its shapes fit by another reading, that counts
         other = decide_step(step.plain, effort)
-        found = found if other.verdict is Verdict.UNREADABLE else other
+        if other.verdict is not Verdict.UNREADABLE:
+            judged, found = step.plain, other
+    if step.as_read and found.verdict is Verdict.UNDECIDED:
+        found = _judge_as_read(judged, found, effort, advise)
     if step.unread_words and found.verdict is not Verdict.UNREADABLE:
         words = ", ".join(f"'{one}'" for one in dict.fromkeys(step.unread_words))
         return Finding(Verdict.UNDECIDED, Evidence(f"not understood in its display: {words}"))
@@ -530,7 +532,8 @@ def document_steps(
     steps, understood = steps_of(text, infer or as_read, why_unreadable, formulas or as_read)
     for step in steps if as_read else ():
         if isinstance(step, Step):
-            step.as_read = True
+            for one in filter(None, (step, step.plain)):
+                one.as_read = True
     if not steps:
         none = "the document has no display: write what it claims between $$ and $$"
         why = "no display claims anything: there is nothing to check" if understood else none

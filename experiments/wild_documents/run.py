@@ -8,6 +8,7 @@ student types them, for `attention-core derive`.
 python experiments/wild_documents/run.py FOLDER                # read and decide, with inferred declarations
 python experiments/wild_documents/run.py FOLDER --read         # only read: seconds
 python experiments/wild_documents/run.py FOLDER --strict       # ask for declarations
+python experiments/wild_documents/run.py FOLDER --as-read      # as if a person had confirmed what was read
 python experiments/wild_documents/run.py FOLDER --json OUT     # every step, to look at the refuted ones
 python experiments/wild_documents/run.py FOLDER --list FILE    # other documents than those of documents.txt
 """
@@ -67,14 +68,14 @@ def reason(message: str) -> str:
     return NAMED.sub("_", message)[:90]
 
 
-def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool) -> dict[str, Any]:
+def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool, as_read: bool) -> dict[str, Any]:
     """Return the displays with a relation of one document, each with the verdicts of its steps."""
     try:
         _, text = read_document(root / path)
     except Unreadable:  # its one step says why
         text = ""
     infer = not strict
-    steps, understood = document_steps(root / path, infer=infer)[1:3]
+    steps, understood = document_steps(root / path, infer=infer, as_read=as_read)[1:3]
     judged = [(step.line, step.text, *judge(step, seconds, read_only)) for step in steps]
     displays = []
     for block in blocks_of(text):
@@ -141,6 +142,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--read", action="store_true")
     parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--as-read", action="store_true")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="")
@@ -152,7 +154,8 @@ def main() -> None:
     missing = [path for path in paths if not (given.folder / path).is_file()]
     for path in missing:
         print(f"missing: {path}")
-    own = partial(measure, given.folder, seconds=given.seconds, read_only=given.read, strict=given.strict)
+    how = {"seconds": given.seconds, "read_only": given.read, "strict": given.strict, "as_read": given.as_read}
+    own = partial(measure, given.folder, **how)
     with ProcessPoolExecutor(given.processes) as pool:
         results: list[dict[str, Any]] = []
         print_table(kept(pool.map(own, [path for path in paths if path not in missing]), results))

@@ -11,7 +11,7 @@ change away from an identity. So such a step is refuted, unless
   document mention them or not (`P^2` is P for a projection), but where one term of a sum has the wrong sign or number:
   an author who knows that it vanishes leaves it out;
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
-  above may be defined anew, if no words lead to it as to a result;
+  above may be defined anew, if no words lead to it as to a result, and no person has confirmed what was read;
 * its section uses its symbols in another way, and it is more than a sign or a number that is changed, or not proved;
 * a letter may be an operator, as in `\delta x^2 = 2 x \delta x`, or two letters may not commute (see `factor_orders`);
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way, or
@@ -114,7 +114,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None
-    if _defines_anew(step) or _names_a_whole(step) or _operates(step) or keeps_orders(step):
+    if (_defines_anew(step) and not step.as_read) or _names_a_whole(step) or _operates(step) or keeps_orders(step):
         return None
     promised = step.context.formal is not None
 
