@@ -26,13 +26,13 @@ from attention_core.derivation.document.notebook import find_cells, notebook_to_
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.confirmed import confirm_readings
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import TERMS, is_opaque, unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.shown_names import show_names, show_names_in
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
+from attention_core.derivation.reading.confirmed import confirm_readings
 from attention_core.derivation.reading.losses import TRIED_ORDER, describe_losses, order_of_derivatives
 from attention_core.derivation.reading.proposed_domains import propose_domain
 from attention_core.derivation.reading.step import Step, Unread
@@ -480,18 +480,6 @@ def _write_claim(step: Step) -> Any:
         raise ValueError(f"{step.id} has no claim to write: {error}") from None
 
 
-def _with_witness(step: Step | Unread, report: StepReport) -> StepReport:
-    """The report with what SymPy answers, where it answers."""
-    from attention_core.derivation.exchange.witness import ask_sympy, compare_answer
-
-    words = "" if isinstance(step, Unread) else compare_answer(report.verdict, ask_sympy(step))
-    if not words:
-        return report
-    evidence = report.evidence
-    figures = {**evidence.figures, "witness": words}
-    return replace(report, evidence=replace(evidence, text=f"{evidence.text}; {words}", figures=figures))
-
-
 def _cells_of(name: str) -> tuple[tuple[int, int], ...]:
     """The cells of a notebook; none of another document, or of one that is not read."""
     if not name.endswith(".ipynb"):
@@ -600,5 +588,7 @@ def check_document(
         if tell is not None:
             tell(reports[-1], len(reports), len(chosen))
     if witness:
-        reports = [_with_witness(step, report) for step, report in zip(chosen, reports, strict=True)]
+        from attention_core.derivation.exchange.witness import add_answer
+
+        reports = [add_answer(step, report) for step, report in zip(chosen, reports, strict=True)]
     return DocumentReport(name, tuple(reports), tuple(understood), _cells_of(name))

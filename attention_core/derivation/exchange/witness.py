@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import sympy
@@ -18,8 +19,8 @@ from attention_core.derivation.claims import claim_of
 from attention_core.derivation.exchange.to_sympy import Untranslatable, relation_to_sympy
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.step import Step
-from attention_core.derivation.records import GOOD, Verdict
+from attention_core.derivation.reading.step import Step, Unread
+from attention_core.derivation.records import GOOD, StepReport, Verdict
 from attention_core.derivation.terms.relevance import relevant
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 
@@ -70,6 +71,21 @@ def compare_answer(verdict: Verdict, answer: bool | None) -> str:
         return ""
     agrees = answer is (verdict in GOOD)
     return "SymPy agrees" if agrees else "SymPy disagrees: one of the two is wrong, please report it"
+
+
+def add_answer(step: Step | Unread, report: StepReport) -> StepReport:
+    """The report on a step with what SymPy answers, where it answers.
+
+    Args:
+        step: The step.
+        report: What was found of it.
+    """
+    words = "" if isinstance(step, Unread) else compare_answer(report.verdict, ask_sympy(step))
+    if not words:
+        return report
+    evidence = report.evidence
+    figures = {**evidence.figures, "witness": words}
+    return replace(report, evidence=replace(evidence, text=f"{evidence.text}; {words}", figures=figures))
 
 
 def _is_sign(hypothesis: Relation) -> bool:

@@ -235,7 +235,7 @@ class Step:
     strange: str = ""  # why its section's readings do not fit it, if it is read by itself
     unread_words: tuple[str, ...] = ()  # words of its display that are not understood, and may say anything
     plain: Step | None = field(default=None, repr=False)  # as it stands, if it is read by its terms alone
-    as_read: bool = False  # a person has confirmed what was read of it, see `inference.confirmed`
+    as_read: bool = False  # a person has confirmed what was read of it, see `reading.confirmed`
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.inference.confirmed import confirm_readings
+from attention_core.derivation.reading.confirmed import confirm_readings
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, Verdict
