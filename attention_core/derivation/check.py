@@ -231,7 +231,8 @@ def _ask_for_declarations(step: Step) -> str:
         return f"declarations end with their section, and so do those of {those}: for a verdict, {ENDED_ADVICE}"
     if any(map(is_opaque, _inferred_names(step))):
         return "define the functions whose values were read as symbols of their own (--scaffold lists them)"
-    return "declare its symbols for a verdict (--scaffold proposes how)"
+    confirm = "" if step.as_read or step.strange else "; --as-read takes these readings for declared"
+    return f"declare its symbols for a verdict (--scaffold proposes how{confirm})"
 
 
 def _is_declared_above(step: Step, name: str) -> bool:
@@ -250,18 +251,20 @@ def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
 
 def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> Finding:
     """The finding on a step that is open, or REFUTED where it is false as a person has confirmed that it was read."""
-    confirmed = confirm_readings(step)
-    if confirmed is None or unknown_dependence(claim_of(step)[1]):
+    bare, among_words = confirm_readings(step), confirm_readings(step, words=True)
+    if bare is None or among_words is None or unknown_dependence(claim_of(step)[1]):
         return found
-    other = decide_step(confirmed, effort, advise)
+    other, aside = decide_step(among_words, effort, advise), ""
+    if other.verdict is Verdict.UNDECIDED:
+        aside, read, _ = other.evidence.text.partition("; as it was read, ")
+        aside = f"; --as-read sets aside that {aside}" if read else ""
+        other = decide_step(bare, effort, advise)
     if other.verdict is not Verdict.REFUTED:
         return found
     readings = _readings_of(step)
-    aside, read, _ = found.evidence.text.partition("; as it was read, ")
     text = other.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
-    text += f"; --as-read sets aside that {aside}" if read else ""
     figures = {**other.evidence.figures, "read_as": readings, "confirmed": True}
-    return replace(other, evidence=replace(other.evidence, text=text, figures=figures))
+    return replace(other, evidence=replace(other.evidence, text=text + aside, figures=figures))
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:

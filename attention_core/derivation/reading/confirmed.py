@@ -18,18 +18,21 @@ from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.reading.step import Step
 
 
-def confirm_readings(step: Step) -> Step | None:
+def confirm_readings(step: Step, words: bool = False) -> Step | None:
     """Take what a step was read as for all that its document says.
 
     Args:
         step: A step of a document that was read with inference.
+        words: Whether the words around it count still.
 
     Returns:
-        The step with its undeclared symbols declared and no words around it; None where its readings say too little.
+        The step with its undeclared symbols declared; None where its readings say too little.
     """
     if step.context.loose or step.strange or step.unread_words:
         return None
     context = step.context.copy()
     context.inferred = {name: text for name, text in context.inferred.items() if is_opaque(name)}
+    if words:
+        return replace(step, context=context)
     context.caveats = []
     return replace(step, context=context, far_words=[], far_relations=[])
