@@ -32,7 +32,7 @@ from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.shown_names import show_names, show_names_in
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
-from attention_core.derivation.reading.confirmed import confirm_readings
+from attention_core.derivation.reading.confirmed import confirm_readings, quote_set_aside
 from attention_core.derivation.reading.losses import TRIED_ORDER, describe_losses, order_of_derivatives
 from attention_core.derivation.reading.proposed_domains import propose_domain
 from attention_core.derivation.reading.step import Step, Unread
@@ -251,8 +251,10 @@ def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
 
 def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> Finding:
     """The finding on a step that is open, or REFUTED where it is false as a person has confirmed that it was read."""
-    bare, among_words = confirm_readings(step), confirm_readings(step, words=True)
-    if bare is None or among_words is None or unknown_dependence(claim_of(step)[1]):
+    from attention_core.derivation.decision.unclaimed import find_usual_meaning, may_claim_nothing
+
+    confirmed = confirm_readings(step)
+    if confirmed is None or may_claim_nothing(step):
         return found
     other, aside = decide_step(among_words, effort, advise), ""
     if other.verdict is Verdict.UNDECIDED:
@@ -261,8 +263,11 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
         other = decide_step(bare, effort, advise)
     if other.verdict is not Verdict.REFUTED:
         return found
+    if words := find_usual_meaning(step, confirmed, _decide_under(effort)):
+        return Finding(Verdict.UNDECIDED, Evidence(f"{words}; as it was read, {other.evidence.text}"))
     readings = _readings_of(step)
     text = other.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
+    text += f"; --as-read sets aside what was not read: {aside}" if (aside := quote_set_aside(step)) else ""
     figures = {**other.evidence.figures, "read_as": readings, "confirmed": True}
     return replace(other, evidence=replace(other.evidence, text=text + aside, figures=figures))
 

@@ -53,6 +53,7 @@ _ENTRIES = "here a power is taken of an entry, and only an inverse of the matrix
 _ROWS = r"here $A_i$ is a row of A: write $A_{i,:}^\top$ or $A_{:,i}$"
 _THOUSANDS = "here a point stands before decimals: write 1000 or 1{,}000"
 _MIXED = "here a number before a fraction is a factor: write the +"
+_DIVISORS = r"here $1/2x$ is a half of x: write \frac or brackets"
 
 
 def regroup(step: Step) -> Iterator[tuple[str, Step]]:
@@ -72,10 +73,11 @@ def regroup(step: Step) -> Iterator[tuple[str, Step]]:
         (_ROWS, lambda side: _everywhere(side, lambda node: _row_as_column(context, node))),
         (_ROWS, lambda side: _everywhere(side, lambda node: _column(context, node))),
         (_MIXED, lambda side: _everywhere(side, _mixed_number)),
+        (_DIVISORS, lambda side: _everywhere(side, _divide_by_rest)),
         (_THOUSANDS, lambda side: _everywhere(side, lambda node: _with_thousands(step.text, node))),
     )
     for words, change in ways:
-        together = words in (_ENTRIES, _ROWS, _POWERS, _MIXED)  # a habit of the author: on both sides alike
+        together = words in (_ENTRIES, _ROWS, _POWERS, _MIXED, _DIVISORS)  # a habit of the author: on both sides alike
         sides = [[side, *islice(change(side), MAX_TRIED)] for side in (step.left, step.right)]
         pairs = [(sides[0][-1], sides[1][-1])] if together else list(islice(product(*sides), 1, 1 + MAX_TRIED))
         for left, right in pairs:
@@ -368,6 +370,14 @@ def _mixed_number(node: Any, alone: bool = False) -> Any:
             if value.denominator == 1 and value > 0 and 0 < top < bottom:
                 mixed = _in_brackets(Plus((whole, part)))
                 return Times((mixed, *rest), tuple(ops)) if rest else mixed
+    return node
+
+
+def _divide_by_rest(node: Any) -> Any:
+    r"""`\frac{1}{2 x}` of `1/2x`; any other node as it is."""
+    match node:
+        case Times((Num() as top, Num() as bottom, *rest), ("/", *ops)) if rest and set(ops) == {""}:
+            return Frac(top, Times((bottom, *rest), tuple(ops)))
     return node
 
 

@@ -57,9 +57,13 @@ _CONSTANTS = compile_quick(
     r"universal) constants?|constants? of integration|constants? (?:may|can|might|is|are|that))\b",
     re.IGNORECASE,
 )
-_CONDITION = compile_quick(
+_SUPPOSES = compile_quick(
     r"^\W*(?:(?:now|next|first|then|so|but|and|here|for now)\W+)?(?:let us |we |i )?"
-    r"(?:assume|suppose|require|want|need|demand|impose|ask|wish|postulate|conjecture)\b|\b(?:conditions?|constraints?|requirements?|equat(?:e|es|ed|ing)|"
+    r"(?:assume|suppose|require|want|need|demand|impose|ask|wish|postulate|conjecture)\b",
+    re.IGNORECASE,
+)
+_CONDITION = compile_quick(
+    r"\b(?:conditions?|constraints?|requirements?|equat(?:e|es|ed|ing)|"
     r"set(?:ting)? (?:both|these|them|it|this|each|the two)|intersect\w*|"
     r"cross(?:es|ing|ings)?(?!\W?(?:entrop|valid|product|term|attent|correl|covar))|obeys?|fixed points?|"
     r"stationar\w+|equilibri\w+|balance[sd]?|break-?even|hypothes\w+|conjectur\w+|claimed|retracted|might think|"
@@ -88,11 +92,13 @@ _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
 
 
-def is_meant_otherwise(step: Step) -> bool:
+def is_meant_otherwise(step: Step, supposed: bool = True) -> bool:
     """Whether words may say that a false step is asked, denied, a limit, of another quantity, or of other numbers.
 
     Args:
         step: A step that is false as it was read.
+        supposed: Whether a whole sentence right above that supposes something counts as well: it may be a hypothesis,
+            which says nothing of whether the step is claimed. "Suppose that" in front of the display always does.
     """
     words = step.far_words
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
@@ -103,6 +109,8 @@ def is_meant_otherwise(step: Step) -> bool:
     beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
     leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
     if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(leads, _CONDITION):
+        return True
+    if _any((one for one in leads if supposed or not one.quote.rstrip(" \n").endswith(".")), _SUPPOSES):
         return True
     fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
     return _any(words, *fields) or any(

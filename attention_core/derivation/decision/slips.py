@@ -108,13 +108,13 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         search: The time of a step, and where mends are tried first.
     """
     strange = bool(step.strange and collect_symbols(step))  # numbers are read in one way
-    if step.op not in (("=",) if strange else ("=", *TURNED)) or step.context.loose or _leaves_out(step):
+    if step.op not in (("=",) if strange else ("=", *TURNED)) or step.context.loose or leaves_out(step):
         return None
-    if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step) or _assigns(step):
+    if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step) or assigns(step):
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None
-    if (_defines_anew(step) and not step.as_read) or _names_a_whole(step) or _operates(step) or keeps_orders(step):
+    if (_defines_anew(step) and not step.as_read) or _names_a_whole(step) or operates(step) or keeps_orders(step):
         return None
     promised = step.context.formal is not None
 
@@ -154,7 +154,7 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         decide: Decides a step under some more hypotheses.
         search: The time of a step, and where mends are tried first.
     """
-    if step.op != "=" or step.context.loose or _assigns(step) or _operates(step) or keeps_orders(step):
+    if step.op != "=" or step.context.loose or assigns(step) or operates(step) or keeps_orders(step):
         return None
     if _names_a_whole(step):
         return None
@@ -292,10 +292,13 @@ def _vanishes(step: Step, search: Search) -> bool:
     return search.decide(double_right(step)) in GOOD
 
 
-def _assigns(step: Step) -> bool:
+def assigns(step: Step) -> bool:
     r"""Whether a symbol stands alone on the left, and once on the right: a new value, as in `y = y + 1`.
 
     `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is not one of these: it is put together from parts.
+
+    Args:
+        step: The step.
     """
     name = _head(step.left)
     if not isinstance(step.left, Name | Sub) or not name or name not in all_names(step.right):
@@ -311,10 +314,13 @@ def _names_a_whole(step: Step) -> bool:
     )
 
 
-def _operates(step: Step) -> bool:
+def operates(step: Step) -> bool:
     r"""Whether an undeclared letter that may be an operator stands in front of a factor: `\delta x^2 = 2 x \delta x`.
 
     The last factor of a product acts on nothing: `\sigma'(z) \delta` is a product.
+
+    Args:
+        step: The step.
     """
     known = step.context.symbols
     counts = {name for name, symbol in known.items() if symbol.kind in ("size", "index")}
@@ -353,8 +359,12 @@ def _is_tied(context: Context, name: str) -> bool:
     return symbol is not None and (symbol.term is not None or any(name in one.mentions for one in context.hypotheses))
 
 
-def _leaves_out(step: Step) -> bool:
-    """Whether words may say that the author of a step left something out, or calculates in another way."""
+def leaves_out(step: Step) -> bool:
+    """Whether words may say that the author of a step left something out, or calculates in another way.
+
+    Args:
+        step: The step.
+    """
     norms = any(sign in step.text for sign in ("|", r"\Vert", r"\lVert", r"\norm"))
     return any(
         _ARITHMETIC.search(one.words)

@@ -119,3 +119,11 @@ def test_an_array_of_one_entry_may_be_meant_as_a_number(head: str) -> None:
     verdict, words = decide(head, rf"\operatorname{{softmax}}({letter}) = 1")
     assert verdict == "UNDECIDED" and "at n = 1" in words
     assert decide(X, r"\operatorname{softmax}(x) = 1")[0] == "REFUTED"
+
+
+def test_a_slash_may_divide_by_all_that_follows() -> None:
+    for formula in ("1/2x = 1/(2x)", "3/4 x y = 3 / (4 x y)"):
+        (step,) = check_document(f"Let $x, y \\in \\mathbb{{R}}$.\n\n$$ {formula} $$\n").steps
+        assert step.verdict == "AMBIGUOUS" and "1/2x" in step.evidence.text
+    (step,) = check_document("Let $x \\in \\mathbb{R}$.\n\n$$ 1/2x = 1/(3x) $$\n").steps
+    assert step.verdict == "REFUTED"

@@ -68,8 +68,45 @@ def test_what_no_reading_says_stays_open(formula: str) -> None:
 def test_words_that_are_set_aside_are_quoted() -> None:
     text = f"Let $n \\in \\mathbb{{N}}$ and $x \\in \\mathbb{{R}}^n$.\n\n{WORDS}\n\n$$ x_1 x_n = x_1 x_1 $$\n"
     (step,) = check_document(text, as_read=True).steps
-    assert step.verdict is Verdict.REFUTED and "--as-read sets aside that" in step.evidence.text
+    assert step.verdict is Verdict.REFUTED and "--as-read sets aside what was not read" in step.evidence.text
     assert "frobnicated" in step.evidence.text and "read as" not in step.evidence.text.split("--as-read")[0]
+
+
+def test_sentences_that_are_set_aside_are_quoted_beside_undeclared_symbols() -> None:
+    (step,) = check_document(f"{WORDS}\n\n$$ (a + b)^2 = a^2 + 3 b^2 $$\n", as_read=True).steps
+    assert step.verdict is Verdict.REFUTED and "frobnicated" in step.evidence.text
+    many = " ".join(f"The {one} is frobnicated." for one in ("first", "second", "third", "fourth", "fifth"))
+    (step,) = check_document(f"{many}\n\n$$ (a + b)^2 = a^2 + 3 b^2 $$\n", as_read=True).steps
+    assert step.verdict is Verdict.REFUTED and " and 2 more" in step.evidence.text
+
+
+def test_a_formula_in_the_prose_is_a_hypothesis() -> None:
+    text = "We use tied weights, $W_K = W_Q$.\n\n$$ Q W_Q (K W_K)^\\top = Q W_Q W_Q^\\top K^\\top $$\n"
+    (step,) = check_document(text, as_read=True).steps
+    assert step.verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\sum_{i=1}^n (x_i - \bar{x})^2 = \sum_{i=1}^n x_i^2 - n \bar{x}^2",  # a mean
+        r"|z|^2 = z \bar{z}",  # or a conjugate
+        r"\|y - \hat{y}\|^2 = \|y\|^2 - \|\hat{y}\|^2",  # a projection
+        r"A A^+ A = A",
+        r"e^{i x} + y = \cos x + i \sin x + y",
+        r"(a + b i) (a - b i) = a^2 + b^2",
+        r"\nabla^2 (f g) = f \nabla^2 g + 2 \nabla f \cdot \nabla g + g \nabla^2 f",
+        r"|A \cup B| + |A \cap B| = |A| + |B|",
+        r"F_{n+1} F_{n-1} = F_n (F_n + 1) - F_n + x - x",
+        r"(2 T_n + n) n = n^3 + 2 n^2",
+        r"\epsilon_{ijk} \epsilon_{imn} = \delta_{jm} \delta_{kn} - \delta_{jn} \delta_{km}",
+        r"\frac{1}{n} \sum_i (x_i - \mu) = \frac{1}{n} \sum_i x_i - \mu",  # n may be how many there are
+        r"1000 x \text{m} = x \text{km} + 0 \text{m}",
+    ],
+)
+def test_names_that_say_more_than_a_domain_are_not_confirmed(formula: str) -> None:
+    for step in check_document(f"$$ {formula} $$\n", as_read=True).steps:
+        assert step.verdict is not Verdict.REFUTED, step.evidence.text
 
 
 def test_the_step_itself_stays_as_it_was() -> None:

@@ -1,0 +1,123 @@
+r"""Formulas that may claim nothing, whatever their symbols are: a new value, a condition, an equation to be solved.
+
+`w = w - \eta g`, `A x - b = 0`, `|x| < \epsilon` and `A v = \lambda v` are false of most values of their symbols, and
+no author says that they hold of all. Whoever confirms what the symbols are does not say that such a display is a claim.
+What tells them from claims that are false:
+
+* a symbol that stands alone on the left of an equation, and once more on its right, has a new value;
+* sides that have each a symbol of their own, or one of which has none, are equal for no two of its values: the
+  equation says what that symbol is. `A^2 = A` and `a x^2 = b x` have nothing to work out on either side;
+* words that ask, deny, set a condition or speak of a limit lead to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.doubts import Decide
+from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.decision.slips import assigns, leaves_out, operates
+from attention_core.derivation.decision.usual import meant_by_words, words_of
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.opaque import unknown_dependence
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
+from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Plus, Sub, Sup, Times, Unreadable
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
+
+
+def may_claim_nothing(step: Step) -> bool:
+    """Whether a step that is false as it was read may be no claim, or one that depends on what was not said.
+
+    Args:
+        step: The step.
+    """
+    try:
+        claim = claim_of(step)[1]
+    except (Unreadable, ShapeMismatch, Unsettled):
+        return True
+    if unknown_dependence(claim):
+        return True
+    if is_meant_otherwise(step, supposed=False) or leaves_out(step) or assigns(step) or operates(step):
+        return True
+    if step.assumed or step.conditions:
+        return False  # an implication claims what stands behind its arrow
+    return _restricts(step, claim)
+
+
+def find_usual_meaning(step: Step, confirmed: Step, decide: Decide) -> str:
+    """What to say of a false step that holds under what its document mentions, in words too; '' if there is nothing.
+
+    Args:
+        step: The step as its document has it.
+        confirmed: The step with its readings declared, which is false so.
+        decide: Decides a step under some more hypotheses.
+    """
+    context = confirmed.context.copy()
+    context.formal = None  # a promise about words is not needed where they are understood
+    context.caveats = step.context.caveats  # of a sentence that was not read any word counts
+    meant = meant_by_words(replace(confirmed, context=context), decide)
+    return "" if meant is None else words_of(meant)
+
+
+def _restricts(step: Step, claim: Relation) -> bool:
+    """Whether a relation of undeclared symbols may say what they are."""
+    free = set(step.context.inferred) & collect_symbols(step)
+    if not free:
+        return False
+    if symbol_name(step.left) in free & all_names(step.right) and isinstance(step.left, Name | Sub):
+        return True
+    left, right = (_find_own(step, side) for side in (claim.left, claim.right))
+    apart = bool(left - right and right - left) or not left or not right
+    return (apart and bool(free & (left ^ right))) or (step.op == "=" and _is_worked_out(step.left, step.right))
+
+
+def _find_own(step: Step, side: Term) -> set[str]:
+    """The symbols that a side depends on, with those that define its own and those that hypotheses tie to them."""
+    known = step.context.symbols
+    found = {str(part.data) for part in side.walk() if part.op in ("leaf", "member", "int")} & set(known)
+    tied = [one.mentions for one in step.context.hypotheses]
+    while True:
+        more = {name for one in found if known[one].term is not None for name in known[one].mentions}
+        more |= {name for some in tied if some & found for name in some}
+        more = {name for name in more if name in known and known[name].kind in ("array", "family", "definition")}
+        if more <= found:
+            return {one for one in found if known[one].term is None}
+        found |= more
+
+
+def _is_worked_out(*sides: Expr) -> bool:
+    """Whether sides are sums of different products of different symbols, so that no step of a calculation is left."""
+    return all(_are_different(_list_bases(term) for term in _list_terms(side)) for side in sides)
+
+
+def _list_terms(side: Expr) -> list[Expr]:
+    if isinstance(side, Plus):
+        return [term for one in side.terms for term in _list_terms(one)]
+    return _list_terms(side.body) if isinstance(side, Minus) else [side]
+
+
+def _list_bases(term: Expr) -> list[str] | None:
+    """The symbols whose product a term is, with their powers; None for any other term, or where one comes twice."""
+    factors = term.factors if isinstance(term, Times) and "/" not in term.ops else (term,)
+    numbers = [one for one in factors if isinstance(one, Num)]
+    bases = [one.base if isinstance(one, Sup) else one for one in factors if not isinstance(one, Num)]
+    names = [to_latex(one) for one in bases]
+    plain = all(isinstance(one, Name | Sub) for one in bases) and not any(isinstance(one, Group) for one in factors)
+    if not plain or len(set(names)) < len(names) or len(numbers) > 1:
+        return None
+    powers = [one.exponent for one in factors if isinstance(one, Sup)]
+    if not all(isinstance(one, Num | Name) for one in powers):
+        return None
+    return sorted(to_latex(one) for one in factors if not isinstance(one, Num))
+
+
+def _are_different(terms: Iterable[list[str] | None]) -> bool:
+    listed = list(terms)
+    return None not in listed and len({tuple(one) for one in listed if one is not None}) == len(listed)
+
+
+__all__ = ["find_usual_meaning", "may_claim_nothing"]

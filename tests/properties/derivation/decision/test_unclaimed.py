@@ -1,0 +1,69 @@
+"""Displays that may claim nothing are not refuted, whoever confirms what their symbols are."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
+
+
+def verdict(formula: str, above: str = "") -> Verdict:
+    return check_document(f"{above}\n\n$$ {formula} $$\n", as_read=True).steps[-1].verdict
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"w = w - \eta g",
+        r"p = p / \sum_i p_i",
+        r"A x - b = 0",
+        r"0 = A x - b",
+        r"x^2 + y^2 = 1",
+        r"2 x + 3 = 7",
+        r"w^\top x + b \ge 1",
+        r"0 < \alpha < \frac{2}{L}",
+        r"\|x - y\| \le \delta",
+        r"a < b",
+        r"A v = \lambda v",
+        r"X^\top X w = X^\top y",
+        r"\frac{1}{R} = \frac{1}{R_1} + \frac{1}{R_2}",
+        r"\cos \theta = \frac{u^\top v}{\|u\| \|v\|}",
+        r"A^2 = A",
+        r"a x^2 = b x",
+        r"A \succ 0",
+    ],
+)
+def test_values_conditions_and_equations_to_be_solved_stay_open(formula: str) -> None:
+    assert verdict(formula) is Verdict.UNDECIDED
+
+
+WRONG = "(a + b)^2 = a^2 + 3 b^2"
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["A common mistake is", "Find all $a$ and $b$ with", "We look for numbers such that", "The constraint is",
+     "To leading order,", "Ignoring constants,", "Suppose that"],
+)  # fmt: skip
+def test_words_by_which_an_author_does_not_claim_it_leave_it_open(above: str) -> None:
+    assert verdict(WRONG, above) is Verdict.UNDECIDED
+
+
+def test_what_is_claimed_is_refuted() -> None:
+    assert verdict(WRONG, "Suppose that all is frobnicated.") is Verdict.REFUTED
+    assert verdict(WRONG, "Now we expand") is Verdict.REFUTED
+    assert verdict(r"a = 2 b \implies a^2 = 2 b^2") is Verdict.REFUTED
+    assert verdict(r"2 x + 3 x = 6 x + a - a") is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("sentence", "formula", "hypothesis"),
+    [
+        ("Let $x$ and $y$ be positive.", "|x| = x", "x > 0"),
+        ("Assume $A$ is symmetric.", r"x^\top A y = y^\top A x", r"A = A^\top"),
+    ],
+)
+def test_what_words_may_mean_and_makes_it_hold_is_named(sentence: str, formula: str, hypothesis: str) -> None:
+    step = check_document(f"{sentence}\n\n$$ {formula} $$\n", as_read=True).steps[-1]
+    assert step.verdict is Verdict.UNDECIDED and hypothesis in step.evidence.text
