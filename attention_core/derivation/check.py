@@ -256,11 +256,7 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
     confirmed = confirm_readings(step)
     if confirmed is None or may_claim_nothing(step):
         return found
-    other, aside = decide_step(among_words, effort, advise), ""
-    if other.verdict is Verdict.UNDECIDED:
-        aside, read, _ = other.evidence.text.partition("; as it was read, ")
-        aside = f"; --as-read sets aside that {aside}" if read else ""
-        other = decide_step(bare, effort, advise)
+    other = decide_step(confirmed, effort, advise)
     if other.verdict is not Verdict.REFUTED:
         return found
     if words := find_usual_meaning(step, confirmed, _decide_under(effort)):
@@ -269,7 +265,7 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
     text = other.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
     text += f"; --as-read sets aside what was not read: {aside}" if (aside := quote_set_aside(step)) else ""
     figures = {**other.evidence.figures, "read_as": readings, "confirmed": True}
-    return replace(other, evidence=replace(other.evidence, text=text + aside, figures=figures))
+    return replace(other, evidence=replace(other.evidence, text=text, figures=figures))
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:
