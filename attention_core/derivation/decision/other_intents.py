@@ -92,13 +92,11 @@ _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
 
 
-def is_meant_otherwise(step: Step, supposed: bool = True) -> bool:
+def is_meant_otherwise(step: Step) -> bool:
     """Whether words may say that a false step is asked, denied, a limit, of another quantity, or of other numbers.
 
     Args:
         step: A step that is false as it was read.
-        supposed: Whether a whole sentence right above that supposes something counts as well: it may be a hypothesis,
-            which says nothing of whether the step is claimed. "Suppose that" in front of the display always does.
     """
     words = step.far_words
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
@@ -108,15 +106,28 @@ def is_meant_otherwise(step: Step, supposed: bool = True) -> bool:
         return True
     beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
     leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
-    if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(leads, _CONDITION):
-        return True
-    if _any((one for one in leads if supposed or not one.quote.rstrip(" \n").endswith(".")), _SUPPOSES):
+    if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(leads, _SUPPOSES, _CONDITION):
         return True
     fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
     return _any(words, *fields) or any(
         _FIELD.search(one.quote) or re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE)
         for one in words
     )
+
+
+def is_led_to_otherwise(step: Step) -> bool:
+    """Whether the sentence right above a display may say that it is asked, denied, a condition or a limit.
+
+    A whole sentence that supposes something may be a hypothesis, which says nothing of what is claimed; "Suppose that"
+    in front of the display does.
+
+    Args:
+        step: A step that is false as it was read.
+    """
+    leads = [] if step.chained or step.assumed else _find_lead(step)
+    if _any(leads, _ASKS, _DENIES, _LIMIT, _OTHER, _NOT, _CONDITION) or any("?" in one.quote for one in leads):
+        return True
+    return _any((one for one in leads if not one.quote.rstrip().endswith(".")), _SUPPOSES)
 
 
 def is_denied(step: Step) -> bool:
@@ -158,4 +169,4 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
     return any(pattern.search(one.words) for one in words for pattern in patterns)
 
 
-__all__ = ["has_bits", "is_denied", "is_meant_otherwise"]
+__all__ = ["has_bits", "is_denied", "is_led_to_otherwise", "is_meant_otherwise"]

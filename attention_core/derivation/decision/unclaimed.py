@@ -18,7 +18,7 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
-from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.decision.other_intents import is_led_to_otherwise
 from attention_core.derivation.decision.slips import assigns, leaves_out, operates
 from attention_core.derivation.decision.usual import meant_by_words, words_of
 from attention_core.derivation.graph.nodes import Unsettled
@@ -41,7 +41,7 @@ def may_claim_nothing(step: Step) -> bool:
         return True
     if unknown_dependence(claim):
         return True
-    if is_meant_otherwise(step, supposed=False) or leaves_out(step) or assigns(step) or operates(step):
+    if is_led_to_otherwise(step) or leaves_out(step) or assigns(step) or operates(step):
         return True
     if step.assumed or step.conditions:
         return False  # an implication claims what stands behind its arrow
@@ -49,7 +49,7 @@ def may_claim_nothing(step: Step) -> bool:
 
 
 def find_usual_meaning(step: Step, confirmed: Step, decide: Decide) -> str:
-    """What to say of a false step that holds under what its document mentions, in words too; '' if there is nothing.
+    """What to say of a false step that holds under a usual hypothesis of a sentence that was not read, '' for none.
 
     Args:
         step: The step as its document has it.
@@ -58,8 +58,10 @@ def find_usual_meaning(step: Step, confirmed: Step, decide: Decide) -> str:
     """
     context = confirmed.context.copy()
     context.formal = None  # a promise about words is not needed where they are understood
-    context.caveats = step.context.caveats  # of a sentence that was not read any word counts
-    meant = meant_by_words(replace(confirmed, context=context), decide)
+    context.caveats = step.context.caveats
+    unread = {one.line for one in context.caveats if one.plain}  # an assumption, and not any sentence
+    words = [one for one in step.far_words if one.line in unread]
+    meant = meant_by_words(replace(confirmed, context=context, far_words=words), decide)
     return "" if meant is None else words_of(meant)
 
 
@@ -78,7 +80,8 @@ def _restricts(step: Step, claim: Relation) -> bool:
 def _find_own(step: Step, side: Term) -> set[str]:
     """The symbols that a side depends on, with those that define its own and those that hypotheses tie to them."""
     known = step.context.symbols
-    found = {str(part.data) for part in side.walk() if part.op in ("leaf", "member", "int")} & set(known)
+    counts = {name for name, symbol in known.items() if symbol.kind != "index"}  # what a sum runs over is not its own
+    found = {str(part.data) for part in side.walk() if part.op in ("leaf", "member", "int")} & counts
     tied = [one.mentions for one in step.context.hypotheses]
     while True:
         more = {name for one in found if known[one].term is not None for name in known[one].mentions}

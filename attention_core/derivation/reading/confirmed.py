@@ -95,7 +95,11 @@ def _says_more(step: Step, name: str, used: set[str]) -> bool:
         return True
     for braced, letter in _SUBSCRIPT.findall(name):
         inside = braced or letter
-        if inside in used or _SHIFTED.search(inside) or _INDICES.fullmatch(inside):
+        if (
+            (inside in used and step.context.symbols[inside].kind != "index")
+            or _SHIFTED.search(inside)
+            or _INDICES.fullmatch(inside)
+        ):
             return True
     return False
 
