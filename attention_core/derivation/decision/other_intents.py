@@ -116,7 +116,7 @@ def is_meant_otherwise(step: Step) -> bool:
 
 
 def is_led_to_otherwise(step: Step) -> bool:
-    """Whether the sentence right above a display may say that it is asked, denied, a condition or a limit.
+    """Whether the sentence right above a display may make it a question, a denial, a condition or a limit.
 
     A whole sentence that supposes something may be a hypothesis, which says nothing of what is claimed; "Suppose that"
     in front of the display does.

@@ -1,7 +1,7 @@
 r"""Formulas that may claim nothing, whatever their symbols are: a new value, a condition, an equation to be solved.
 
 `w = w - \eta g`, `A x - b = 0`, `|x| < \epsilon` and `A v = \lambda v` are false of most values of their symbols, and
-no author says that they hold of all. Whoever confirms what the symbols are does not say that such a display is a claim.
+no author says that they hold of all. Confirming what the symbols are does not make such a display a claim.
 What tells them from claims that are false:
 
 * a symbol that stands alone on the left of an equation, and once more on its right, has a new value;
@@ -30,7 +30,7 @@ from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
 
 
 def may_claim_nothing(step: Step) -> bool:
-    """Whether a step that is false as it was read may be no claim, or one that depends on what was not said.
+    """Whether a step that is false as it was read may be no claim, or one that depends on what no reading gives.
 
     Args:
         step: The step.

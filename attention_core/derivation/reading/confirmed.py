@@ -1,8 +1,8 @@
 r"""What was read of a document, confirmed by a person.
 
 A report says what each undeclared symbol was read as, and quotes the words that may restrict it and were not read.
-Whoever has looked at both, and finds that the symbols are what they were read as and that nothing else restricts them,
-may have that taken for declared: then a step that is false as it was read is false.
+A person who has looked at both, and finds that the symbols are what they were read as and that nothing else restricts
+them, may have that taken for declared: then a step that is false as it was read is false.
 
 What no declaration could say stays open: forms that were read as symbols of their own, a step that uses its symbols in
 another way than its section does, and how one symbol depends on another that it is differentiated by. So do the
