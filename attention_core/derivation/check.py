@@ -257,7 +257,7 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
     if confirmed is None or may_claim_nothing(step):
         return found
     other = decide_step(confirmed, effort, advise)
-    if other.verdict is not Verdict.REFUTED:
+    if other.verdict is not Verdict.REFUTED or other.counterexample is None:  # shapes may be read wrongly
         return found
     if words := find_usual_meaning(step, confirmed, _decide_under(effort)):
         return Finding(Verdict.UNDECIDED, Evidence(f"{words}; as it was read, {other.evidence.text}"))

@@ -196,8 +196,9 @@ class StepReport:
         }
 
 
+BY_DISPLAY = "defined by the display: "
 UNCHECKED = (
-    "defined by the display: ",
+    BY_DISPLAY,
     "declared by the display: ",
     "nothing to check: ",
     "a value, which states nothing: ",

@@ -32,6 +32,7 @@ from attention_core.derivation.decision.other_intents import is_denied
 from attention_core.derivation.decision.other_kinds import quote_words
 from attention_core.derivation.decision.other_meanings import find_other_numbers
 from attention_core.derivation.decision.other_notations import name_notation
+from attention_core.derivation.decision.out_of_date import find_newer_value
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
@@ -155,7 +156,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if found.verdict is not Verdict.REFUTED:
         return found
     expected = step.option("expect") == "refuted"
-    message = "" if expected else _one_entry(step, found) or find_bold_constant(step)
+    message = "" if expected else _one_entry(step, found) or find_bold_constant(step) or find_newer_value(step, decide)
     if message:
         return _withhold_verdict(found, message)
     meant_of = "" if expected else find_meant_indices(step, decide, slip)

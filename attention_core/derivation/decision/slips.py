@@ -48,6 +48,7 @@ from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
+from attention_core.derivation.decision.out_of_date import find_newer_value
 from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
@@ -112,9 +113,9 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if is_meant_otherwise(step) or may_mean_otherwise(step) or may_be_values(step) or assigns(step):
         return None
-    if not collect_symbols(step) and may_hold_otherwise(step):
+    if find_newer_value(step, decide) or (not collect_symbols(step) and may_hold_otherwise(step)):
         return None
-    if (_defines_anew(step) and not step.as_read) or _names_a_whole(step) or operates(step) or keeps_orders(step):
+    if defines_anew(step) or _names_a_whole(step) or operates(step) or keeps_orders(step):
         return None
     promised = step.context.formal is not None
 
@@ -156,7 +157,7 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     """
     if step.op != "=" or step.context.loose or assigns(step) or operates(step) or keeps_orders(step):
         return None
-    if _names_a_whole(step):
+    if _names_a_whole(step) or find_newer_value(step, decide):
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None  # any numbers are one change away from an identity
@@ -333,8 +334,12 @@ def operates(step: Step) -> bool:
     return False
 
 
-def _defines_anew(step: Step) -> bool:
-    """Whether a side is a symbol, or a value of a function, that the document says something of, and no result."""
+def defines_anew(step: Step) -> bool:
+    """Whether a side is a symbol, or a value of a function, that the document says something of, and no result.
+
+    Args:
+        step: The step.
+    """
     heads = {_head(side) for side in (step.left, step.right)}
     if step.assumed or not any(_is_tied(step.context, name) for name in heads) or _goes_on(step, heads):
         return False

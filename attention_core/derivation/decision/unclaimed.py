@@ -4,7 +4,8 @@ r"""Formulas that may claim nothing, whatever their symbols are: a new value, a 
 no author says that they hold of all. Confirming what the symbols are does not make such a display a claim.
 What tells them from claims that are false:
 
-* a symbol that stands alone on the left of an equation, and once more on its right, has a new value;
+* a symbol that stands alone on the left of an equation, and once more on its right, has a new value; so may one that
+  is defined above, and numbers alone may be rounded, or of another arithmetic;
 * sides that have each a symbol of their own, or one of which has none, are equal for no two of its values: the
   equation says what that symbol is. `A^2 = A` and `a x^2 = b x` have nothing to work out on either side;
 * words that ask, deny, set a condition or speak of a limit lead to it.
@@ -19,7 +20,7 @@ from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.other_intents import is_led_to_otherwise
-from attention_core.derivation.decision.slips import assigns, leaves_out, operates
+from attention_core.derivation.decision.slips import assigns, defines_anew, leaves_out, operates
 from attention_core.derivation.decision.usual import meant_by_words, words_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.opaque import unknown_dependence
@@ -39,7 +40,7 @@ def may_claim_nothing(step: Step) -> bool:
         claim = claim_of(step)[1]
     except (Unreadable, ShapeMismatch, Unsettled):
         return True
-    if unknown_dependence(claim):
+    if not collect_symbols(step) or unknown_dependence(claim) or defines_anew(step):
         return True
     if is_led_to_otherwise(step) or leaves_out(step) or assigns(step) or operates(step):
         return True

@@ -42,6 +42,7 @@ from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
 from attention_core.derivation.reading.written_forms import write_forms
+from attention_core.derivation.records import BY_DISPLAY
 from attention_core.derivation.terms.context import Caveat, Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import shorten_quote
@@ -456,15 +457,10 @@ def _without_definition(
         Reader(trial, Paragraph(one.line, one.source)).define_chain(first, one.source, one.line)
     except (Unreadable, ShapeMismatch):
         return one
-    message = f"defined by the display: ${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
+    message = f"{BY_DISPLAY}${' = '.join(one.parts[:2])}$ (nothing else determines {name})"
     before, after = context.symbols.get(name), trial.symbols.get(name)
-    if (
-        not inferred
-        and before is not None
-        and after is not None
-        and after.term is not None
-        and before.type != after.term.type
-    ):
+    known = None if inferred or before is None or after is None else after.term
+    if known is not None and before is not None and before.type != known.type:
         return one
     context.symbols, context.dropped, context.hypotheses = trial.symbols, trial.dropped, trial.hypotheses
     context.inferred = trial.inferred

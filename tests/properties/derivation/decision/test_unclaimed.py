@@ -42,6 +42,22 @@ WRONG = "(a + b)^2 = a^2 + 3 b^2"
 
 
 @pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (r"v_1 = \begin{pmatrix} 1 \\ -1 \end{pmatrix}", r"v_1 = \begin{pmatrix} 2 \\ -1 \end{pmatrix}"),
+        (r"y = 3 x + 1", r"y = 4 x + 1"),  # the next example
+    ],
+)
+def test_what_a_display_may_define_anew_stays_open(first: str, second: str) -> None:
+    text = f"The first one is\n\n$$ {first} $$\n\nThe second one is\n\n$$ {second} $$\n"
+    assert check_document(text, as_read=True).steps[-1].verdict is Verdict.UNDECIDED
+
+
+def test_shapes_that_were_read_refute_nothing() -> None:
+    assert verdict(r"\pi = \pi P + x^\top x I_3", "We find") is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
     "above",
     ["A common mistake is", "Find all $a$ and $b$ with", "We look for numbers such that", "The constraint is",
      "To leading order,", "Ignoring constants,", "Suppose that"],
