@@ -20,6 +20,9 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of, cut_claims, why_unreadable, with_decimals
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
+from attention_core.derivation.decision.function_letters import find_compositions
+from attention_core.derivation.decision.further_readings import read_further
+from attention_core.derivation.decision.inferred_readings import settle_kinds
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.document.notebook import find_cells, notebook_to_markdown
@@ -69,6 +72,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
             found, problem, extra = _decide_step(step, effort)
         found = _weaken_for_any_function(step, found, effort)
         readings = _readings_of(step)
+        step = _settle_kinds(step, effort) if found.verdict in GOOD else step
         if readings and not (found.verdict is Verdict.REFUTED and rests_on_indices(step, _inferred_names(step))):
             shown = _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
             return _with_slip(step, shown, found, effort, advise, problem)
@@ -97,6 +101,11 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
 def _time_for_advice(seconds: float) -> float:
     """Half of a step's time, but all of a short one's: for mends of a step that is false as it was read."""
     return max(seconds / 2, min(seconds, ADVICE_SECONDS))
+
+
+def _settle_kinds(step: Step, effort: Effort) -> Step:
+    doubted = bool(find_contradiction(step, step.context, _inferred_names(step)))
+    return settle_kinds(step, doubted, _decide_under(replace(effort, seconds=effort.seconds / OTHERS)))
 
 
 def _judge_shapes(step: Step, error: ShapeMismatch, effort: Effort, advise: bool) -> Finding:
@@ -276,9 +285,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         forms = ", ".join(sorted(step.context.loose))
         verdict, text = Verdict.UNDECIDED, f"{forms} were read as symbols of their own, which does not decide it"
         text = f"{step.strange}; {text}" if step.strange else text
-        readings = (
-            [] if TERMS in step.context.loose else readings
-        )  # each side's terms once more, and nothing to declare
+        readings = [] if TERMS in step.context.loose else readings  # terms once more, and nothing to declare
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
         ask = _ask_for_declarations(step)
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); {ask}"
@@ -287,7 +294,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     elif verdict in GOOD and (command := next(filter(None, map(unknown_command, _inferred_names(step))), "")):
         text = f"as it was read it holds, with \\{command}, which nothing here defines, as a symbol"
         verdict = Verdict.UNDECIDED
-    elif verdict in GOOD and (names := _composed(step)):
+    elif verdict in GOOD and (names := find_compositions(step, _inferred_names(step))):
         text = f"it holds of products entry by entry ({text}), but $\\circ$ may compose {names}: declare them"
         verdict = Verdict.UNDECIDED
     elif verdict in GOOD and problem is not None and _says_shapes(step, readings, problem):
@@ -300,16 +307,6 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
     evidence = _with_readings(replace(found.evidence, text=text), readings)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
-
-
-_COMPOSES = re.compile(r"([a-zA-Z]|\\[a-z]+)\s*(?:_\s*(?:\w|\{[^{}]*\}))?\s*\\circ(?![a-zA-Z])")
-_OF_FUNCTIONS = frozenset((*"fghTSFGH", r"\phi", r"\psi", r"\varphi", r"\sigma", r"\pi"))
-
-
-def _composed(step: Step) -> str:
-    """The undeclared letters of functions that a circle stands behind, '' for none."""
-    letters = {found[1] for found in _COMPOSES.finditer(step.text)} & _OF_FUNCTIONS
-    return ", ".join(sorted(name for name in _inferred_names(step) if name.partition("_")[0] in letters))
 
 
 def _says_shapes(step: Step, readings: Sequence[str], problem: Problem) -> bool:
@@ -430,6 +427,8 @@ def _judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Fi
         other = decide_step(step.plain, effort)
         if other.verdict is not Verdict.UNREADABLE:
             judged, found = step.plain, other
+    if _readings_of(step):
+        found = read_further(step, found, partial(decide_step, effort=effort), _decide_under, effort)
     if step.as_read and found.verdict is Verdict.UNDECIDED:
         found = _judge_as_read(judged, found, effort, advise)
     if step.unread_words and found.verdict is not Verdict.UNREADABLE:

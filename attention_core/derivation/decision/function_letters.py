@@ -13,7 +13,7 @@ In the same way $|2 A|$ is read as an absolute value and may be a determinant.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -309,4 +309,19 @@ def _with_determinants(step: Step, letters: set[str]) -> Step:
     return replace(step, left=left, right=right, context=context)  # type: ignore[arg-type]
 
 
-__all__ = ["find_false_value", "has_order", "may_be_values"]
+_COMPOSES = re.compile(r"([a-zA-Z]|\\[a-z]+)\s*(?:_\s*(?:\w|\{[^{}]*\}))?\s*\\circ(?![a-zA-Z])")
+_OF_FUNCTIONS = frozenset((*"fghTSFGH", r"\phi", r"\psi", r"\varphi", r"\sigma", r"\pi"))
+
+
+def find_compositions(step: Step, names: Iterable[str]) -> str:
+    """The undeclared letters of functions that a circle stands behind, '' for none.
+
+    Args:
+        step: The step.
+        names: Its undeclared symbols.
+    """
+    letters = {found[1] for found in _COMPOSES.finditer(step.text)} & _OF_FUNCTIONS
+    return ", ".join(sorted(name for name in names if name.partition("_")[0] in letters))
+
+
+__all__ = ["find_compositions", "find_false_value", "has_order", "may_be_values"]

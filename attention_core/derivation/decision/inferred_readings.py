@@ -29,7 +29,7 @@ from attention_core.derivation.decision.matrix_exponents import (
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.constraints import ENTRYWISE, is_capital
 from attention_core.derivation.inference.infer import FRESH, domain_text
-from attention_core.derivation.inference.usage import walk, whole_names
+from attention_core.derivation.inference.usage import letter_of, walk, whole_names
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Call, Group, Transpose, Unreadable
 from attention_core.derivation.reading.repeated_indices import sum_repeats
@@ -40,6 +40,7 @@ from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatc
 
 Change = tuple[str, dict[str, Symbol]]  # what a reading says, and the symbols as it has them
 Decide = Callable[[Step], Finding]
+DecideUnder = Callable[[Step, Sequence[Relation]], Finding]
 READ = "as it was read"
 MOST = 6  # readings that are tried
 CAPITAL = "(a capital letter)"
@@ -80,7 +81,8 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
     """
     if one := _find_false_with_matrices(step, found, decide):
         return one
-    for words, changes in islice((*_symbols_apart(step), *_matrices_together(step), *_numbers_for_sizes(step)), MOST):
+    changed = (*_increments(step), *_symbols_apart(step), *_matrices_together(step), *_numbers_for_sizes(step))
+    for words, changes in islice(changed, MOST):
         if not _is_allowed(step, changes):
             continue
         try:
@@ -96,6 +98,50 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
         text = f"it is false {words}; {READ}, {found.evidence.text}"
         return Finding(Verdict.AMBIGUOUS, Evidence(text, {**found.evidence.figures, "reading": words}, _SAY))
     return None
+
+
+def settle_kinds(step: Step, doubted: bool, decide: DecideUnder) -> Step:
+    """A step that is true as it was read, without the doubts about arrays that change nothing.
+
+    What its section says of a step that is read by itself changes nothing where the step holds of all kinds for which
+    it has a meaning, and what words say of arrays and functions where it has one, and holds, with matrices.
+
+    Args:
+        step: The step.
+        doubted: Whether words say that a symbol of it is something else.
+        decide: Decides a step under some more hypotheses.
+    """
+    if step.op != "=" or not (step.strange or doubted):
+        return step
+    numbers, columns, matrices = _try_kinds(step, decide)
+    if False in (numbers, columns, matrices):
+        return step
+    return replace(step, strange="", of_all_kinds=bool(matrices))
+
+
+def _try_kinds(step: Step, decide: DecideUnder) -> tuple[bool | None, bool | None, bool | None]:
+    """Whether a step holds with numbers in the place of arrays, with matrices in that of vectors, or of all letters.
+
+    None says that it has no meaning then; small Greek letters stay what they are.
+    """
+    plain = _open_symbols(step, ("",))
+    arrays = [one for one in plain if one.type is not None and not one.type.scalar]
+    columns = [one for one in arrays if _is_column(one.type)]
+    letters = [one for one in plain if one in arrays or not letter_of(one.name).startswith("\\")]
+    size = next((name for name in FRESH if name not in step.context.symbols and name not in all_names(step.left)), "")
+    square = matrix(Size.symbol(size), Size.symbol(size))
+    edge = {size: Symbol(size, "size", step.line, step.context.level)}
+
+    def holds(symbols: Sequence[Symbol], kind: Type, more: dict[str, Symbol]) -> bool | None:
+        if not symbols or not size:
+            return None
+        changes = {**more, **_declare_as_one_kind(symbols, kind)[1]}
+        try:
+            return decide(replace(step, context=_with_symbols(step.context, changes)), ()).verdict in GOOD
+        except (Unreadable, ShapeMismatch, Unsettled):
+            return None
+
+    return holds(arrays, SCALAR, {}), holds(columns, square, edge), holds(letters, square, edge)
 
 
 def _find_false_with_matrices(step: Step, found: Finding, decide: Decide) -> Finding | None:
@@ -202,6 +248,15 @@ def _symbols_apart(step: Step) -> Iterator[Change]:
             yield _declare_as_one_kind([symbol], kind)
 
 
+def _increments(step: Step) -> Iterator[Change]:
+    """The change of a matrix, `d A`, that was read as a number, as a matrix of the same shape."""
+    known = step.context.symbols
+    for name in sorted(collect_symbols(step) & set(step.context.inferred) & set(known)):
+        base = known.get(name.removeprefix("d "))
+        if name.startswith("d ") and base is not None and base.type is not None and not base.type.scalar:
+            yield _declare_as_one_kind([known[name]], base.type)
+
+
 def _numbers_together(step: Step) -> Iterator[Change]:
     """All letters that are matrices since they are capitals, as numbers, where nothing asks for matrices."""
     parts = [node for side in (step.left, step.right) for node in walk(side)]
@@ -261,4 +316,4 @@ def _is_column(kind: Type | None) -> bool:
     return kind is not None and kind.kind == "matrix" and kind.column
 
 
-__all__ = ["find_false_reading", "find_other_reading"]
+__all__ = ["find_false_reading", "find_other_reading", "settle_kinds"]

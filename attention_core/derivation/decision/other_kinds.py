@@ -44,15 +44,16 @@ _SETS = re.compile(
     r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
 )
 _VERBS = r"(?:is|are|be|being|denotes?|was|were|may|can|stands? for|represents?|contains?|stores?|holds?)"
+_GOES_ON = r"(?!\s*,?\s*(?:this|that|it|we|they|there|so|hence|thus|then)\b)"  # with another subject
 _NEAR = (  # of operators and the like, anywhere in the words behind a symbol
-    rf"^(?:[^.;]{{0,20}}?(?:\b{_VERBS}\b|[:|,(])|\s+(?:the|an?)\b)"
+    rf"^{_GOES_ON}(?:[^.;]{{0,20}}?(?:\b{_VERBS}\b|[:|,(])|\s+(?:the|an?)\b)"
     r"[^.;]{0,60}?\b(?:%s)\b"
 )
 _NO_LINK = (
     r"(?!(?:of|in|to|for|with|that|which|from|on|at|over|and|while|when|where|whose|if|then|we|via|into|per|than)\b)"
 )
 _IS = (  # of arrays and functions, as what the symbol is
-    rf"^(?:[^.;]{{0,20}}?(?:\b{_VERBS}\b|[:|,(])|\s+(?=(?:the|an?)\b))"
+    rf"^{_GOES_ON}(?:[^.;]{{0,20}}?(?:\b{_VERBS}\b|[:|,(])|\s+(?=(?:the|an?)\b))"
     rf"(?:[^\w.;'\u2019-]+{_NO_LINK}[\w'\u2019-]+){{0,6}}?[^\w.;'\u2019-]+(?:%s)\b"
 )
 _BEFORE_NEAR = r"\b(?:%s)\b(?:\W+\w+){0,2}\W*$"
@@ -70,6 +71,8 @@ _STYLE = re.compile(
 )
 
 
+_ROW = re.compile(r"\|\s+\|")  # where a row of a table ends
+_VALUE = re.compile(r"(\\?[A-Za-z]+(?:_\w+)?'*)\([^()]*\)")
 _SCRIPTS = r"(?:[_^]\(?[\w,+*\\:<>-]+\)?)*'*(?:\([A-Za-z0-9\\_^,;|.:'*]*\))?"
 """What may stand behind a letter of one symbol: its indices and labels, and the arguments of a function."""
 
@@ -82,6 +85,7 @@ def find_contradiction(step: Step, context: Context, names: Iterable[str]) -> st
         context: What is declared and inferred there.
         names: The inferred symbols that the step rests on.
     """
+    arrays = not step.of_all_kinds  # whether words for arrays and functions count
     names = [name for name in names if name in context.symbols and context.symbols[name].kind in ("array", "family")]
     for failed in context.failed:
         unsaid = [one for one in names if not context.inferred.get(one, "").endswith("says so)")]
@@ -94,11 +98,13 @@ def find_contradiction(step: Step, context: Context, names: Iterable[str]) -> st
         if names and _EVERYWHERE.search(words.quote):
             return quote_words(words, ", ".join(names))
         for name in names:
+            if context.inferred.get(name, "").endswith(f"(line {words.line} says so)"):
+                continue  # these words are where it was read from
             kind = context.symbols[name].type
             strange = rf"{_STRANGE}|{_OF_OPERATORS}" if name in _OPERATORS else _STRANGE
-            plain = kind is None or kind.scalar
-            arrays = _OF_ARRAYS if "(" in name else rf"{_OF_ARRAYS}|{_OF_FUNCTIONS}"
-            if _is_called(words.quote, name, strange, f"{_OF_OTHERS}|{arrays}" if plain else _OF_OTHERS):
+            plain = arrays and (kind is None or kind.scalar)
+            others = _OF_ARRAYS if "(" in name else rf"{_OF_ARRAYS}|{_OF_FUNCTIONS}"
+            if _is_called(words.quote, name, strange, f"{_OF_OTHERS}|{others}" if plain else _OF_OTHERS):
                 return quote_words(words, name)
     return ""
 
@@ -112,6 +118,12 @@ def quote_words(words: FarWords, name: str) -> str:
     """
     verb = "are" if "," in name or name == "the numbers" else "is"
     return f"line {words.line} may say that {name} {verb} something else ('{shorten_quote(words.quote)}')"
+
+
+def _is_value_at(formula: str, name: str) -> bool:
+    """Whether a formula is the value of another function at a symbol, `f'(A)`: words behind it are about the value."""
+    head = _VALUE.fullmatch(_STYLE.sub("", formula))
+    return head is not None and not _mentions(head[1], _STYLE.sub("", name))
 
 
 def _mentions(text: str, name: str) -> bool:
@@ -186,15 +198,18 @@ def _is_called(quote: str, name: str, near: str, kinds: str) -> bool:
             continue
         if _SETS.search(parts[place]):
             return True
+        if _is_value_at(parts[place], name):
+            continue
         before, after = place - 1, place + 1
         while before > 1 and re.fullmatch(_JOINT, parts[before]):
             before -= 2
         while after + 2 < len(parts) and re.fullmatch(_JOINT, parts[after]):
             after += 2
-        behind = parts[after] if after < len(parts) else ""
-        if re.search(_BEFORE_NEAR % near, parts[before], re.I) or re.search(_NEAR % near, behind, re.I):
+        behind = _ROW.split(parts[after])[0] if after < len(parts) else ""
+        front = _ROW.split(parts[before])[-1]
+        if re.search(_BEFORE_NEAR % near, front, re.I) or re.search(_NEAR % near, behind, re.I):
             return True
-        calls = re.search(_BEFORE % kinds, parts[before], re.I) or re.search(_IS % kinds, behind, re.I)
+        calls = re.search(_BEFORE % kinds, front, re.I) or re.search(_IS % kinds, behind, re.I)
         if calls and _is_about(parts[place], name):
             return True
     bare, letter = " ".join(parts[::2]), rf"(?-i:{re.escape(name)})"

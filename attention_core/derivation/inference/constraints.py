@@ -144,6 +144,14 @@ class Builder:
             kind = "matrix" if is_capital(name) else "row" if row else "column"
             self.hint(expr, 3, kind, reason)
 
+    def hint_terms(self, turned: Expr) -> None:
+        r"""Note that the terms of a transposed sum of symbols, `(x - \mu)^\top`, are arrays."""
+        inner = turned.items[0].exprs[0] if isinstance(turned, Group) and len(turned.items) == 1 else turned
+        parts = [one.body if isinstance(one, Minus) else one for one in inner.terms] if isinstance(inner, Plus) else []
+        if all(self.key(one) is not None for one in parts):  # `(1 - \gamma)^T` is a power
+            for one in parts:
+                self.hint_array(one, "a transpose")
+
     def key(self, expr: Expr) -> str | None:
         """The symbol, or the member of an indexed base, that an expression is."""
         if isinstance(expr, Sub):
@@ -237,6 +245,7 @@ class Builder:
             case Transpose(base, letter):
                 if not (letter in self.usage.letters and (self.key(base) or "").startswith("\\")):  # \gamma^T, a power
                     self.hint_array(base, "a transpose")
+                    self.hint_terms(base)
                 out = Shape()
                 self.solver.waiting.append(self.solver.transpose(self.expr(base), out))
                 return out

@@ -233,9 +233,11 @@ class Step:
     beside: list[FarRelation] = field(default_factory=list, repr=False)  # in reasons and tags of its display
     companions: list[Step] = field(default_factory=list, repr=False)  # the other claims of its display
     strange: str = ""  # why its section's readings do not fit it, if it is read by itself
+    of_all_kinds: bool = False  # whether it holds whatever arrays its symbols are
     unread_words: tuple[str, ...] = ()  # words of its display that are not understood, and may say anything
     plain: Step | None = field(default=None, repr=False)  # as it stands, if it is read by its terms alone
     as_read: bool = False  # a person has confirmed what was read of it, see `reading.confirmed`
+    tables: Step | None = field(default=None, repr=False)  # with joint tables in the place of laws, if it has any
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
 
     def option(self, key: str) -> str:

@@ -34,6 +34,7 @@ from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.declared_anew import only_declares
+from attention_core.derivation.reading.densities import attach_tables
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains, may_constrain
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
@@ -439,7 +440,7 @@ class _Walk:
         context.caveats = [one for one in context.caveats if not (one.written and one.formula in held)]
         context.caveats += passing
         found = steps_of_display(context, block, later_blocks, self.around(place), self.supply_at(place), self.judge)
-        self.out += found
+        self.out += attach_tables(found, self.supply_at(place))
         self.shown = self.without_counts(found)
         restricting = self.find_restricting(place)
         passed = {id(one) for one in passing}

@@ -268,7 +268,7 @@ title: "A post"
 > a quotation
 > of two lines
 
-$$ p(x_{t-1} | x_t) = \frac{p(x_t | x_{t-1}) p(x_{t-1})}{p(x_t)} $$
+$$ p(x_{t-1} | x_t) = \frac{p(x_t | x_{t-1}) p(x_t)}{p(x_{t-1})} $$
 
 $$ \int q(x) \, dx = \mathbb{E}_{x \sim q}[x] \tag{average} $$
 
@@ -295,7 +295,7 @@ def test_formulas_that_are_read_as_symbols_are_shown_as_they_are_written() -> No
     shown = page([(check_document(POST, infer=True), POST)], infer=True)
     first, second, third = re.findall(r"<tr class='step .*?</tr><tr class='found.*?</tr>", shown, re.DOTALL)
     formulas = [re.sub("[\u2061\u2062]|<[^>]*>", "", one.split("<td class='about'>")[0]) for one in (first, second)]
-    assert formulas == ["p(xt−1∣xt)=p(xt∣xt−1)p(xt−1)p(xt)", "∫q(x)dx=𝔼x∼q[x]"]
+    assert formulas == ["p(xt−1∣xt)=p(xt∣xt−1)p(xt)p(xt−1)", "∫q(x)dx=𝔼x∼q[x]"]
     assert "<mfrac>" in first and r"\mid" not in words(first.split("found UNDECIDED")[1])
     said = words(third)
     assert said.count("line") == 1 and "at a = 0, x = 0, b = 1" in said.replace(" ,", ",")

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from attention_core.derivation import StepReport, check_document
+from attention_core.derivation.check import decide_step, document_steps
+from attention_core.derivation.decision.inferred_readings import settle_kinds
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import Finding, Verdict
+from attention_core.derivation.terms.terms import ShapeMismatch
 
 
 def inferred(formula: str, declared: str = "") -> StepReport:
@@ -101,3 +109,47 @@ def test_a_hypothesis_about_what_is_read_as_a_size_holds_of_any_number() -> None
     other = "$$ \\sqrt{m} \\sqrt{m} = m $$\n\nLet $2 m > 1$ and $e \\ge 0$.\n\n"
     twice = check_document(f"{other}$$ {bound} $$\n", infer=True).steps[-1]
     assert twice.verdict == "AGREES", twice.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("display", "settled"),
+    [
+        ("M^3 = M^2 M", True),
+        ("2 (a + b) - a = a + 2 b", True),
+        ("u^\\top (v + w) = u^\\top v + u^\\top w", True),
+        ("a b = b a", False),  # not of matrices
+        ("(a + b)^2 = a^2 + 2 a b + b^2", False),
+        ("a < a + 1", False),  # an inequality is of numbers
+    ],
+)
+def test_what_holds_of_all_kinds_of_arrays_is_settled(display: str, settled: bool) -> None:
+    (step,) = document_steps(f"$$ {display} $$\n", infer=True)[1]
+    assert isinstance(step, Step)
+    effort = Effort(seconds=2)
+    found = settle_kinds(replace(step, strange="why"), True, lambda one, _: decide_step(one, effort))
+    assert (found.strange == "", found.of_all_kinds) == (settled, settled)
+
+
+def test_what_has_no_meaning_with_matrices_stays_in_doubt() -> None:
+    def refuse(*_: object) -> Finding:
+        raise ShapeMismatch("a number and a matrix cannot be added")
+
+    (step,) = document_steps("$$ (a + 1)^2 = a^2 + 2 a + 1 $$\n", infer=True)[1]
+    assert isinstance(step, Step)
+    found = settle_kinds(replace(step, strange="why"), True, refuse)
+    assert found.strange == "" and not found.of_all_kinds
+
+
+@pytest.mark.parametrize(
+    ("display", "verdict"),
+    [
+        ("A^{-1} dA + B dA = dA \\, (A^{-1} + B)", Verdict.AMBIGUOUS),  # dA is a matrix as A is
+        (
+            "\\operatorname{tr}(A^{-1} dA) + \\operatorname{tr}(B dA) = \\operatorname{tr}((A^{-1} + B) dA)",
+            Verdict.EXACT,
+        ),
+    ],
+)
+def test_the_change_of_a_matrix_is_a_matrix(display: str, verdict: Verdict) -> None:
+    step = check_document(f"$$ {display} $$\n", infer=True).steps[-1]
+    assert step.verdict is verdict, step.evidence.text

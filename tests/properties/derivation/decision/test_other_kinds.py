@@ -33,6 +33,14 @@ def last(words: str, display: str) -> StepReport:
         ("- $O_i$ is the frequency in category $i$\n- $E_i$ is expected", "(E_i + 1)^2 = E_i^2 + 2 E_i + 1"),
         ("where $d \\ne 0$ is a frobnicated strength.", "(d + 1)^2 = d^2 + 2 d + 1"),
         ("Here $R_i$ is a block-diagonal rotation matrix that turns pairs.", "(R_i q)^\\top k = q^\\top R_i^\\top k"),
+        ("Its derivative $f'(A)$ is a linear operator.", "\\operatorname{tr}(A B) = \\operatorname{tr}(B A)"),
+        ("| Set | Name |\n|---|---|\n| $x$ | weight |\n| $G$ | a group |", "(x + 1)^2 = x^2 + 2 x + 1"),
+        ("It is linear in $u$, this is called polynomial.", "(u + 1)^2 = u^2 + 2 u + 1"),
+        (
+            "The matrix $A \\in \\mathbb{R}^{n \\times d}$, which is a linear transformation, acts.",
+            "(A x)^\\top = x^\\top A^\\top",
+        ),
+        ("The matrices $a$ and $b$ are given.", "2 (a + b) - a = a + 2 b"),  # true of matrices as well
         ("Introduce the partition function $Z(x)$ here.", "(Z(x) + 1)^2 = Z(x)^2 + 2 Z(x) + 1"),
     ],
 )
@@ -53,6 +61,8 @@ def test_words_near_a_symbol_leave_its_reading(words: str, display: str) -> None
         ("$g$, an operator", "(g + 1)^2 = g^2 + 2 g + 1"),
         ("$a$: the matrix of the step", "(a + 1)^2 = a^2 + 2 a + 1"),
         ("The paths $p$ and $q$ are composed.", "(p + 1)^2 = p^2 + 2 p + 1"),
+        ("| $g$ | a group |", "(g + 1)^2 = g^2 + 2 g + 1"),
+        ("The matrices $a$ and $b$ are given.", "(a + b)^2 = a^2 + 2 a b + b^2"),
         ("where $a \\in \\operatorname{Frob}(3)$ and so on.", "(a + 1)^2 = a^2 + 2 a + 1"),
     ],
 )

@@ -39,3 +39,16 @@ def test_a_domain_in_a_display_says_shapes_and_claims_nothing() -> None:
     (step,) = check_document("$$ m_1 = A x \\in \\mathbb{R}^{B_q} $$\n", infer=True).steps
     assert step.verdict == "UNDECIDED" and "nothing is left to check" in step.evidence.text
     assert r"A \in \mathbb{R}^{B_{q} \times " in step.evidence.text, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "read"),
+    [
+        (r"u^T (x - m) (x - m)^T u = (u^T (x - m))^2", r"m \in \mathbb{R}^{n}"),
+        (r"(a + b)^\top c = a^\top c + b^\top c", r"b \in \mathbb{R}^{n}"),
+        (r"(1 - g)^T (1 - g) = (1 - g)^{T + 1}", r"g \in \mathbb{R} "),  # a power
+    ],
+)
+def test_the_terms_of_a_transposed_sum_are_vectors(formula: str, read: str) -> None:
+    step = check_document(f"$$ {formula} $$\n", infer=True).steps[-1]
+    assert read in step.evidence.text, step.evidence.text

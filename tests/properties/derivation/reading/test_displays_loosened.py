@@ -39,7 +39,7 @@ def test_what_states_nothing_is_told(display: str, understood: str) -> None:
         r"h_1: \quad x_1 + x_2 = 1.5 \qquad h_2: \quad x_1 - x_2 = 0.5",
         r"a + b = 2 c \text{ which resembles } d",
         r"\underbrace{u + v}_{= 1} + 2 = 3",
-        r"KL(q \| p) \ge 0",
+        r"KL(q \| p) \ge 1",
         r"a A^\top u^\top = u A u + \begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}",
         r"\mu_{1 \mid 2} + 0 = \Sigma_{1|2}",
     ],

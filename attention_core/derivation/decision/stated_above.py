@@ -1,0 +1,312 @@
+r"""Equations that a section states above a step, as its hypotheses: $S u = \lambda u$ and $u^\top u = 1$.
+
+A display about symbols that nothing declares is false of any symbols, and true of those that its author means: it
+defines, restricts or asks to be solved. What follows from such displays ($u^\top S u = \lambda$) is a right step, and
+its verdict says under which lines it holds. An equation counts as stated if it stands above the step in a section that
+has not ended, in another chain, and is of the same symbols. It does not count if
+
+* both of its sides speak of the same symbols: then it claims an identity;
+* a sentence says what a symbol of it is: then it claims something;
+* it, or the step, has a derivative, a limit, an integral or an average: of free symbols these say something else;
+* it sets a symbol anew ($w = w - \eta g$), or another display of the section sets the same symbol otherwise;
+* words between it and the step may turn to something else ("otherwise", "case 2", "instead");
+* words right above it may be its condition ("if", "in the special case");
+* words deny it, or one small change makes an identity of it: then it is a slip, and not a restriction.
+
+What the step says must be more than the display once more, and it must not be that both of its sides vanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.free_products import expand
+from attention_core.derivation.decision.mends import Search
+from attention_core.derivation.decision.other_intents import is_denied
+from attention_core.derivation.decision.slips import find_likely_slip
+from attention_core.derivation.decision.vanishing import double_right
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.inference.constraints import is_capital
+from attention_core.derivation.inference.opaque import AVERAGES
+from attention_core.derivation.inference.usage import is_ordinary, walk, whole_names
+from attention_core.derivation.latex.printer import symbol_name, to_latex
+from attention_core.derivation.latex.syntax import (
+    Big,
+    Call,
+    Chain,
+    Derivative,
+    Expr,
+    Frac,
+    Group,
+    Name,
+    Num,
+    Sub,
+    Sup,
+    Times,
+    Unreadable,
+)
+from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.claimed_sides import is_stated_above
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD, Finding, Verdict
+from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch
+
+MAX_STATED = 8  # equations above a step that are looked at
+MAX_USED = 5  # those that are tried together
+_VALUED = ("array", "family", "definition")
+NEAR = 2  # lines above a display whose words may be its condition
+FEWEST_CASES = 20  # that agree, where nothing is proved
+Decide = Callable[[Step, Sequence[Relation]], Finding]
+Holds = Callable[[Step], bool]
+Judge = Callable[[Step], Finding]
+_TURNS = compile_quick(
+    r"\b(?:cases?|otherwise|instead|alternativ\w+|in general|on the other hand|whereas|unlike|conversely|contrary|"
+    r"contradict\w*|suppose|assum\w+|another|examples?|exercises?|initial\w*|iterat\w*|updat\w*|becomes?|"
+    r"if and only if|iff|imagine|drop|no longer|wrong\w*|incorrect\w*|naive\w*|mistake\w*|versus|counter\w*)\b",
+    re.IGNORECASE,
+)
+
+_CONDITION = compile_quick(
+    r"\b(?:if|when|whenever|unless|provided|given that|in case|in the case|special case|only|would|could|might)\b",
+    re.IGNORECASE,
+)
+
+
+def read_by_equations(step: Step, found: Finding, decide: Decide, search: Search, judge: Judge) -> Finding:
+    """The finding on a step that is left open, by the equations above it where it follows from these.
+
+    Args:
+        step: The step.
+        found: What was found of it.
+        decide: Decides a step under some more hypotheses, as it is read.
+        search: The time of a search for slips.
+        judge: Gives the verdict on a step, with the words around it.
+    """
+    stated = find_equations(step, decide, search)
+    if not stated:
+        return found
+    other = judge(assume_equations(step, stated))
+    if not is_well_founded(other):
+        return found
+    lines = " and ".join(f"line {one.line} (${' '.join(one.text.split())}$)" for one in stated[::-1])
+    figures = {**other.evidence.figures, "under": [one.line for one in stated[::-1]]}
+    text = f"by what the document states above, {lines}: {other.evidence.text}"
+    return replace(other, evidence=replace(other.evidence, text=text, figures=figures))
+
+
+def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
+    """The equations above a step under which it holds, nearest first and none too many; [] if there are none.
+
+    Args:
+        step: A step that is false as it was read.
+        decide: Decides a step under some more hypotheses.
+        search: The time of a search for slips.
+    """
+    if step.op not in ("=", "<", "<=", ">", ">=") or step.assumed or step.context.loose or step.strange:
+        return []
+    if step.unread_words or step.options or _may_be_value(step) or _sets_anew(step) or _varies(step):
+        return []
+
+    def holds(one: Step) -> bool:
+        try:
+            return is_well_founded(decide(one, ()))
+        except (Unreadable, ShapeMismatch, Unsettled):
+            return False
+
+    above = list(_iterate_links(step))
+    if not above or not _is_false(step, decide):
+        return []
+    for count in range(1, min(len(above), MAX_USED) + 1):
+        if _mixes_kinds((step, *above[:count])):
+            return []
+        if holds(assume_equations(step, above[:count])):
+            used = _drop_needless(step, above[:count], holds)
+            clouded = _is_clouded(step, used, above) or (step.op == "=" and _vanishes(step, used, holds))
+            slips = (find_likely_slip(one, decide, search) for one in (step, *used))
+            return [] if clouded or any(slips) else used
+    return []
+
+
+def assume_equations(step: Step, stated: Sequence[Step]) -> Step:
+    """The step with some equations as hypotheses of its own.
+
+    Args:
+        step: The step.
+        stated: The equations above it.
+    """
+    chains: list[tuple[Chain, list[Chain]]] = [
+        (Chain((one.left, one.right), ("=",), (one.line,)), []) for one in stated
+    ]
+    return replace(step, assumed=[*step.assumed, *chains])
+
+
+def is_well_founded(found: Finding) -> bool:
+    """Whether a finding under hypotheses rests on a proof, or on cases enough.
+
+    Args:
+        found: The finding.
+    """
+    if found.verdict not in GOOD:
+        return False
+    return found.verdict is not Verdict.AGREES or int(found.evidence.figures.get("cases", 0)) >= FEWEST_CASES
+
+
+def _is_false(step: Step, decide: Decide) -> bool:
+    """Whether a step is false of some symbols as they are read."""
+    try:
+        return decide(step, ()).verdict is Verdict.REFUTED
+    except (Unreadable, ShapeMismatch, Unsettled):
+        return False
+
+
+def _iterate_links(step: Step) -> Iterator[Step]:
+    """Equations above a step that speak of its symbols, or of those of such an equation; the nearest first."""
+    near = list(_iterate_above(step))[:MAX_STATED]
+    reached = collect_symbols(step)
+    while linked := next((one for one in near if collect_symbols(one) & reached), None):
+        near.remove(linked)
+        reached |= collect_symbols(linked)
+        yield linked
+
+
+def _iterate_above(step: Step) -> Iterator[Step]:
+    """The equations that the section of a step states above it, from the nearest on."""
+    turns = [one.line for one in step.far_words if one.line <= step.line and _TURNS.search(one.words)]
+    ended = [(one.line, one.until) for one in step.far_words if one.title and one.until <= step.line]
+    relations = {_relation_of(step)}
+    for one in sorted((p for p in step.peers if isinstance(p, Step)), key=lambda p: -p.line):
+        if one.line >= step.line or any(start <= one.line < end for start, end in ended):
+            continue
+        if any(one.line < line for line in turns):
+            return
+        if one.of is step.of or _relation_of(one) in relations or not _states(one) or not _has_same_symbols(one, step):
+            continue
+        relations.add(_relation_of(one))
+        yield one
+
+
+def _states(step: Step) -> bool:
+    """Whether a display may be a restriction or a definition that is meant to hold below it."""
+    plain = step.op == "=" and not (step.assumed or step.conditions or step.options or step.quoted)
+    read = not (step.context.loose or step.strange or step.unread_words)
+    if not plain or not read or whole_names(step.left) == whole_names(step.right):
+        return False
+    if step.tables is not None and not any(isinstance(side, Num) for side in (step.left, step.right)):
+        return False  # a rule of probability holds by itself
+    symbol = step.context.symbols.get(_set_symbol(step))
+    if symbol is not None and symbol.term is not None:
+        return False  # what has a value has no other one
+    names = collect_symbols(step)
+    if any(is_stated_above(step.context, part) for name in names for part in {name, name.partition("(")[0]}):
+        return False  # a sentence says otherwise what it is, and this claims something
+    if _sets_anew(step) or _may_be_value(step) or _divides_zero(step) or _varies(step) or is_denied(step):
+        return False
+    return not any(0 <= step.line - one.line <= NEAR and _CONDITION.search(one.words) for one in step.far_words)
+
+
+def _varies(step: Step) -> bool:
+    r"""Whether a derivative, a limit, an integral or an average stands in a step.
+
+    Read as free symbols, L does not depend on w, and $\partial L / \partial w = 2 w$ would say that w is zero.
+    """
+    for node in (one for side in (step.left, step.right) for one in walk(side)):
+        if isinstance(node, Derivative) or (isinstance(node, Big) and node.op in ("lim", "int")):
+            return True
+        if isinstance(node, Call) and node.function in AVERAGES:
+            return True
+        if isinstance(node, Frac) and is_ordinary(step.context, node):
+            return True
+    return False
+
+
+def _divides_zero(step: Step) -> bool:
+    r"""Whether a product of numbers is stated to be zero: which of them is so, $\gamma v = 0$ leaves open."""
+    for side, other in ((step.left, step.right), (step.right, step.left)):
+        if side == Num(Fraction(0)) and len(collect_symbols(step)) > 1:
+            words = expand(other)
+            symbols = [step.context.symbols.get(name) for name in collect_symbols(step)]
+            return words is not None and len(words) == 1 and all(one is None or one.type == SCALAR for one in symbols)
+    return False
+
+
+def _has_same_symbols(one: Step, step: Step) -> bool:
+    known, other = one.context.symbols, step.context.symbols
+    return all(name in known and known[name] == other.get(name) for name in collect_symbols(one))
+
+
+def _relation_of(step: Step) -> frozenset[str]:
+    return frozenset((to_latex(step.left), to_latex(step.right)))
+
+
+def _set_symbol(step: Step) -> str:
+    """The symbol that is a side of an equation, '' if none is."""
+    sides = (side for side in (step.left, step.right) if isinstance(side, Name | Sub))
+    return next((name for side in sides if (name := symbol_name(side))), "")
+
+
+def _sets_anew(step: Step) -> bool:
+    """Whether a side is a symbol that the other side has as well: $w = w - g$ gives it another value."""
+    for side, other in ((step.left, step.right), (step.right, step.left)):
+        if isinstance(side, Name | Sub) and symbol_name(side) in whole_names(other):
+            return True
+    return False
+
+
+def _may_be_value(step: Step) -> bool:
+    """Whether a letter stands in front of letters in brackets, p(x), and was read as a factor."""
+    products = (one for side in (step.left, step.right) for one in walk(side) if isinstance(one, Times))
+    pairs = (pair for one in products for pair in zip(one.factors, one.factors[1:], one.ops, strict=False))
+    return any(not op and _is_letter(head) and _is_letters(inside) for head, inside, op in pairs)
+
+
+def _mixes_kinds(steps: Sequence[Step]) -> bool:
+    """Whether a capital was read as a number beside arrays: it may be a matrix, of which other things follow."""
+    names = {name for one in steps for name in collect_symbols(one)}
+    symbols = [one for name in names if (one := steps[0].context.symbols.get(name)) and one.kind in _VALUED]
+    kinds = [(one, one.term.type if one.term is not None else one.type) for one in symbols]
+    numbers = [one for one, kind in kinds if kind is not None and kind.scalar and is_capital(one.name)]
+    return bool(numbers) and any(kind is not None and not kind.scalar for _, kind in kinds)
+
+
+def _is_letter(head: Expr) -> bool:
+    base = head.base if isinstance(head, Sup) else head
+    return isinstance(base, Name | Sub)
+
+
+def _is_letters(inside: Expr) -> bool:
+    return isinstance(inside, Group) and inside.bracket == "(" and all(_is_plain(one) for one in inside.items)
+
+
+def _is_plain(item: Chain) -> bool:
+    return item.alone and isinstance(item.exprs[0], Name | Sub | Num)
+
+
+def _drop_needless(step: Step, used: Sequence[Step], holds: Holds) -> list[Step]:
+    """Those of some equations without which the step does not hold."""
+    kept = list(used)
+    for one in used:
+        rest = [other for other in kept if other is not one]
+        if rest and holds(assume_equations(step, rest)):
+            kept = rest
+    return kept
+
+
+def _is_clouded(step: Step, used: Sequence[Step], above: Sequence[Step]) -> bool:
+    """Whether a symbol that is used has another value in another display, or what holds is one of these once more."""
+    names = {name for one in used if (name := _set_symbol(one))}
+    if any(_set_symbol(one) in names for one in above if one not in used):
+        return True
+    return any(_relation_of(one) == _relation_of(step) for one in used)
+
+
+def _vanishes(step: Step, used: Sequence[Step], holds: Holds) -> bool:
+    """Whether both sides of a step are zero under its hypotheses, and neither is written as 0."""
+    zero = Num(Fraction(0))
+    return zero not in (step.left, step.right) and holds(double_right(assume_equations(step, used)))
+
+
+__all__ = ["assume_equations", "find_equations", "is_well_founded", "read_by_equations"]

@@ -1,0 +1,35 @@
+r"""A step with joint tables in the place of its laws gives the verdict only where it holds."""
+
+from __future__ import annotations
+
+from attention_core.derivation.check import document_steps
+from attention_core.derivation.decision.joint_tables import read_by_tables
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import Evidence, Finding, Verdict
+
+OPEN = Finding(Verdict.UNDECIDED, Evidence("open"))
+
+
+def step_of(display: str, words: str = "We have") -> Step:
+    (step,) = document_steps(f"{words}\n\n$$ {display} $$\n", infer=True)[1]
+    assert isinstance(step, Step)
+    return step
+
+
+def test_what_is_false_of_tables_leaves_the_step_open() -> None:
+    step = step_of("p(x|z) p(z) = p(z|x) p(x)")
+    assert step.tables is not None
+    assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.REFUTED, Evidence("false"))) is OPEN
+    held = read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true")))
+    assert held.verdict is Verdict.PROVED and held.evidence.text == "with its laws as probabilities: true"
+
+
+def test_sums_are_over_finitely_many_values() -> None:
+    step = step_of(r"1 - \int p(z|x) dz = 0")
+    held = read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true")))
+    assert held.verdict is Verdict.AGREES and "finitely many values" in held.evidence.text
+
+
+def test_a_step_without_laws_is_left_alone() -> None:
+    step = step_of("a + b = b + c")
+    assert step.tables is None and read_by_tables(step, OPEN, lambda _: OPEN) is OPEN
