@@ -266,11 +266,13 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
     if confirmed is None or may_claim_nothing(step):
         return found
     other = decide_step(confirmed, effort, advise)
+    readings = _readings_of(step)
+    if readings and other.verdict is Verdict.UNDECIDED and "; as it was read, " in other.evidence.text:
+        return replace(found, evidence=_with_readings(other.evidence, readings))
     if other.verdict is not Verdict.REFUTED or other.counterexample is None:  # shapes may be read wrongly
         return found
     if words := find_usual_meaning(step, confirmed, _decide_under(effort)):
         return Finding(Verdict.UNDECIDED, Evidence(f"{words}; as it was read, {other.evidence.text}"))
-    readings = _readings_of(step)
     text = other.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
     text += f"; --as-read sets aside what was not read: {aside}" if (aside := quote_set_aside(step)) else ""
     figures = {**other.evidence.figures, "read_as": readings, "confirmed": True}

@@ -24,8 +24,8 @@ DOCUMENTS = (".md", ".markdown", ".tex", ".ipynb")
 STANDARD_OUTPUT = "-"
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided. With --fail-on slip or refuted, steps that cannot be read
-or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to have a slip; 2 if nothing in a document
-could be checked; else 0."""
+or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to have a slip; 2 if a document has no step
+(no display, not text) or none of that name; else 0."""
 
 
 @click.command(name="derive", epilog=STATUS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,7 +76,7 @@ def derive(
         if json_path or html_path or github:
             raise click.UsageError("--watch only prints: leave out --json, --html and --github.")
         sys.exit(_watch(files, settings, only, explain, quiet))
-    _check_outputs(json_path, html_path)
+    _check_outputs(files, json_path, html_path)
     reports: list[DocumentReport] = []
     unopened = 0
     for file, names in _choose_files(files, only).items():
@@ -155,11 +155,17 @@ def _read_files(files: tuple[str, ...], json_path: str | None) -> tuple[tuple[st
     return files, json_path
 
 
-def _check_outputs(json_path: str | None, html_path: str | None) -> None:
-    """Refuse at the door a file that could not be written once all steps are checked."""
+def _check_outputs(files: Sequence[str], json_path: str | None, html_path: str | None) -> None:
+    """Refuse at the door a file that could not be written once all steps are checked, and one that is a document.
+
+    Raises: click.UsageError: a report would take the place of a document.
+    """
     from attention_core.outputs import why_not_writable
 
+    documents = {Path(file).resolve() for file in files}
     for option, path in (("--json", json_path), ("--html", html_path)):
+        if path is not None and (Path(path).resolve() in documents or Path(path).suffix in DOCUMENTS):
+            raise click.UsageError(f"{option} {path} would write over a document: name another file before it.")
         if path is not None and path != STANDARD_OUTPUT and (reason := why_not_writable(path)):
             click.echo(f"attention-core: {option} {path or repr(path)} cannot be written: {reason}", err=True)
             sys.exit(2)

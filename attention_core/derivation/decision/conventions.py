@@ -34,7 +34,7 @@ from attention_core.derivation.reading.repeated_indices import repeated_letters
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Counterexample
 from attention_core.derivation.terms.context import Context, Symbol
-from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Term
+from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Term, transpose
 
 Reading = tuple[str, Context]  # what it says, and the context that reads so
 MAX_PEERS = 30  # steps of a document that may tell whether its vectors are columns
@@ -54,6 +54,7 @@ EINSTEIN = (
     "with sums over repeated indices (Einstein's convention); here nothing is summed: write \\sum, or 'Repeated "
     "indices are summed.' above"
 )
+_COLUMNS = "with the softmax over columns; here it runs over rows: transpose inside and outside"
 _ROW = (
     "with gradients of numbers as rows (numerator layout); here a gradient has the shape of its variable: transpose it"
 )
@@ -72,11 +73,10 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
         for words, names in _LAYOUTS:
             if not _is_refused_by_shapes(step, names):
                 yield words, _with(context, *names)
-    if "softmax" in text:
-        yield (
-            "with the softmax over columns; here it runs over rows: transpose inside and outside",
-            _with(context, SOFTMAX_OF_COLUMNS),
-        )
+    if (columns := softmax_of_columns(step)) is not None:
+        yield columns[0], columns[1].context
+    elif "softmax" in text:
+        yield _COLUMNS, _with(context, SOFTMAX_OF_COLUMNS)
     if r"\log" in text and not re.search(r"\be\^|\\exp|\\ln|softmax|\\partial|\\nabla", text):
         if _LOG_OF_NUMBER.search(text) or any(_BITS.search(one.words) for one in step.far_words):
             yield r"with logarithms to base 2; here \log is natural: write \log_2", _with(context, "base 2")
@@ -186,6 +186,28 @@ def other_norms(step: Step) -> tuple[str, Step] | None:
         return None
     words = r"with norms of matrices over their entries; here \|A\|_1, \|A\|_2 and \|A\|_\infty are induced by vectors"
     return words, replace(step, context=_with(step.context, ENTRYWISE_NORMS))
+
+
+def softmax_of_columns(step: Step) -> tuple[str, Step] | None:
+    """A step with every softmax over columns, in definitions as well, where the document says that one runs so."""
+    if SOFTMAX_OF_COLUMNS not in step.context.stated:
+        return None
+    context = _with(step.context, SOFTMAX_OF_COLUMNS)
+    for name, symbol in step.context.symbols.items():
+        if symbol.term is not None:
+            context.symbols[name] = replace(symbol, term=_turn_softmax(symbol.term))
+    return f"{_COLUMNS}, and leave out words of columns", replace(step, context=context)
+
+
+def _turn_softmax(term: Term) -> Term:
+    """A term with every softmax of the rows of a matrix as one of its columns."""
+    args = tuple(_turn_softmax(one) for one in term.args)
+    same = all(one is other for one, other in zip(args, term.args, strict=True))
+    out = term if same else replace(term, args=args)
+    if out.op != "softmax" or out.args[0].type.vector:
+        return out
+    turned = transpose(out.args[0])
+    return transpose(Term("softmax", (turned,), turned.type))
 
 
 def doubtful(step: Step, claim: Relation | None, example: Counterexample | None) -> str:

@@ -24,6 +24,7 @@ from attention_core.derivation.decision.conventions import (
     has_read_side,
     other_norms,
     readings,
+    softmax_of_columns,
 )
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.open_indices import find_meant_indices
@@ -187,7 +188,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
 
 def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
     """The finding that a step holds, or UNDECIDED where it is false as everybody else reads it."""
-    usual = usual_reading(step) or other_norms(step)
+    usual = usual_reading(step) or other_norms(step) or softmax_of_columns(step)
     if usual is None:
         return found
     words, other = usual

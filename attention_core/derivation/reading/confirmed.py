@@ -15,6 +15,8 @@ a slip (see `decision.slips`). These are
 * members of a sequence, by where they stand in it: `F_{n+1}`, and `T_n` beside n;
 * the letter n or the like as a number, beside a sum that does not say how many terms it has: `\frac{1}{n} \sum_i x_i`;
 * the imaginary unit and what differentiates.
+
+A symbol stays undeclared as well if a definition of it could not be read: `Put $p := \operatorname{entmax}(x)$`.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ def quote_set_aside(step: Step) -> str:
 
 def _says_more(step: Step, name: str, used: set[str]) -> bool:
     """Whether the name of an undeclared symbol says more of it than the domain that it was read as."""
-    if is_opaque(name) or not _PLAIN.fullmatch(name):
+    if is_opaque(name) or not _PLAIN.fullmatch(name) or _is_defined_unread(step, name):
         return True
     symbol = step.context.symbols.get(name)
     number = symbol is not None and symbol.kind == "array" and symbol.type is not None and symbol.type.scalar
@@ -102,6 +104,13 @@ def _says_more(step: Step, name: str, used: set[str]) -> bool:
         ):
             return True
     return False
+
+
+def _is_defined_unread(step: Step, name: str) -> bool:
+    """Whether a definition of a symbol stands in a declaration that could not be read."""
+    behind = r"\s*(?:_\s*(?:\w|\{[^{}]*\})|\([^()]*\))?\s*(?::=|=|\\coloneqq|\\equiv)"
+    defines = re.compile(rf"(?<![A-Za-z\\]){re.escape(name)}{behind}")
+    return any(defines.search(one.paragraph.text) for one in step.context.failed)
 
 
 def _has_unwritten_size(step: Step, used: set[str]) -> bool:

@@ -48,6 +48,9 @@ _GRADIENT = re.compile(
     r"\{\s*\\partial\s*(?P=of)\s*\}|nabla\s*_\s*\{?\s*(?P=of)(?![A-Za-z]))"
 )
 _NAMED = re.compile(r"(?<![A-Za-z\\])(?<!frac\{)(?<!\}\{)d([A-Z])(?![A-Za-z])")
+_NAMED_OR_TAG = re.compile(
+    rf"\\(?:tag|label)\*?\s*\{{[^{{}}]*\}}|{_NAMED.pattern}"
+)  # the name of a step stays as it is
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 
 
@@ -109,10 +112,14 @@ def _function(found: re.Match[str]) -> str:
 
 def _with_names(block: Block) -> Block:
     if isinstance(block, Display):
-        return replace(block, text=_NAMED.sub(r"\\mathrm{d\1}", block.text))
+        return replace(block, text=_NAMED_OR_TAG.sub(_name_gradient, block.text))
     if isinstance(block, Paragraph):
         return replace(block, text=_FORMULA.sub(lambda f: _NAMED.sub(r"\\mathrm{d\1}", f[0]), block.text))
     return block
+
+
+def _name_gradient(found: re.Match[str]) -> str:
+    return found[0] if found[1] is None else rf"\mathrm{{d{found[1]}}}"
 
 
 _FORMS = ("%s O", r"\operatorname{tr}(%s^\top O)", r"%s^\top O", r"%s O^\top")

@@ -4,7 +4,8 @@ Such a sentence, or the part of one, is taken from the prose, since it says noth
 document. That eigenvalues or singular values of a matrix are ordered, the largest first, is how they are counted
 anyway. A document that speaks of Kronecker products, of pseudo-inverses or of the spectral norm anywhere means them
 by $\otimes$, $A^\dagger$ and $\|A\|_2$, unless it says otherwise of the sign itself. Where "$x^i$ is the $i$th entry of
-$x$", no $x^2$ is a power. Where a document says what $e$ is, it may be that elsewhere as well, but below an exponent.
+$x$", no $x^2$ is a power. Where a softmax runs over columns by words, steps are tried so too. Where a document says
+what $e$ is, it may be that elsewhere as well, but below an exponent.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Display, Paragraph
+from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
 from attention_core.derivation.elaborate.matrix_functions import (
     E_DECLARED,
     ENTRIES_ABOVE,
@@ -90,6 +92,16 @@ _ENTRIES = (
         rf"{_ABOVE}\{{?\s*1\s*\}}?\s*,\s*(?:\\[cl]?dots|\.\.\.)\s*,[^$]*\^"
     ),
 )
+_BY_COLUMNS = (  # "for each query" is of rows
+    r"column-?\s?wise|column\s+by\s+column|(?:on|over|along|across|per|to|for|in)\s+(?:(?:each|every|the|its|all|a)\s+)*"
+    r"(?:columns?|(?:first|query)\s+(?:axis|dimension)|(?:axis|dim(?:ension)?)\s*=?\s*\$?\s*0)|"
+    r"(?:over|along|across)\s+(?:all\s+)?(?:the\s+)?queries"
+)
+_COLUMN_SOFTMAX = compile_quick(
+    r"\bcolumn-?\s?wise\s+softmax|\bsoftmax\b\}?(?:[^$.;]*\$)?(?:[\s,(]|\b(?:is|are|be|being|acts?|runs?|works?|taken|applied|"
+    rf"computed|normali[sz]e[sd]?|where|with|the|softmax|operates?|operation|function)\b)*\b(?:{_BY_COLUMNS})\b",
+    re.IGNORECASE,
+)
 _NOT_EULER = r"(?!\s*(?:2\.7|\\(?:lim|sum|exp)(?![a-zA-Z])|(?:\\left\s*)?\(\s*1\s*\+))"
 _E_IN_PROSE = re.compile(rf"\$\s*e\s*(?:(?::?=){_NOT_EULER}|\\in\b|\\sim\b)")
 _E_IN_DISPLAY = re.compile(rf"(?:^|\\\\|\}}|,|\\quad)\s*&?\s*e\s*&?\s*(?:(?::?=){_NOT_EULER}|\\sim\b)", re.MULTILINE)
@@ -124,6 +136,8 @@ def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]
     for block in blocks:
         if isinstance(block, Paragraph | Display) and _declares_e(block):
             found.add(E_DECLARED)
+        if isinstance(block, Paragraph) and _COLUMN_SOFTMAX.search(block.text):
+            found.add(SOFTMAX_OF_COLUMNS)
         if isinstance(block, Paragraph) and "^" in block.text:
             found |= {f"{ENTRIES_ABOVE}{one[1]}" for pattern in _ENTRIES for one in pattern.finditer(block.text)}
         if isinstance(block, Paragraph) and (summed := _SUMMED.match(block.text)):  # what follows declares

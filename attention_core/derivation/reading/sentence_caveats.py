@@ -301,11 +301,11 @@ def _without_read(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _only_names(context: Context, sentence: Sentence) -> bool:
-    """Whether all formulas of a sentence are names of what it defines, and no word of it is a condition: "Put $P$"."""
+    """Whether a sentence only defines what it names: "Put $P$" of what was read as `P = ...`, and "Put $P := ...$"."""
     if not sentence.formulas or CONDITION.search(_NAMING.sub(" ", " ".join(sentence.prose.split()))):
         return False
     lines = range(sentence.line, sentence.line + sentence.text.count("\n") + 1)
-    defined = [context.symbols.get(one.strip()) for one in sentence.formulas]
+    defined = [context.symbols.get(one.partition(":=")[0].strip()) for one in sentence.formulas]
     return all(one is not None and one.term is not None and one.line in lines for one in defined)
 
 

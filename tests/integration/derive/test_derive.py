@@ -158,6 +158,18 @@ def test_a_page_that_cannot_be_written_is_no_refutation(tmp_path: Path) -> None:
     assert "cannot be written: there is no folder" in result.output and "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("output", [["--html", "a.md"], ["--json", "a.rst"], ["--html", "b.md"], ["--html", "./a.rst"]])
+def test_a_report_does_not_take_the_place_of_a_document(
+    output: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.md", "b.md", "a.rst"):
+        Path(name).write_text("$$ 1 = 1 $$\n", encoding="utf-8")
+    run = CliRunner().invoke(main, ["derive", *output, "a.md", "a.rst"])
+    assert run.exit_code == 2 and "would write over a document" in run.output
+    assert {Path(name).read_text(encoding="utf-8") for name in ("a.md", "b.md", "a.rst")} == {"$$ 1 = 1 $$\n"}
+
+
 def test_the_line_that_is_not_utf8_and_all_names_that_there_are_are_told(tmp_path: Path) -> None:
     document = tmp_path / "latin.md"
     document.write_bytes(b"One.\n\nTwo \xe9.\n")

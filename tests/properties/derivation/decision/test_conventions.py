@@ -69,3 +69,40 @@ def test_a_letter_that_is_a_size_in_another_section_is_no_column_there() -> None
         "# Notes\n\nLet $p \\in \\mathbb{N}$.\n\n$$ p + p = 2 p $$\n"
     )
     assert check_document(text).steps[0].verdict == "REFUTED"
+
+
+SCORES = r"Let $n, m \in \mathbb{N}$ and $S \in \mathbb{R}^{n \times m}$."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        r"Let $P = \operatorname{softmax}(S)$ column-wise.",
+        r"Put $P := \operatorname{softmax}(S)$ over columns.",
+        r"Let $P = \operatorname{softmax}(S)$. The softmax is applied to each column.",
+        r"Let $P = \operatorname{softmax}(S)$, where the softmax is over the first axis.",
+    ],
+)
+def test_a_softmax_that_is_said_to_run_over_columns_is_tried_so(words: str) -> None:
+    """Neither is a step about columns refuted then, nor one about rows accepted; what holds of both is."""
+    columns, rows, both = check_document(
+        f"{SCORES} {words}\n\n$$ \\mathbf{{1}}_n^\\top P = \\mathbf{{1}}_m^\\top $$\n\n"
+        "$$ P \\mathbf{1}_m = \\mathbf{1}_n $$\n\n$$ P \\odot P + P = P \\odot (P + \\mathbf{1}_n \\mathbf{1}_m^\\top) $$\n",
+        infer=True,
+    ).steps
+    assert columns.verdict == "AMBIGUOUS" and "it holds with the softmax over columns" in columns.evidence.text
+    assert rows.verdict == "AMBIGUOUS" and "it is false with the softmax over columns" in rows.evidence.text
+    assert str(both.verdict) in ("PROVED", "EXACT", "AGREES"), both.evidence.text
+
+
+@pytest.mark.parametrize("where", ["row-wise", "over the keys", "along the last axis"])
+@pytest.mark.parametrize("sign", ["=", ":="])
+def test_a_softmax_of_rows_is_read_as_it_is(where: str, sign: str) -> None:
+    """The same words beside `:=` and beside `=`: what holds of rows is accepted, what is false of them refuted."""
+    text = f"{SCORES} Put $P {sign} \\operatorname{{softmax}}(S)$, with the softmax taken {where}."
+    text = text.replace(", with the softmax taken row-wise", " row-wise")
+    rows, columns = check_document(
+        f"{text}\n\n$$ P \\mathbf{{1}}_m = \\mathbf{{1}}_n $$\n\n$$ \\mathbf{{1}}_n^\\top P = \\mathbf{{1}}_m^\\top $$\n",
+        infer=True,
+    ).steps
+    assert str(rows.verdict) == "PROVED" and str(columns.verdict) == "REFUTED", columns.evidence.text

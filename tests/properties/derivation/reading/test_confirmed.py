@@ -114,3 +114,42 @@ def test_the_step_itself_stays_as_it_was() -> None:
     assert isinstance(step, Step)
     confirmed = confirm_readings(step)
     assert confirmed is not None and not confirmed.context.inferred and step.context.inferred
+
+
+CENTRE = "We centre a vector: $\\mu = \\frac{1}{d} \\sum_{i=1}^d x_i$ is its mean."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        CENTRE,
+        "# One\n\nLet $d \\in \\mathbb{N}$.\n\n$$ d = d $$\n\n# Two\n\n" + CENTRE,
+        "Let $x \\in \\mathbb{R}^d$ and $\\mu \\in \\mathbb{R}$.\n\n" + CENTRE,
+    ],
+)
+def test_a_formula_of_the_prose_is_not_set_aside(words: str) -> None:
+    """A step that holds as the prose defines its symbols is not refuted, and the message has the formula."""
+    document = f"{words}\n\n$$ \\sum_{{i=1}}^d (x_i - \\mu) = 0 $$\n"
+    step = check_document(document, as_read=True).steps[-1]
+    assert step.verdict is Verdict.UNDECIDED, step.evidence.text
+    assert "\\mu = \\frac{1}{d} \\sum_{i=1}^d x_i" in step.evidence.text and "Assume" in step.evidence.text
+
+
+def test_what_is_false_under_the_formulas_of_the_prose_too_is_refuted() -> None:
+    document = f"{CENTRE}\n\n$$ \\sum_{{i=1}}^d (x_i - \\mu)^2 = \\sum_{{i=1}}^d x_i^2 + d \\mu^2 $$\n"
+    (step,) = check_document(document, as_read=True).steps
+    assert step.verdict is Verdict.REFUTED, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Put $p := \\operatorname{entmax}(x)$.",
+        "Let $x \\in \\mathbb{R}^n$. Define $p_i := \\operatorname{entmax}(x)_i$.",
+        "The projection onto the simplex is $p = \\arg\\min_q \\|q - x\\|^2$.",
+    ],
+)
+def test_a_symbol_whose_definition_was_not_read_is_not_confirmed(words: str) -> None:
+    document = f"{words}\n\n$$ 2 \\sum_{{i=1}}^n p_i^2 + \\sum_{{i=1}}^n p_i = 1 + 2 \\|p\\|^2 $$\n"
+    step = check_document(document, as_read=True).steps[-1]
+    assert step.verdict is Verdict.UNDECIDED, step.evidence.text

@@ -98,3 +98,11 @@ def test_derivatives_that_are_zero_of_what_is_tried_are_not_accepted() -> None:
 def test_a_loss_that_a_formula_writes_out_is_not_any_function(text: str) -> None:
     document = f"Let $x \\in \\mathbb{{R}}^n$ and {text}\n\n$$ \\frac{{\\partial L}}{{\\partial x}} = 2 x $$\n"
     assert all(step.verdict is not Verdict.REFUTED for step in check_document(document, infer=True).steps)
+
+
+def test_a_tag_that_names_a_gradient_stays_the_name_of_its_step() -> None:
+    text = (
+        "Let $O \\in \\mathbb{R}^n$, let $L$ be a scalar function of $O$ and $dO = \\frac{\\partial L}{\\partial O}$.\n\n"
+        "$$ \\frac{\\partial L}{\\partial O} = dO \\tag{dO} $$\n"
+    )
+    assert [step.id for step in check_document(text, infer=True, only=["dO"]).steps] == ["dO"]
