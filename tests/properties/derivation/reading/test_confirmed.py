@@ -129,7 +129,7 @@ CENTRE = "We centre a vector: $\\mu = \\frac{1}{d} \\sum_{i=1}^d x_i$ is its mea
 )
 def test_a_formula_of_the_prose_is_not_set_aside(words: str) -> None:
     """A step that holds as the prose defines its symbols is not refuted, and the message has the formula."""
-    document = f"{words}\n\n$$ \\sum_{{i=1}}^d (x_i - \\mu) = 0 $$\n"
+    document = f"{words}\n\n$$ \\sum_{{i=1}}^d (x_i - \\mu)^2 = \\sum_{{i=1}}^d x_i^2 - d \\mu^2 $$\n"
     step = check_document(document, as_read=True).steps[-1]
     assert step.verdict is Verdict.UNDECIDED, step.evidence.text
     assert "\\mu = \\frac{1}{d} \\sum_{i=1}^d x_i" in step.evidence.text and "Assume" in step.evidence.text
