@@ -114,9 +114,15 @@ def settle_kinds(step: Step, doubted: bool, decide: DecideUnder) -> Step:
     if step.op != "=" or not (step.strange or doubted):
         return step
     numbers, columns, matrices = _try_kinds(step, decide)
-    if False in (numbers, columns, matrices):
+    if False in (numbers, columns, matrices) or (step.strange and _has_meaning(step)):
         return step
     return replace(step, strange="", of_all_kinds=bool(matrices))
+
+
+def _has_meaning(step: Step) -> bool:
+    """Whether an undeclared symbol was read as something of its own, as e_i was as a unit vector."""
+    known = step.context.symbols
+    return any(known[name].term is not None for name in step.context.inferred if name in collect_symbols(step))
 
 
 def _try_kinds(step: Step, decide: DecideUnder) -> tuple[bool | None, bool | None, bool | None]:
