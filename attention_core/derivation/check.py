@@ -461,6 +461,8 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
         return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, evidence, expected=expected)
     try:
         found = _judge_step(step, effort, not expected, necessity)
+    except RecursionError:
+        found = Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
     except Exception as error:  # a fault of the checker in one step: reported there, and the other steps are checked
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
     seconds = time.perf_counter() - start
