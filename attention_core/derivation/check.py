@@ -465,9 +465,8 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
         found = Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
     except Exception as error:  # a fault of the checker in one step: reported there, and the other steps are checked
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
-    seconds = time.perf_counter() - start
-    about = (step.id, step.line, step.text, found.verdict, *_show_names_of(found))
-    return StepReport(*about, seconds, expected, required=require, claim=partial(_write_claim, step))
+    about = (step.id, step.line, step.text, found.verdict, *_show_names_of(found), time.perf_counter() - start)
+    return StepReport(*about, expected, required=require, claim=partial(_write_claim, step))
 
 
 def _show_names_of(found: Finding) -> tuple[Evidence, Counterexample | None]:
