@@ -1,4 +1,4 @@
-"""Displays that may claim nothing are not refuted, whoever confirms what their symbols are."""
+"""Displays that may claim nothing are not refuted, even once the readings of their symbols are confirmed."""
 
 from __future__ import annotations
 
