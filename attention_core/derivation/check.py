@@ -271,8 +271,8 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
         return replace(found, evidence=_with_readings(other.evidence, readings))
     if other.verdict is not Verdict.REFUTED or other.counterexample is None:  # shapes may be read wrongly
         return found
-    if words := find_usual_meaning(step, confirmed, _decide_under(effort)):
-        return Finding(Verdict.UNDECIDED, Evidence(f"{words}; as it was read, {other.evidence.text}"))
+    if meant := find_usual_meaning(step, confirmed, other, _decide_under(effort)):
+        return replace(meant, evidence=_with_readings(meant.evidence, readings))
     text = other.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
     text += f"; --as-read sets aside what was not read: {aside}" if (aside := quote_set_aside(step)) else ""
     figures = {**other.evidence.figures, "read_as": readings, "confirmed": True}

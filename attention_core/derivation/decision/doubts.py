@@ -29,7 +29,7 @@ from attention_core.derivation.decision.conventions import (
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
-from attention_core.derivation.decision.other_intents import is_denied
+from attention_core.derivation.decision.other_intents import is_denied, is_posed
 from attention_core.derivation.decision.other_kinds import quote_words
 from attention_core.derivation.decision.other_meanings import find_other_numbers
 from attention_core.derivation.decision.other_notations import name_notation
@@ -247,8 +247,24 @@ def _unless_cases(step: Step, found: Finding, decide: Decide) -> Finding:
 
 def _restriction(step: Step, found: Finding) -> str:
     """What a step reads as that is not a claim; shapes that do not fit are wrong in any reading."""
-    ill = found.counterexample is None and "shapes do not fit" in found.evidence.text
-    return "" if ill or (step.context.claims_all and not has_read_side(step)) else restriction(step)
+    if found.counterexample is None and "shapes do not fit" in found.evidence.text:
+        return ""
+    if step.context.formal is not None and not step.context.claims_all and (words := _claims_nothing(step)):
+        return words
+    return "" if step.context.claims_all and not has_read_side(step) else restriction(step)
+
+
+def _claims_nothing(step: Step) -> str:
+    """What to say of a step that its author may not claim, where only a reader promises that he does; '' elsewhere."""
+    if is_posed(step):
+        return (
+            "the words above it may pose it as an equation, or define something by it: it claims nothing then; "
+            f"if it is a hypothesis, write 'Assume ${_formula(step)}$'"
+        )
+    unread = any(not one.formula for one in step.context.caveats)
+    if unread and not step.chained and not step.assumed and _assigns(step):
+        return f"it may give {to_latex(step.left)} a new value, beside words that were not read: write := if it does"
+    return ""
 
 
 def _one_entry(step: Step, found: Finding) -> str:

@@ -31,7 +31,8 @@ from attention_core.derivation.inference.constraints import ENTRYWISE, is_capita
 from attention_core.derivation.inference.infer import FRESH, domain_text
 from attention_core.derivation.inference.usage import letter_of, walk, whole_names
 from attention_core.derivation.latex.printer import all_names
-from attention_core.derivation.latex.syntax import Call, Group, Transpose, Unreadable
+from attention_core.derivation.latex.syntax import Call, Chain, Group, Statement, Transpose, Unreadable, names_in
+from attention_core.derivation.reading.complex_numbers import UNIT, write_parts
 from attention_core.derivation.reading.repeated_indices import sum_repeats
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
@@ -235,6 +236,8 @@ def _of_numbers(one: Hypothesis, sizes: set[str]) -> Hypothesis:
 
 def _iterate_readings(step: Step) -> Iterator[tuple[str, Step]]:
     """What each reading says, and the step in it; what it says of one symbol first, then other conventions."""
+    if (unit := _with_unit(step)) is not None:
+        yield f"where ${UNIT}$ is the imaginary unit", unit
     for words, changes in (*_symbols_apart(step), *_numbers_together(step)):
         changed = _with_symbols(step.context, changes)
         changed.broadcast = step.context.level  # a number is added to every entry
@@ -242,6 +245,15 @@ def _iterate_readings(step: Step) -> Iterator[tuple[str, Step]]:
     if (summed := sum_repeats(step)) is not None:
         yield EINSTEIN, summed
     yield from ((words, replace(step, context=one)) for words, one in readings(step, find_claim(step)))
+
+
+def _with_unit(step: Step) -> Step | None:
+    """The step with an undeclared number i as the imaginary unit, None where it has none or is of something else."""
+    symbol = step.context.symbols.get(UNIT)
+    if symbol is None or UNIT not in step.context.inferred or symbol.type != SCALAR or step.assumed or step.conditions:
+        return None
+    (chain,) = write_parts(step.context, Statement((Chain((step.left, step.right), (step.op,)),))).chains
+    return None if UNIT in names_in(chain) else replace(step, left=chain.exprs[0], right=chain.exprs[1])
 
 
 def _symbols_apart(step: Step) -> Iterator[Change]:

@@ -72,6 +72,25 @@ _CONDITION = compile_quick(
     re.IGNORECASE,
 )
 """What a sentence says that leads to a condition, and not to a result."""
+_SETS = (
+    r"(?:curves?|lines?|(?:hyper-?)?planes?|(?:hyper-?)?surfaces?|circles?|ellips(?:es?|oids?)|parabolas?|hyperbolas?|"
+    r"(?:hyper-?)?spheres?|cones?|balls?|boundar(?:y|ies)|contours?|level sets?|orbits?|manifolds?|regions?|"
+    r"loc(?:us|i))"
+)
+_NOUNS = (
+    r"(?:vectors?|matri(?:x|ces)|functions?|numbers?|sequences?|events?|(?:random )?variables?|operators?|maps?|sets?|"
+    r"points?|kernels?|distributions?|processes|process|tensors?)"
+)
+_POSES = compile_quick(
+    r"\b(?:consider|study|examine|look at|take|given) (?:now |again |also |next )?(?:the|an?|this|our|some|any)"
+    rf"(?: \w+){{0,3}}? (?:equations?|inequalit(?:y|ies)|systems?|constraints?|{_SETS})\b|"
+    rf"\b{_SETS} [^.;]{{0,50}}?\b(?:is|are|be) (?:\w+ )?(?:given|described|defined|determined|specified) by\b|"
+    rf"\bequations? (?:of|for|describing) (?:\w+ ){{0,3}}{_SETS}\b|"
+    r"\b(?:with|having|(?:that|which) ha(?:ve|s)) (?:the |this |these )?(?:following )?propert(?:y|ies)\b|"
+    rf"\b{_NOUNS}\b[^.;]{{0,60}}\b(?:is|are) (?:called|said to be|termed|named)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says that poses an equation, describes a set by it, or defines a word."""
 _FIELDS = compile_quick(
     r"\bGF ?\(|\bgalois\b|\bwithout (?:a )?carr\w+|\bmod(?:ulo)? (?:\d|two|three|a prime)|\bmodular\b|"
     r"\bcharacteristic (?:\d|two|three|a prime)|"
@@ -108,6 +127,8 @@ def is_meant_otherwise(step: Step) -> bool:
     leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
     if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(leads, _SUPPOSES, _CONDITION):
         return True
+    if is_posed(step):
+        return True
     fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
     return _any(words, *fields) or any(
         _FIELD.search(one.quote) or re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE)
@@ -127,7 +148,17 @@ def is_led_to_otherwise(step: Step) -> bool:
     leads = [] if step.chained or step.assumed else _find_lead(step)
     if _any(leads, _ASKS, _DENIES, _LIMIT, _OTHER, _NOT, _CONDITION) or any("?" in one.quote for one in leads):
         return True
-    return _any((one for one in leads if not one.quote.rstrip().endswith(".")), _SUPPOSES)
+    return is_posed(step) or _any((one for one in leads if not one.quote.rstrip().endswith(".")), _SUPPOSES)
+
+
+def is_posed(step: Step) -> bool:
+    """Whether words that lead to a display pose it as an equation, or define a curve or a word by it.
+
+    Args:
+        step: A step that is false as it was read.
+    """
+    leads = [] if step.chained or step.assumed else _find_lead(step)
+    return _any((one for one in leads if not one.quote.rstrip().endswith(".")), _POSES)
 
 
 def is_denied(step: Step) -> bool:
@@ -169,4 +200,4 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
     return any(pattern.search(one.words) for one in words for pattern in patterns)
 
 
-__all__ = ["has_bits", "is_denied", "is_led_to_otherwise", "is_meant_otherwise"]
+__all__ = ["has_bits", "is_denied", "is_led_to_otherwise", "is_meant_otherwise", "is_posed"]

@@ -22,11 +22,13 @@ from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.other_intents import is_led_to_otherwise
 from attention_core.derivation.decision.slips import assigns, defines_anew, leaves_out, operates
 from attention_core.derivation.decision.usual import meant_by_words, words_of
+from attention_core.derivation.decision.usual_domains import find_usual_domain
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Plus, Sub, Sup, Times, Unreadable
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import Evidence, Finding, Verdict
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
 
 
@@ -49,14 +51,29 @@ def may_claim_nothing(step: Step) -> bool:
     return _restricts(step, claim)
 
 
-def find_usual_meaning(step: Step, confirmed: Step, decide: Decide) -> str:
-    """What to say of a false step that holds under a usual hypothesis of a sentence that was not read, '' for none.
+def find_usual_meaning(step: Step, confirmed: Step, found: Finding, decide: Decide) -> Finding | None:
+    """The finding on a false step that holds as authors mean it who leave something unsaid, None for any other.
+
+    It holds under a usual hypothesis that a sentence may state which was not read, or in a usual domain.
 
     Args:
         step: The step as its document has it.
         confirmed: The step with its readings declared, which is false so.
+        found: What was found of that.
         decide: Decides a step under some more hypotheses.
     """
+    if words := _find_meaning_of_words(step, confirmed, decide):
+        return Finding(Verdict.UNDECIDED, Evidence(f"{words}; as it was read, {found.evidence.text}"))
+    domain = find_usual_domain(step, confirmed, decide)
+    if not domain:
+        return None
+    text = f"it holds if ${domain}$; as it was read, {found.evidence.text}"
+    figures = {**found.evidence.figures, "reading": f"if ${domain}$"}
+    return Finding(Verdict.AMBIGUOUS, Evidence(text, figures, f"write 'Assume ${domain}$' above, if that is meant"))
+
+
+def _find_meaning_of_words(step: Step, confirmed: Step, decide: Decide) -> str:
+    """What to say of a false step that holds under a usual hypothesis of a sentence that was not read, '' for none."""
     context = confirmed.context.copy()
     context.formal = None  # a promise about words is not needed where they are understood
     context.caveats = step.context.caveats

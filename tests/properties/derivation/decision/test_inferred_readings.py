@@ -11,7 +11,7 @@ from attention_core.derivation.check import decide_step, document_steps
 from attention_core.derivation.decision.inferred_readings import settle_kinds
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.step import Step
-from attention_core.derivation.records import Finding, Verdict
+from attention_core.derivation.records import GOOD, Finding, Verdict
 from attention_core.derivation.terms.terms import ShapeMismatch
 
 
@@ -153,3 +153,21 @@ def test_what_has_no_meaning_with_matrices_stays_in_doubt() -> None:
 def test_the_change_of_a_matrix_is_a_matrix(display: str, verdict: Verdict) -> None:
     step = check_document(f"$$ {display} $$\n", infer=True).steps[-1]
     assert step.verdict is verdict, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "good"),
+    [
+        (r"e^{i x} = \cos x + i \sin x", True),
+        (r"e^{i x} e^{i y} = \cos(x + y) + i \sin(x + y)", True),
+        (r"|e^{i x}| = 1", True),
+        (r"(a + b i) (a - b i) = a^2 + b^2", True),
+        (r"e^{i x} = \cos x - i \sin x", False),
+        (r"\sum_{i=1}^n e^{i x} = \cos x + \sum_{i=1}^n i \sin x", False),  # here i is an index
+    ],
+)
+@pytest.mark.parametrize("as_read", [False, True])
+def test_an_undeclared_i_may_be_the_imaginary_unit(formula: str, good: bool, as_read: bool) -> None:
+    (step,) = check_document(f"$$ {formula} $$\n", infer=True, as_read=as_read).steps
+    assert (step.verdict is Verdict.AMBIGUOUS) is good and step.verdict not in GOOD, step.evidence.text
+    assert ("where $i$ is the imaginary unit" in step.evidence.text) is good

@@ -37,6 +37,11 @@ def verdict(formula: str, above: str, below: str = "") -> str:
         (WRONG, "The curves intersect if"),
         (WRONG, "Equating the two gives"),
         (WRONG, "Do we have"),
+        (WRONG, "Consider the equation"),
+        (WRONG, "Numbers with the following property are called dual:"),
+        (WRONG, "Two numbers are called dual by"),
+        (WRONG, "The boundary of the region is described by"),
+        (WRONG, "The equation of the plane curve is"),
         (r"\frac{d}{dx} \frac{1}{2} x^2 = 2 x", "For the sum instead of the mean we get"),
     ],
 )

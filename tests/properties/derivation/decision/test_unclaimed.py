@@ -83,3 +83,39 @@ def test_what_is_claimed_is_refuted() -> None:
 def test_what_words_may_mean_and_makes_it_hold_is_named(sentence: str, formula: str, hypothesis: str) -> None:
     step = check_document(f"{sentence}\n\n$$ {formula} $$\n", as_read=True).steps[-1]
     assert step.verdict is Verdict.UNDECIDED and hypothesis in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("above", "formula"),
+    [
+        ("Vectors with the following property are called orthogonal:", r"x^\top y = y^\top x + x^\top y"),
+        ("A matrix is called normal if it has this property: matrices are called so with", r"A^\top A = A A^\top"),
+        ("The curve is given by", r"(x + y)^2 = x^2 + y^2"),
+        ("Here the equation of the ellipse is", r"(x + y)^2 = x^2 + y^2"),
+        ("Consider the equation", r"(x + y)^2 = x^2 + y^2"),
+        ("Next we consider the following system of equations:", r"(x + y)^2 = x^2 + y^2"),
+    ],
+)
+@pytest.mark.parametrize("declared", ["", "Let $x, y \\in \\mathbb{R}$ and $A \\in \\mathbb{R}^{n \\times n}$.\n\n"])
+def test_what_words_pose_or_define_is_not_claimed(above: str, formula: str, declared: str) -> None:
+    if declared and "\\top y" in formula:
+        declared = declared.replace("y \\in \\mathbb{R}$", "y \\in \\mathbb{R}^n$")
+    assert verdict(formula, declared + above) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "above",
+    ["The gradient is given by", "This is called the binomial formula:", "Consider the equation above.", "We consider"],
+)
+def test_other_words_lead_to_a_claim(above: str) -> None:
+    assert verdict("(x + y)^2 = x^2 + y^2", above) is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("formula", ["x = x + y", "y = 2 y"])
+def test_a_new_value_of_a_declared_symbol_stays_open_beside_words_that_were_not_read(formula: str) -> None:
+    declared = "Let $x, y \\in \\mathbb{R}$."
+    assert verdict(formula, f"{declared} The loop is frobnicated each time.") is Verdict.UNDECIDED
+    assert verdict(formula, declared) is Verdict.REFUTED  # nothing around it was set aside
+    own = f"{declared} All hypotheses are declared as formulas. The loop is frobnicated each time."
+    (step,) = check_document(f"{own}\n\n$$ {formula} $$\n").steps
+    assert step.verdict is Verdict.REFUTED  # its author promises that it claims
