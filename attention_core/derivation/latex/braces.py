@@ -1,10 +1,12 @@
-"""The arguments of commands: what stands in braces, or a single character or command without them."""
+"""Braces: the arguments of commands, also a single character or command without them, and braces around a product."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
-from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.latex.syntax import Expr, Group, Times, Unreadable
 
 
 def read_braces(text: str, at: int, line: int) -> tuple[str, int]:
@@ -29,3 +31,15 @@ def read_braces(text: str, at: int, line: int) -> tuple[str, int]:
         if depth == 0:
             return text[start + 1 : at - 1], at
     raise Unreadable("a brace { is never closed", line)
+
+
+def change_last_bracket(base: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    r"""What has an exponent or a transpose: of `{X (Y)}^{-1}` the bracket alone, since braces are not shown.
+
+    Args:
+        base: What the exponent stands behind; a product without brackets around it stands in braces.
+        change: Puts the exponent.
+    """
+    if isinstance(base, Times) and isinstance(base.factors[-1], Group):
+        return replace(base, factors=(*base.factors[:-1], change(base.factors[-1])))
+    return change(base)

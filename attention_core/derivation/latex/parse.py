@@ -17,6 +17,7 @@ from typing import Any
 
 from lark import Lark
 
+from attention_core.derivation.latex.braces import change_last_bracket
 from attention_core.derivation.latex.lexer import KEPT_FORMULAS, tokenize
 from attention_core.derivation.latex.printer import SIGNS
 from attention_core.derivation.latex.syntax import (
@@ -212,10 +213,10 @@ class Build:
     def sup(self, base: Expr, _: Tok, exponent: Expr) -> Expr:
         if isinstance(base, Sub) and isinstance(exponent, Group) and exponent.bracket == "(":
             return Sub(Sup(base.base, exponent), base.items)  # \alpha_j^{(t)} is \alpha^{(t)}_j
-        return Sup(base, exponent)
+        return change_last_bracket(base, lambda last: Sup(last, exponent))
 
     def transpose(self, base: Expr, mark: Tok) -> Expr:
-        return Transpose(base, mark.value)
+        return change_last_bracket(base, lambda last: Transpose(last, mark.value))
 
     def factorial(self, base: Expr, mark: Tok) -> Call:
         if isinstance(base, Call) and base.function == "factorial":

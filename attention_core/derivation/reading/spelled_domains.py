@@ -35,7 +35,10 @@ _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 _GROUP = rf"(?P<group>{GROUP})"
 _BY = rf"{_F}(?:(?:-|\s+)by(?:-|\s+){_F})?"
 _WORDS = r"(?:(?!(?:let|be|is|are|assume|suppose|where)\b)[A-Za-z][a-z-]*\s+)"
-_NOUN = r"(?P<noun>matrix|matrices|vectors?|(?:real\s+)?(?:numbers?(?!\s+of\b)|scalars?))"
+_NOUN = (
+    r"(?P<noun>(?:matrix|matrices|vectors?|(?:real\s+)?(?:numbers?(?!\s+of\b)|scalars?))"
+    r"(?!\s+(?:multiples?|products?|multiplications?|fields?|spaces?|functions?|norms?)\b))"
+)
 _KIND = r"(?:sizes?|shapes?|dimensions?|lengths?|order|dim)"
 _TAIL = (
     rf"\s+(?:(?:of|with|having)\s+(?:the\s+same\s+)?{_KIND}\s+(?P<of>{_BY})"

@@ -70,6 +70,10 @@ def test_words_that_restrict_it_further_are_neither_passed_over_nor_refuted(sent
         r"Let $A$ be an $n \times n \times n$ matrix.",
         r"Let $x$ be a vector in $\mathcal{X}$.",
         r"The vector $x$ of length $\|x\|$.",
+        r"Here $u$ is a scalar multiple of $v$.",
+        r"Let $u$ be a scalar multiple of $v$.",
+        r"Let $F$ be a vector field.",
+        r"Here $C$ is a matrix product.",
     ],
 )
 def test_what_is_not_plainly_a_shape_of_symbols_is_left_alone(text: str) -> None:
