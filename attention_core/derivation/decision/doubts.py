@@ -27,12 +27,14 @@ from attention_core.derivation.decision.conventions import (
     softmax_of_columns,
 )
 from attention_core.derivation.decision.groupings import regroup, usual_reading
+from attention_core.derivation.decision.number_arrays import has_array
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_denied, is_posed
 from attention_core.derivation.decision.other_kinds import quote_words
 from attention_core.derivation.decision.other_meanings import find_other_numbers
 from attention_core.derivation.decision.other_notations import name_notation
+from attention_core.derivation.decision.other_pi import weigh_letter_pi
 from attention_core.derivation.decision.out_of_date import find_newer_value
 from attention_core.derivation.decision.usual import (
     VAGUE,
@@ -44,10 +46,12 @@ from attention_core.derivation.decision.usual import (
 )
 from attention_core.derivation.decision.words_of_numbers import (
     ROUNDS,
+    find_singled_place,
     find_unread_words,
     may_be_of_numbers,
     names_numbers,
 )
+from attention_core.derivation.decision.zero_based import count_from_zero
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -150,13 +154,15 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
         decide: Decides a step under some more hypotheses.
         slip: Whether one change makes it an identity (see `slips`).
     """
+    expected = step.option("expect") == "refuted"
+    if found.verdict in (*GOOD, Verdict.REFUTED) and not expected:
+        found = weigh_letter_pi(step, found, decide)
     if found.verdict in GOOD:
         return _without_law(step, _check_endings(step, _otherwise_usual(step, found, decide), decide))
     if found.verdict is Verdict.VACUOUS:
         return _unless_cases(step, found, decide)
     if found.verdict is not Verdict.REFUTED:
         return found
-    expected = step.option("expect") == "refuted"
     message = "" if expected else _one_entry(step, found) or find_bold_constant(step) or find_newer_value(step, decide)
     if message:
         return _withhold_verdict(found, message)
@@ -173,6 +179,8 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if left.verdict is not Verdict.REFUTED or expected:
         return left
     numbers = not collect_symbols(step)
+    if numbers and not step.context.claims_all and has_array(step) and (words := find_singled_place(step)):
+        return _withhold_verdict(found, quote_words(words, "the numbers"))
     unsaid = numbers and step.context.formal is None
     if numbers and (notation := name_notation(step)):
         return _withhold_verdict(found, notation)
@@ -188,7 +196,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
 
 def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:
     """The finding that a step holds, or UNDECIDED where it is false as everybody else reads it."""
-    usual = usual_reading(step) or other_norms(step) or softmax_of_columns(step)
+    usual = usual_reading(step) or other_norms(step) or softmax_of_columns(step) or count_from_zero(step)
     if usual is None:
         return found
     words, other = usual
@@ -315,7 +323,8 @@ def _other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None
     if doubt:
         return _withhold_verdict(found, f"it may hold {doubt}")
     conventions = ((words, replace(step, context=context)) for words, context in readings(step, claim))
-    for words, one in (*conventions, *regroup(step)):
+    counted = count_from_zero(step)
+    for words, one in (*conventions, *regroup(step), *([counted] if counted else [])):
         try:
             verdict = decide(one, ()).verdict
         except (Unreadable, ShapeMismatch):

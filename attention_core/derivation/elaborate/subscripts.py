@@ -199,8 +199,26 @@ def _part_of(elab: Elaborator, base: Symbol, items: list[Term | Slice]) -> Term 
                 f"'Let ${name} \\in \\mathbb{{R}}^n$', if it is a symbol of its own"
             )
         array = symbol(elab, base.name)
-        return index_array(elab, array, _digits(array.type, items))
+        places = _digits(array.type, items)
+        _require_count_from_one(elab, base.name, array.type, places)
+        return index_array(elab, array, places)
     return None
+
+
+def _require_count_from_one(elab: Elaborator, name: str, kind: Type, items: list[Term | Slice]) -> None:
+    """An entry `W_{01}` or `W_{10}` is counted from 0, where arrays have no entry here.
+
+    Raises:
+        Unreadable: An index is 0, or a single one of a matrix is 10, 20, ..., 90.
+    """
+    numerals = [int(one.data) for one in items if isinstance(one, Term) and one.op == "const"]
+    tens = len(items) == 1 and not kind.vector and bool(numerals) and numerals[0] in range(10, 100, 10)
+    if 0 in numerals or tens:
+        shown = f"{name}_{{{numerals[0] if tens else ', '.join(map(str, numerals))}}}"
+        also = f", and row {numerals[0]} is {name}_{{{numerals[0]}, :}}" if tens else ""
+        raise elab.fail(
+            f"{shown} counts from 0, and the entries of {name} count from 1 here: write 1 for the first{also}"
+        )
 
 
 def _is_zero(items: list[Term | Slice]) -> bool:

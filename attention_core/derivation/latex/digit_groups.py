@@ -20,12 +20,16 @@ _GOES_ON = re.compile(r"[\s\\~.,]")  # what stands after the first digits of a n
 
 
 def read_digit_groups(lexer: TokenStream, value: str, end: int) -> tuple[str, int]:
-    r"""A number with its groups of three digits after thin spaces, as in `1\,000`, and where it ends."""
+    r"""A number with its groups of three digits after thin spaces, as in `1\,000`, and where it ends.
+
+    In a subscript a zero in front of digits is an index of its own: `W_{01}`.
+    """
+    if re.fullmatch(r"0\d+", value) and lexer.out[-1:] and lexer.out[-1].kind == "LBRACE" and _is_in_subscript(lexer):
+        return "0", end - len(value) + 1
     if not _GOES_ON.match(lexer.text, end):
         return value, end
     row = bool(lexer.stack) and lexer.stack[-1] in ("LBRACK", "BEGINMAT")
-    opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]
-    if lexer.stack[-1:] == ["LBRACE"] and opened and opened[-1] and lexer.out[opened[-1] - 1].kind == "UNDER":
+    if _is_in_subscript(lexer):
         return value, end  # A_{1 1} has two indices
     if "." in value and re.match(r"\.\d", lexer.text[end : end + 2]):
         raise Unreadable(
@@ -56,6 +60,13 @@ def read_digit_groups(lexer: TokenStream, value: str, end: int) -> tuple[str, in
             lexer.line,
         )
     return value, end
+
+
+def _is_in_subscript(lexer: TokenStream) -> bool:
+    """Whether the innermost brace that is open stands below a symbol."""
+    opened = [i for i, t in enumerate(lexer.out[-20:], max(0, len(lexer.out) - 20)) if t.kind == "LBRACE"]
+    inner = lexer.stack[-1:] == ["LBRACE"] and bool(opened) and opened[-1] > 0
+    return inner and lexer.out[opened[-1] - 1].kind == "UNDER"
 
 
 def _is_calculated_with(lexer: TokenStream, end: int) -> bool:

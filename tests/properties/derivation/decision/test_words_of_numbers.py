@@ -6,6 +6,7 @@ import pytest
 
 from attention_core.derivation.check import check_document, document_steps
 from attention_core.derivation.decision.words_of_numbers import (
+    find_singled_place,
     find_unread_words,
     leads_to,
     may_be_of_numbers,
@@ -62,3 +63,36 @@ def test_words_beside_a_step_or_about_numbers_may_matter() -> None:
     assert matters("All that follows is on the dial.", -9) and matters("Digits are rounded.", -9)
     assert leads_to(step, 3) and not leads_to(step, -9)
     assert names_numbers("modulo two") and not names_numbers("tickets")
+
+
+ARRAYS = (
+    r"$$ \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix} \begin{pmatrix} 5 \\ 2 \end{pmatrix} = "
+    r"\begin{pmatrix} 9 \\ 24 \end{pmatrix} $$"
+    "\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "open_"),
+    [
+        ("Only the last entry gets a bias of one.", True),
+        ("The rows are counted from $0$. Row $1$ has an offset.", True),
+        ("The second row is counted from zero.", True),
+        ("All but the first component are shifted.", True),
+        ("Each entry is a product of a row and the column.", False),
+        ("The first row times the column gives", False),
+        ("We multiply.", False),
+        ("The snorkel is frobnicated.", False),
+    ],
+)
+def test_words_of_one_place_leave_arrays_open(words: str, open_: bool) -> None:
+    text = f"{words}\n\n{ARRAYS}"
+    assert (find_singled_place(read(text)) is not None) is open_
+    for as_read in (True, False) if open_ else (True,):
+        (step,) = check_document(text, infer=True, as_read=as_read).steps
+        assert str(step.verdict) == ("UNDECIDED" if open_ else "REFUTED"), step.evidence.text
+
+
+def test_the_author_may_promise_that_no_words_count() -> None:
+    text = f"All hypotheses are declared as formulas.\n\nOnly the last entry gets a bias of one.\n\n{ARRAYS}"
+    assert str(check_document(text).steps[-1].verdict) == "REFUTED"

@@ -123,3 +123,18 @@ def test_two_functions_of_each_other_are_no_endless_definition() -> None:
     text = r"Put $y(x) := \sqrt{1 - x^2}$ and $x(y) := \sqrt{1 - y^2}$."
     (step,) = check_document(f"{text}\n\n$$ y^2 + 1 = 2 $$\n").steps
     assert step.verdict == "UNREADABLE" and "y is a function: write y(x)" in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "display", ["A_{01} = A_{01}", "A_{00} = 1", "A_{0,1} = 1", "A_{10} = A_{20}", "A_{1,0} = 0", "u_{1} = A_{10}"]
+)
+def test_entries_that_count_from_zero_are_refused(display: str) -> None:
+    verdict, words = outcome(BARE, display)
+    assert verdict == "UNREADABLE" and "count from 1 here" in words
+
+
+def test_a_zero_in_front_is_an_index() -> None:
+    """`W_{01}` was W_1, a symbol of its own and row 1 of a matrix."""
+    (step,) = check_document("$$ W_{01} + W_{1} = W_{1} + W_{1} $$\n", infer=True).steps
+    assert str(step.verdict) == "REFUTED" and "W_{0 1}" in step.evidence.text
+    assert {outcome(BARE, f"{one} = {one}")[0] for one in ("A_{12,:}", "A_{11}")} <= {"PROVED", "AGREES"}

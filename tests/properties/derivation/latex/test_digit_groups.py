@@ -16,6 +16,8 @@ from attention_core.derivation.latex.syntax import Unreadable
         (r"1\,000.5", ["1000.5"]),
         ("7", ["7"]),
         ("A_{1 1}", ["1", "1"]),
+        ("W_{01} + W_{00}", ["0", "1", "0", "0"]),
+        ("W_{10} + 007 + x_{t+01}", ["10", "007", "01"]),
     ],
 )
 def test_the_numbers(text: str, values: list[str]) -> None:
