@@ -35,8 +35,8 @@ from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.shown_names import show_names, show_names_in
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
+from attention_core.derivation.reading.any_loss import describe_losses, order_of_derivatives, tried_order
 from attention_core.derivation.reading.confirmed import confirm_readings, quote_set_aside
-from attention_core.derivation.reading.losses import TRIED_ORDER, describe_losses, order_of_derivatives
 from attention_core.derivation.reading.proposed_domains import propose_domain
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
@@ -181,7 +181,7 @@ def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Find
     words = ", ".join(one for one in parts if one)
     if found.verdict not in GOOD or not words:
         return found
-    if parts[1] and (order := order_of_derivatives(claim_of(step)[1])) > TRIED_ORDER:
+    if parts[1] and (order := order_of_derivatives(claim_of(step)[1])) > tried_order(step.context, names):
         text = f"{parts[1].split(' as ')[0]} is not written out, and its derivatives of order {order} are not tried"
         return replace(found, verdict=Verdict.UNDECIDED, evidence=Evidence(text, found.evidence.figures))
     loose = (

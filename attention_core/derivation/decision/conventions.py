@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
+from attention_core.derivation.elaborate.intermediates import intermediate
 from attention_core.derivation.elaborate.matrix_functions import (
     ASCENDING,
     ENTRYWISE_NORMS,
@@ -22,7 +23,6 @@ from attention_core.derivation.elaborate.products import (
     DENOMINATORS,
     LAPLACIAN,
     ROW_GRADIENTS,
-    intermediate,
     is_hessian,
 )
 from attention_core.derivation.elaborate.row_functions import SAMPLE_VARIANCE

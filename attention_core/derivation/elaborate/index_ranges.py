@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Name, Num, Sub, Unreadable, children
-from attention_core.derivation.terms.terms import ONE, Size, Term, Type
+from attention_core.derivation.terms.context import Symbol, range_of_member
+from attention_core.derivation.terms.terms import ONE, Size, Term
 
 if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
@@ -135,15 +136,13 @@ def _declared_range(elab: Elaborator, name: str) -> tuple[Size, Size] | None:
     return symbol.lowest, symbol.highest
 
 
-def _extent(symbol: object, place: int, count: int) -> tuple[Size, Size] | None:
-    kind: Type | None = getattr(symbol, "type", None)
-    lowest, highest = getattr(symbol, "lowest", None), getattr(symbol, "highest", None)
-    term = getattr(symbol, "term", None)
-    kind = kind or (term.type if term is not None else None)
-    if getattr(symbol, "kind", "") == "family" or getattr(symbol, "params", ()):
-        if place == 0:
-            return (lowest, highest) if highest is not None and lowest is not None else None
-        place, count = place - 1, count - 1  # an entry of a member
+def _extent(symbol: Symbol, place: int, count: int) -> tuple[Size, Size] | None:
+    kind = symbol.type or (None if symbol.term is None else symbol.term.type)
+    if symbol.kind == "family" or symbol.params:
+        members = len(symbol.params) or 1
+        if place < members:
+            return range_of_member(symbol, place)
+        place, count = place - members, count - members  # an entry of a member
     if kind is None or kind.kind != "matrix":
         return None
     if kind.vector and count == 1:

@@ -26,6 +26,7 @@ from attention_core.derivation.latex.syntax import (
     children,
     names_in,
 )
+from attention_core.derivation.terms.context import range_of_member
 from attention_core.derivation.terms.terms import SCALAR, Size, Term, integer, negative, product, scalar_function
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def extent(known: Symbol, expr: Sub, letter: str) -> Size | None:
     exprs = _spread(expr.items) or []
     place = next((k for k, e in enumerate(exprs) if letter in names_in(e)), 0)
     if known.kind == "family" or known.params:
-        return known.highest if place == 0 else None
+        members = range_of_member(known, place)
+        return members[1] if members is not None else None
     if kind is None or kind.kind != "matrix":
         return None
     return (kind.cols if kind.vector and not kind.column else kind.rows) if place == 0 else kind.cols

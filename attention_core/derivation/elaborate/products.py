@@ -14,10 +14,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.functions import derivative_type
+from attention_core.derivation.elaborate.intermediates import goes_through
 from attention_core.derivation.elaborate.matrix_functions import tensor_product
 from attention_core.derivation.latex.parse import order
 from attention_core.derivation.latex.printer import symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Num, Sup, Times
+from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Num, Sub, Sup, Times
 from attention_core.derivation.latex.tokens import UNREAD_OPERATIONS
 from attention_core.derivation.terms.terms import (
     SCALAR,
@@ -46,7 +47,7 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
     for variable in reversed(expr.by):
         by = elab.term(variable)
         if not _is_variable(by) and not goes_through(body, by):
-            known = elab.lookup(symbol_name(variable) or "")
+            known = elab.lookup(symbol_name(variable) or "") or elab.lookup(symbol_name(_base(variable)) or "")
             if known is not None and known.term is not None:
                 raise elab.fail(
                     f"'{to_latex(variable)}' is defined (line {known.line}) by other symbols, and what is "
@@ -62,6 +63,10 @@ def derivative(elab: Elaborator, expr: Derivative) -> Term:
         )
         body = transpose(slope) if turned else slope
     return Term("tr", (body,), SCALAR) if traced and body.type.kind == "matrix" else body
+
+
+def _base(variable: Expr) -> Expr:
+    return _base(variable.base) if isinstance(variable, Sub) else variable
 
 
 def is_hessian(expr: object) -> bool:
@@ -100,30 +105,6 @@ def _led(expr: Expr) -> tuple[Expr | None, Expr | None]:
 
 def _is_variable(term: Term) -> bool:
     return term.op in ("leaf", "member") or (term.op == "entry" and term.args[0].op in ("leaf", "member"))
-
-
-def intermediate(by: Term) -> Term | None:
-    """The defined quantity that something is differentiated by, or by an entry of; None where it is none.
-
-    Args: by, what stands below.
-    """
-    base = by.args[0] if by.op == "entry" else by
-    return base if base.op == "bind" and len(base.args) == 1 and not base.data else None
-
-
-def goes_through(body: Term, by: Term) -> bool:
-    r"""Whether a term is made of a defined quantity: then it is differentiated by it as if that were free.
-
-    With `P = softmax(S)` and `O = P V`, the derivative of a function of O by P holds V and lets P vary.
-
-    Args:
-        body: What is differentiated.
-        by: What by.
-    """
-    base = intermediate(by)
-    return base is not None and any(
-        one.op == "bind" and one.args[:1] and one.args[0] is base.args[0] for one in body.walk()
-    )
 
 
 def times(elab: Elaborator, factors: tuple[Expr, ...], ops: tuple[str, ...]) -> Term:

@@ -28,6 +28,7 @@ from attention_core.derivation.elaborate.indicators import (
     kronecker,
     missing_index,
 )
+from attention_core.derivation.elaborate.intermediates import gather_entries
 from attention_core.derivation.elaborate.matrix_functions import E_DECLARED
 from attention_core.derivation.elaborate.sample_families import declared_member
 from attention_core.derivation.latex.printer import symbol_name, to_latex
@@ -81,6 +82,8 @@ def symbol(elab: Elaborator, name: str) -> Term:
     if found.kind in ("size", "index"):
         return Term("int", (), SCALAR, name)
     if found.kind == "definition":
+        if found.params and (entries := gather_entries(found)) is not None:
+            return Term("bind", (entries,), entries.type, ())
         if found.params:
             raise elab.fail(f"{name} was defined with an index: write {name}_{{...}}")
         assert found.term is not None

@@ -50,7 +50,7 @@ from attention_core.derivation.latex.syntax import (
     Transpose,
 )
 from attention_core.derivation.latex.tokens import ELEMENTARY, ROW_WORDS
-from attention_core.derivation.terms.context import Context, Symbol
+from attention_core.derivation.terms.context import Context, Symbol, range_of_member, type_of_whole
 from attention_core.derivation.terms.terms import ONE, Type
 
 ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", "E", *ELEMENTARY)
@@ -174,7 +174,7 @@ class Builder:
         """The shape of what is declared."""
         if symbol.kind in ("size", "index"):
             return self.solver.number()
-        kind = symbol.term.type if symbol.term is not None else symbol.type
+        kind = type_of_whole(symbol)
         return Shape() if kind is None or symbol.kind == "function" else self.of_type(kind)
 
     def of_type(self, kind: Type) -> Shape:
@@ -188,7 +188,8 @@ class Builder:
         known = self.context.symbols.get(base)
         if known is not None:
             kind = known.term.type if known.term is not None else known.type
-            size = known.highest if known.highest is not None and place == 0 else None
+            members = range_of_member(known, place)
+            size = None if members is None else members[1]
             if size is None and kind is not None and kind.kind == "matrix":
                 vector = kind.rows if kind.column else kind.cols
                 size = vector if kind.vector else (kind.rows, kind.cols)[min(place, 1)]

@@ -25,10 +25,10 @@ from attention_core.derivation.inference.constraints import (
     is_capital,
     typographic_hint,
 )
+from attention_core.derivation.inference.definable import definable
 from attention_core.derivation.inference.described import Described, nearest
-from attention_core.derivation.inference.eigenvalues import is_eigenvalue
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
-from attention_core.derivation.inference.opaque import TERMS, Opaque, is_average
+from attention_core.derivation.inference.opaque import Opaque
 from attention_core.derivation.inference.sample_labels import forget_single, read_samples
 from attention_core.derivation.inference.solve import Shape
 from attention_core.derivation.inference.unit_vectors import bound_units, defines_units, unit_vector
@@ -52,26 +52,21 @@ from attention_core.derivation.latex.syntax import (
     Chain,
     Derivative,
     Group,
-    Minus,
     Name,
-    Num,
     Sub,
-    Sup,
     Times,
     Unreadable,
     children,
     names_in,
 )
-from attention_core.derivation.latex.tokens import UNREAD_BIG, UNREAD_OPERATIONS
+from attention_core.derivation.latex.tokens import UNREAD_BIG
 from attention_core.derivation.terms.context import Context, Symbol, has_entries
-from attention_core.derivation.terms.relevance import is_slope_of_known
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, transpose
 
 WINDOW = 20  # blocks before and after that are looked at
 SURE = 3.0  # the weight of a transpose, a norm, bold letters
 FRESH = ("n", "d", "m", "p", "q", "r", "h", "l")
 _ONES_WRITTEN = re.compile(re.escape(ONES_NAME) + r"_\{\d+\}")
-_OPERATION = re.compile(rf" \\(?:otimes|{'|'.join(sorted(UNREAD_OPERATIONS - {'x'}))}) ")  # of `a \oplus b`: no name
 _NEVER = frozenset(["'", "*"])
 
 
@@ -383,59 +378,6 @@ def _is_known_part(context: Context, node: Sub) -> bool:
     if base is None or known is None or symbol_name(node) in context.symbols:
         return base != "e" or known is not None or symbol_name(node) in context.symbols
     return base not in context.inferred or has_entries(known) or bool(known.params)
-
-
-def definable(context: Context, chain: Chain) -> str:
-    """The symbol that the first equation of a chain defines if nothing else does, '' if it is a claim.
-
-    Args:
-        context: What is declared.
-        chain: The relations of a display.
-    """
-    if chain.ops[:1] not in (("=",), (":=",)) or TERMS in context.loose:
-        return ""
-    left, right = chain.exprs[0], chain.exprs[1]
-    form = function_form(left)
-    if form is not None and len(form[1]) == 1 and is_eigenvalue(context, form[0], Chain((Name(form[1][0]),))):
-        return ""
-    if form is not None:
-        new = form[0] not in context.symbols and form[0] not in whole_names(right)
-        return form[0] if new and not is_slope_of_known(context, form[0]) else ""
-    if not isinstance(left, Name | Sub | Sup) or (isinstance(left, Name) and _OPERATION.search(left.text)):
-        return ""
-    name = symbol_name(left)
-    base = symbol_name(left.base) if isinstance(left, Sub) else name
-    bracketed = isinstance(right, Group) and right.bracket == "(" and len(right.items) == 1 and right.items[0].alone
-    plain = isinstance(right, Num) or (isinstance(right, Minus) and isinstance(right.body, Num))
-    plain = plain or (isinstance(right, Group) and not bracketed and not right.semicolons)
-    if name is None or plain or is_average(name) or not (name not in context.symbols or _is_open(context, name)):
-        return ""
-    if base != name and base in context.symbols:
-        return ""
-    if any(symbol_name(node.base) == name for node in walk(right) if isinstance(node, Sub)):
-        return ""  # x = [x_1, ..., x_n]
-    head, bracket, _ = name.partition("(")
-    if bracket and any(one.startswith(head + bracket) for one in whole_names(right)):
-        return ""  # f(x) = f(x + 1) is a claim about f
-    return "" if {name, base} & _collect_mentions(context, whole_names(right)) else name
-
-
-def _is_open(context: Context, name: str) -> bool:
-    """Whether a symbol is read as any number or array, so that an equation may say which."""
-    symbol = context.symbols[name]
-    return name in context.inferred and symbol.kind == "array" and symbol.term is None and not symbol.params
-
-
-def _collect_mentions(context: Context, names: set[str]) -> set[str]:
-    """Names, and those that their declarations mention."""
-    out: set[str] = set()
-    waiting = sorted(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in out:
-            out.add(name)
-            waiting += sorted(context.symbols[name].mentions) if name in context.symbols else []
-    return out
 
 
 def _needs_of(context: Context, usage: Usage, chain: Chain) -> Iterator[Need]:

@@ -21,8 +21,8 @@ from typing import Any
 from attention_core.derivation.elaborate.calls import COMPARISONS
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
+from attention_core.derivation.elaborate.intermediates import goes_through
 from attention_core.derivation.elaborate.matrix_functions import ENTRYWISE, KRONECKER, OUTER, PSEUDO_INVERSE
-from attention_core.derivation.elaborate.products import goes_through
 from attention_core.derivation.inference.eigenvalues import is_eigenvalue
 from attention_core.derivation.inference.letters import (
     add_missing_index,

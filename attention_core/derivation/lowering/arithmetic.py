@@ -9,10 +9,9 @@ Sums and extremes over indices, softmax and argmax, blocks and dotted matrices, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
-from attention_core.derivation.elaborate.products import intermediate
+from attention_core.derivation.elaborate.intermediates import defined_by, intermediate, with_hole
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, gradients, substitute
 from attention_core.derivation.lowering.lower import Cells, Env, Infeasible, Lowering, handles, one
 from attention_core.derivation.terms.terms import Term
@@ -204,27 +203,29 @@ def _deriv(low: Lowering, term: Term, env: Env) -> Cells:
 def _deriv_through(low: Lowering, term: Term, defined: Term, env: Env) -> Cells:
     """A derivative by a defined quantity: it is free where it is differentiated, and then takes its values."""
     low.holes += 1
-    hole = Term("leaf", (), defined.type, f"|{low.holes}")
-    body, by = (_in_place(a, defined, hole, {}) for a in term.args)
-    low.keep += [body, by, hole]
+    hole, (value, params) = f"|{low.holes}", defined_by(defined)
+    body, by = (with_hole(a, value, hole, {}) for a in term.args)
+    low.keep += [body, by]
     top, below = low.lower(body, env), low.lower(by, env)
     rows = [gradients(low.graph, cell, below.cells) for cell in top.cells]
-    values = dict(zip(low.lower(hole, env).cells, low.lower(defined, env).cells, strict=True))
+    values = _values_of_hole(low, hole, value, params, [node for row in rows for node in row])
     return _slope(term, top, below, [substitute(low.graph, row, values) for row in rows])
 
 
-def _in_place(term: Term, defined: Term, hole: Term, made: dict[int, Term]) -> Term:
-    """A term with a leaf in the place of a defined quantity."""
-    found = made.get(id(term))
-    if found is None:
-        if term.op == "bind" and term.args[0] is defined.args[0] and len(term.args) == 1:
-            found = hole
-        else:
-            args = tuple(_in_place(one, defined, hole, made) for one in term.args)
-            same = all(one is other for one, other in zip(args, term.args, strict=True))
-            found = term if same else replace(term, args=args)
-        made[id(term)] = found
-    return found
+def _values_of_hole(low: Lowering, hole: str, value: Term, params: tuple[str, ...], nodes: list[int]) -> dict[int, int]:
+    """What the free numbers of a hole that stand below some nodes stand for."""
+    out = {}
+    for leaf in low.graph.leaves(nodes):
+        name, (*member, row, col) = low.graph.data[leaf]
+        if name == hole:
+            cells = low.lower(value, {**low.top, **dict(zip(params, member, strict=True))})
+            out[leaf] = cells.at(row - 1, col - 1)
+    return out
+
+
+@handles("hole")
+def _hole(low: Lowering, term: Term, env: Env) -> Cells:
+    return low.leaf(term.data, term.type, tuple(low.whole(one, env) for one in term.args))
 
 
 def _slope(term: Term, body: Cells, by: Cells, rows: list[list[int]]) -> Cells:

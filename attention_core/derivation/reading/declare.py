@@ -30,10 +30,10 @@ from attention_core.derivation.latex.printer import all_names, symbol_name, to_l
 from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.any_function import declare_function, functions_in
+from attention_core.derivation.reading.any_loss import loss_in, loss_of
 from attention_core.derivation.reading.assuming import Standing
 from attention_core.derivation.reading.describe import describe, name_subjects
 from attention_core.derivation.reading.domains import domain_of, require_space
-from attention_core.derivation.reading.losses import loss_in, loss_of
 from attention_core.derivation.reading.memberships import (
     bare_scalar,
     bounded_modulus,
@@ -370,9 +370,9 @@ def _all_values(said: str, text: str) -> str:
 
 
 def _is_member(context: Context, expr: Sub) -> bool:
-    """Whether an expression is a member of a declared family, whichever it is."""
+    """Whether an expression is a member of a declared family or of a definition with indices, whichever it is."""
     base = context.symbols.get(symbol_name(expr.base) or "")
-    return base is not None and base.kind == "family"
+    return base is not None and (base.kind == "family" or (base.kind == "definition" and bool(base.params)))
 
 
 def _whole(context: Context, expr: Expr, line: int) -> bool:
@@ -479,7 +479,7 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
     low, high = ranges[0] if ranges else (None, None)
     about = frozenset(all_names(right) - set(params))
     place = (name, "definition", line, reader.context.level)
-    symbol = Symbol(*place, None, low, high, term=term, params=tuple(params), mentions=about)
+    symbol = Symbol(*place, None, low, high, term=term, params=tuple(params), ranges=tuple(ranges), mentions=about)
     introduce(reader, symbol, f"{name} is defined as {to_latex(right)}, {term.type}")
 
 

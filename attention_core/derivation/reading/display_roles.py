@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from attention_core.derivation.document.blocks import Block, Display, Heading
-from attention_core.derivation.document.display import statements_of
+from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.document.source import FRAMED_GOES_ON, GOES_ON
+from attention_core.derivation.inference.definable import definable
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.labels import labels_of_braces
-from attention_core.derivation.latex.printer import all_names, symbol_name
+from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
     Call,
@@ -33,6 +34,7 @@ from attention_core.derivation.latex.syntax import (
     Minus,
     Name,
     Num,
+    Statement,
     Sub,
     Sup,
     Times,
@@ -267,6 +269,45 @@ def _is_simple(context: Context, side: Expr, constant: Expr) -> bool:
             apart = factors[0] != factors[1] or not isinstance(constant, Num)
             return isinstance(first, Transpose) and None not in factors and apart
     return False
+
+
+def split_definitions(context: Context, one: DisplayStatement) -> list[DisplayStatement]:
+    r"""A statement, and what stands beside it and defines a new symbol, `S = Q K^\top, \quad P = S V`, by itself.
+
+    Where the statement itself has that symbol, what stands beside it says of which the statement holds.
+
+    Args:
+        context: What is declared above it.
+        one: The statement.
+    """
+    chains = one.statement.chains
+    if len(chains) != 1 or one.statement.arrows or chains[0].ops[:1] != ("=",):
+        return [one]
+    names = set(all_names(chains[0]))
+    apart: list[Chain] = []
+    for claim in one.beside:
+        new = definable(context, claim)
+        if new and not isinstance(claim.exprs[1], Group) and not _names_new(new) & names:
+            apart.append(claim)
+        names |= set(all_names(claim))
+    kept = tuple(claim for claim in one.beside if claim not in apart)
+    return [replace(one, beside=kept), *(stand_apart(one, claim) for claim in apart)] if apart else [one]
+
+
+def _names_new(name: str) -> set[str]:
+    """A name, and that of the family that it would be a member of."""
+    return {name, name.split("_{")[0]}
+
+
+def stand_apart(one: DisplayStatement, claim: Chain) -> DisplayStatement:
+    """A claim beside a statement as a statement of its own, without the other's conditions.
+
+    Args:
+        one: The statement.
+        claim: What stands beside it.
+    """
+    own = replace(one, statement=Statement((claim,)), parts=tuple(to_latex(e) for e in claim.exprs))
+    return replace(own, own_tags={}, conditions=(), beside=(), line=claim.lines[0])
 
 
 def tell_labels(context: Context, block: Display) -> None:

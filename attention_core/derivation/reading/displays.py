@@ -17,7 +17,7 @@ from attention_core.derivation.document.optimization import is_problem
 from attention_core.derivation.document.segments import WRITTEN_RELATION
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
-from attention_core.derivation.inference.infer import definable
+from attention_core.derivation.inference.definable import definable
 from attention_core.derivation.inference.opaque import TERMS, is_opaque
 from attention_core.derivation.inference.usage import bound_letters, is_constant, walk, whole_names
 from attention_core.derivation.latex.labels import labels_of_braces
@@ -37,7 +37,13 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.reading.claimed_sides import is_claim, is_stated_above
 from attention_core.derivation.reading.declare import Reader
-from attention_core.derivation.reading.display_roles import Around, find_defined_symbol, tell_labels
+from attention_core.derivation.reading.display_roles import (
+    Around,
+    find_defined_symbol,
+    split_definitions,
+    stand_apart,
+    tell_labels,
+)
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread
@@ -78,6 +84,8 @@ def steps_of_display(
         return [_unread(block, error)]
     out: list[Step | Unread] = []
     asides: list[Caveat] = []
+    if supply is not None:
+        statements = [part for one in statements for part in split_definitions(context, one)]
     for written_one in (write_forms(context, one) for one in statements):
         if supply is not None:
             if _states_nothing(context, written_one, asides):
@@ -515,13 +523,7 @@ def _statement_steps(context: Context, one: DisplayStatement, outer: Context) ->
         return
     yield from _chain_steps(context, one, chain, [])
     for claim in claims:  # `a = b, \\quad c = d`
-        yield from _chain_steps(context, _stand_apart(one, claim), claim, [])
-
-
-def _stand_apart(one: DisplayStatement, claim: Chain) -> DisplayStatement:
-    """A claim beside a statement as a statement of its own, without the other's conditions."""
-    parts = tuple(to_latex(e) for e in claim.exprs)
-    return replace(one, statement=Statement((claim,)), parts=parts, own_tags={}, conditions=(), line=claim.lines[0])
+        yield from _chain_steps(context, stand_apart(one, claim), claim, [])
 
 
 def _doubt_claims(context: Context, one: DisplayStatement, claims: list[Chain]) -> None:

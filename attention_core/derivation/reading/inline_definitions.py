@@ -22,7 +22,7 @@ _INTRODUCES = re.compile(
     r"(?:^|[.;!?])\s*(?:(?:here|then|now)\b,?\s*)?(?:the|our|its|their)\s+(?:[a-z-]+\s+){1,5}(?:is|are)\s*$",
     re.IGNORECASE,
 )
-_GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)\s*$")
+_GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)(?:\s+(?:the|its|an?|our)\s+(?:[a-z-]+\s+){1,4})?\s*$")
 _NAME = r"(?:\\(?:hat|tilde|bar|vec|mathbf|boldsymbol|bm)\s*(?:\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+)|\\?[A-Za-z]+)"
 _INDEX = r"(?:_\s*(?:\{\s*[a-z]\s*\}|[a-z])(?:\s*\^\s*\{\s*\([a-z]\)\s*\})?|\^\s*\{\s*\([a-z]\)\s*\})"
 _DEFINES = re.compile(

@@ -12,7 +12,7 @@ from typing import Any
 
 from attention_core.derivation.document.blocks import Paragraph
 from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.terms.terms import Relation, Size, Term, Type
+from attention_core.derivation.terms.terms import ONE, Relation, Size, Term, Type, matrix
 
 ENDED_ADVICE = (
     "declare it again, or where it holds for both sections: above their headings, or under a heading 'Notation'"
@@ -56,7 +56,8 @@ class Symbol:
 
     An array or family has `type`; an index and a family have `lowest` and `highest`; `lower` and `upper` are the ends
     of an interval its entries lie in, each (term, strict) or None; `law` says how it is random (see `moments`); a
-    definition has `term` with `params`, the indices it is written with; a function has its written `body` and `params`.
+    definition has `term` with `params`, the indices it is written with, and their `ranges`; a function has its written
+    `body` and `params`.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Symbol:
     law: Distribution | None = None
     term: Term | None = None
     params: tuple[str, ...] = ()
+    ranges: tuple[tuple[Size, Size], ...] = ()
     body: Any = None
     mentions: frozenset[str] = frozenset()
     whole: bool = False  # a definition that stands for any integer, as a difference of sizes
@@ -264,3 +266,34 @@ def has_entries(symbol: Symbol) -> bool:
     """Whether a symbol may be indexed."""
     kind = symbol.type if symbol.term is None else symbol.term.type
     return symbol.kind == "family" or bool(symbol.params) or (kind is not None and kind.kind == "matrix")
+
+
+def range_of_member(symbol: Symbol, place: int) -> tuple[Size, Size] | None:
+    """The range of an index of a family, or of a definition with indices; None where there is none at that place.
+
+    Args:
+        symbol: What stands before the subscript.
+        place: Which of its indices, from 0.
+    """
+    if symbol.ranges:
+        return symbol.ranges[place] if place < len(symbol.ranges) else None
+    return (symbol.lowest, symbol.highest) if place == 0 and symbol.lowest and symbol.highest else None
+
+
+def is_entrywise(symbol: Symbol) -> bool:
+    """Whether a definition gives each entry of a vector or a matrix: `y_i := 2 x_i`, with indices that count from 1."""
+    if symbol.kind != "definition" or symbol.term is None or symbol.term.type.kind != "scalar":
+        return False
+    return (
+        len(symbol.ranges) == len(symbol.params)
+        and len(symbol.params) in (1, 2)
+        and all(low == ONE for low, _ in symbol.ranges)
+    )
+
+
+def type_of_whole(symbol: Symbol) -> Type | None:
+    """The shape of a symbol that stands without an index: of all entries, where a definition gives each of them."""
+    if is_entrywise(symbol):
+        (_, rows), (_, cols) = (*symbol.ranges, (ONE, ONE))[:2]
+        return matrix(rows, cols)
+    return symbol.type if symbol.term is None else symbol.term.type

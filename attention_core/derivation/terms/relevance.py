@@ -261,7 +261,7 @@ def symbol_names(context: Context, name: str) -> set[str]:
 
 
 def is_made_of(context: Context, names: Collection[str], part: Symbol) -> bool:
-    """Whether some symbols are defined by a part, which has no index: then one may differentiate by it.
+    """Whether some symbols are defined by a part: then one may differentiate by it.
 
     Args:
         context: What is declared.
@@ -273,7 +273,7 @@ def is_made_of(context: Context, names: Collection[str], part: Symbol) -> bool:
     while fresh:
         fresh = frozenset(m for n in fresh if n in known and known[n].kind == "definition" for m in known[n].mentions)
         fresh, found = fresh - found, found | fresh
-    return part.name in found and known.get(part.name) is part and not part.params and not part.whole
+    return part.name in found and known.get(part.name) is part and not part.whole
 
 
 def is_slope_of_known(context: Context, name: str) -> bool:

@@ -50,6 +50,28 @@ def test_ways_to_say_it(words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        r"Let $L$ be a scalar loss, a differentiable function of $z$.",
+        r"Let $L$ be the loss, a function of $z$.",
+        r"The loss $L$ is a function of $z$.",
+        r"The loss $L$ depends on $x$ only through the output $z$.",
+        r"The scalar loss $L$ depends on $z$ only.",
+        r"Let $L$ be a loss which is a function of $z$.",
+        r"We want the gradients of the loss $L$. The loss is a function of $z$.",
+        r"If $L$ is a loss that depends on $z$, then",
+        r"Let $L(z)$ be a scalar loss. Its gradient is $\nabla_x L = W^\top \nabla_z L$.",
+    ],
+)
+def test_further_ways_to_say_it(words: str) -> None:
+    forward = r"Let $x \in \mathbb{R}^n$, $W \in \mathbb{R}^{m \times n}$ and $z = W x$."
+    for step, verdict in ((r"W^\top", Verdict.AGREES), ("2 W^\\top", Verdict.REFUTED)):
+        text = f"{forward} {words}\n\n$$ \\frac{{\\partial L}}{{\\partial x}} = {step} \\frac{{\\partial L}}{{\\partial z}} $$\n"
+        found = check_document(text, infer=True, as_read=verdict is Verdict.REFUTED).steps[-1]
+        assert found.verdict is verdict, found.evidence.text
+
+
+@pytest.mark.parametrize(
     "words", ["a convex function of $O$", "a linear loss of $O$", "a function of $O$ that is even"]
 )
 def test_other_functions_are_not_any(words: str) -> None:
