@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from breaks import Break
 from pieces import broken, documents, steps
 
-from attention_core.derivation.check import decide_step
 from attention_core.derivation.decision.mends import mends_of
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.judge import decide_step
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.reading.step import Step
 

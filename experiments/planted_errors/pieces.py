@@ -26,10 +26,10 @@ from breaks import Break, breaks, said
 from store import Store
 
 from attention_core.derivation.cases.problem import Problem
-from attention_core.derivation.check import decide_step
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.judge import decide_step
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attention_core.derivation.check import decide_step
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.judge import decide_step
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
 

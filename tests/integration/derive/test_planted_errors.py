@@ -16,8 +16,8 @@ from types import ModuleType
 
 import pytest
 
-from attention_core.derivation.check import decide_step
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.judge import decide_step
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from attention_core.derivation import StepReport, check_document
-from attention_core.derivation.check import decide_step, document_steps
+from attention_core.derivation.check import document_steps
 from attention_core.derivation.decision.inferred_readings import settle_kinds
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.judge import decide_step
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Finding, Verdict
 from attention_core.derivation.terms.terms import ShapeMismatch

@@ -36,8 +36,8 @@ def test_a_sentence_of_a_kind_that_was_tried_leaves_nothing_open(words: str, for
 
 
 def test_a_kind_by_which_the_step_holds_is_not_harmless() -> None:
-    from attention_core.derivation.check import _decide_under
     from attention_core.derivation.effort import Effort
+    from attention_core.derivation.judge import _decide_under
 
     harmless = find_harmless_words(read(SYMMETRY), _decide_under(Effort(seconds=2)))
     assert not any(one.search("a symmetric matrix") or one.search("the covariance") for one in harmless)
