@@ -35,6 +35,7 @@ from attention_core.derivation.records import (
 from attention_core.derivation.terms.terms import ShapeMismatch
 
 Tell = Callable[[StepReport, int, int], object]
+NO_DISPLAY = "the document has no display: write what it claims between $$ and $$"
 
 
 def internal(error: Exception) -> str:
@@ -124,8 +125,7 @@ def document_steps(
             for one in filter(None, (step, step.plain)):
                 one.as_read = True
     if not steps:
-        none = "the document has no display: write what it claims between $$ and $$"
-        why = "no display claims anything: there is nothing to check" if understood else none
+        why = "no display claims anything: there is nothing to check" if understood else NO_DISPLAY
         steps = [Unread("line-1", 1, "", why)]
     return name, steps, [(line, show_names(words)) for line, words in understood]
 
@@ -180,7 +180,9 @@ def check_document(
     missing = [one for one in only if not any(one in names_of_step(s) for s in steps)]
     if missing and any(s.text for s in steps):
         names = ", ".join(s.id for s in steps[:12]) + (f" and {len(steps) - 12} more" if len(steps) > 12 else "")
-        chosen.append(Unread("line-1", 1, "", f"no step is named {', '.join(missing)}; there are {names}"))
+        chosen.append(
+            Unread("line-1", 1, "", f"no step is named {', '.join(missing)}; there are {names}: name one of them")
+        )
     chosen = chosen or steps
     effort = effort or Effort()
     reports = []

@@ -34,6 +34,7 @@ or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to h
               help="Write the reports as JSON; without FILE to standard output, alone.")  # fmt: skip
 @click.option("--html", "html_path", type=click.Path(dir_okay=False), help="Write the documents as one HTML page.")
 @click.option("--only", "only", multiple=True, metavar="STEP", help="Only this step, by name; repeatable.")
+@click.option("--step", hidden=True, expose_value=False, callback=lambda *given: _refuse_step(given[2]))
 @click.option("--require", type=click.Choice(["exact", "proved"]), help="Ask for more than agreement.")
 @click.option("--explain", is_flag=True, help="Print what was understood of the declarations.")
 @click.option("--necessity", is_flag=True, help="Drop each hypothesis in turn and look for a counterexample.")
@@ -83,8 +84,7 @@ def derive(
         try:
             reports.append(_check(file, settings, names))
         except OSError as error:
-            click.echo(f"attention-core: {file} cannot be read: {error.strerror}", err=True)
-            unopened = 2
+            unopened = _report_unreadable(file, error)
     if json_path:  # before anything is shown: a reader may close standard output
         unopened = max(unopened, _write_json(json_path, reports))
     if json_path != STANDARD_OUTPUT:
@@ -96,6 +96,23 @@ def derive(
         unopened = max(unopened, _write_page(html_path, reports, infer=not strict, formulas=formulas or as_read))
     found = {r.status_at(level) for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
+
+
+def _refuse_step(name: str | None) -> None:
+    """Name the option that checks one step.
+
+    Raises: click.UsageError: a step is named behind --step.
+    """
+    if name is not None:
+        raise click.UsageError(f"--step is not an option: --only {name} checks that step, and --explain all of them.")
+
+
+def _report_unreadable(file: str, error: OSError) -> int:
+    """Say why a file cannot be read, and what to write if it is the name of a step; what the status is at least."""
+    name = not Path(file).suffix and not Path(file).exists()
+    hint = f"; if it is the name of a step, write --only {file}" if name else ""
+    click.echo(f"attention-core: {file} cannot be read: {error.strerror}{hint}", err=True)
+    return 2
 
 
 def _effort(seed: int, seconds: float) -> Effort:
@@ -206,14 +223,16 @@ def _choose_files(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequen
 
 def _write_scaffolds(files: Sequence[str]) -> int:
     """Print the declarations that documents miss; 2 if one cannot be read."""
-    from attention_core.derivation.check import read_document
+    from attention_core.derivation.check import NO_DISPLAY, read_document
+    from attention_core.derivation.document.source import has_display
     from attention_core.derivation.latex.syntax import Unreadable
     from attention_core.derivation.reading.scaffold import scaffold
 
     status = 0
     for file in files:
         try:
-            missing = scaffold(read_document(Path(file))[1])
+            text = read_document(Path(file))[1]
+            missing = scaffold(text)
         except (OSError, UnicodeDecodeError, Unreadable) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             reason = error.message if isinstance(error, Unreadable) else reason
@@ -221,7 +240,7 @@ def _write_scaffolds(files: Sequence[str]) -> int:
             status = 2
             continue
         click.secho(file, bold=True)
-        click.echo(missing or "every symbol is declared")
+        click.echo(missing or ("every symbol is declared" if has_display(text) else NO_DISPLAY))
     return status
 
 

@@ -21,6 +21,7 @@ from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.function_letters import find_compositions
 from attention_core.derivation.decision.further_readings import read_further
 from attention_core.derivation.decision.inferred_readings import settle_kinds
+from attention_core.derivation.decision.missing_declarations import ask_for_declarations
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
@@ -40,7 +41,6 @@ from attention_core.derivation.records import (
     Finding,
     Verdict,
 )
-from attention_core.derivation.terms.context import ENDED_ADVICE
 from attention_core.derivation.terms.relevance import averaged_without_law, find_tie_to_noise
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
@@ -250,24 +250,6 @@ def _read_as(readings: Sequence[str]) -> str:
     return f"read as: {'; '.join(readings)} (not declared; a declaration would take precedence)"
 
 
-def _ask_for_declarations(step: Step) -> str:
-    """What to declare or to define, so that a step that rests on readings is decided."""
-    ended = [name for name in _inferred_names(step) if _is_declared_above(step, name)]
-    if ended:
-        those = f"{', '.join(ended)} and what was assumed there"
-        return f"declarations end with their section, and so do those of {those}: for a verdict, {ENDED_ADVICE}"
-    if any(map(is_opaque, _inferred_names(step))):
-        return "define the functions whose values were read as symbols of their own (--scaffold lists them)"
-    confirm = "" if step.as_read or step.strange else "; --as-read takes these readings for declared"
-    return f"declare its symbols for a verdict (--scaffold proposes how{confirm})"
-
-
-def _is_declared_above(step: Step, name: str) -> bool:
-    """Whether a section that ended above a step declares a name."""
-    symbol, inferred = step.context.ended.get(name, (None, True))
-    return symbol is not None and not inferred and symbol.line < step.line
-
-
 def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
     """The evidence, and what undeclared symbols are read as, if there are any."""
     if not readings:
@@ -307,7 +289,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         text = f"{step.strange}; {text}" if step.strange else text
         readings = [] if TERMS in step.context.loose else readings  # terms once more, and nothing to declare
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
-        ask = _ask_for_declarations(step)
+        ask = ask_for_declarations(step, _inferred_names(step))
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); {ask}"
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt

@@ -101,19 +101,34 @@ class Macro:
     final: bool = False  # whether the body is what it is: `\let` takes over what a command means at its place
 
 
+@dataclass(frozen=True)
+class Circular:
+    """A definition that leads back to itself: where it stands, its name, and the commands it goes through."""
+
+    line: int
+    name: str
+    through: tuple[str, ...] = ()
+
+
 @dataclass
 class _Expander:
     macros: dict[str, Macro] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)  # where they are defined
+    active: list[str] = field(default_factory=list)  # those that are being expanded
+    circular: dict[str, Circular] = field(default_factory=dict)
     sized: set[str] = field(default_factory=set)  # those of `\DeclarePairedDelimiter`, called with `*` or `[\big]` too
     grown: int = 0
+    first: int = 1  # the line where the text that is read begins
 
     def document(self, text: str) -> str:
         """The text, with definitions left out."""
         out: list[str] = []
         at = 0
         for fence in _FENCE.finditer(text):
+            self.first = 1 + text.count("\n", 0, at)
             out += [self.run(text[at : fence.start()], 0), fence.group()]
             at = fence.end()
+        self.first = 1 + text.count("\n", 0, at)
         return "".join([*out, self.run(text[at:], 0)])
 
     def run(self, text: str, depth: int) -> str:
@@ -127,6 +142,8 @@ class _Expander:
                 while out and (out[-1] in _PREFIXES or not out[-1].strip(" \t")):
                     out.pop()
                 out.append(re.sub(r"[^\n]", "", text[found.start() : end]))
+                if (named := _NAME.match(text, at)) is not None:
+                    self.lines[named[1] or named[2]] = self.first + text.count("\n", 0, found.start())
                 at = end
             elif name in self.macros and depth < MAX_DEPTH and (call := self.call(name, text, at, depth)):
                 body, end = call
@@ -186,6 +203,11 @@ class _Expander:
     def call(self, name: str, text: str, at: int, depth: int) -> tuple[str, int] | None:
         """What a call stands for and where it ends, None if its arguments are not there or it grows too far."""
         macro = self.macros[name]
+        if name in self.active:
+            self.note_circle(name)
+            return None
+        if name in self.circular:
+            return None
         given: list[str] = []
         if name in self.sized and (size := _SIZE.match(text, at)):
             at = size.end()
@@ -207,9 +229,19 @@ class _Expander:
         self.grown += len(body)
         if self.grown > MAX_GROWTH:
             return None
+        self.active.append(name)
         expanded = body if macro.final else self.run(body, depth + 1)
+        self.active.pop()
+        if name in self.circular:
+            return None  # it stays as it is written
         joint = " " if _ENDS_IN_COMMAND.search(expanded[-60:]) and text[at : at + 1].isalpha() else ""
         return expanded + joint, at
+
+    def note_circle(self, name: str) -> None:
+        """Note all commands of a circle, at the definition of the one that closes it."""
+        circle = self.active[self.active.index(name) :]
+        one = Circular(self.lines.get(name, 1), name, tuple(circle[1:]))
+        self.circular |= dict.fromkeys(circle, one)
 
 
 def _signature(kind: str, text: str, at: int) -> tuple[int, int, str | None]:
@@ -298,7 +330,25 @@ def expand_macros(text: str) -> str:
         >>> expand_macros(r"\newcommand{\R}{\mathbb{R}} $x \in \R^d$")
         ' $x \\in \\mathbb{R}^d$'
     """
+    return expand_document(text)[0]
+
+
+def expand_document(text: str) -> tuple[str, list[Circular]]:
+    r"""Expand the commands that a document defines, but for those that call themselves.
+
+    Args:
+        text: The document.
+
+    Returns:
+        The text without the definitions, every line where it was, and the definitions that lead back to themselves.
+
+    Example:
+        >>> expand_document("\\newcommand{\\x}{a \\x} $\\x$")
+        (' $\\x$', [Circular(line=1, name='x', through=())])
+    """
     of_page = macros_of_page(text) if "acros" in text else {}
     if not of_page and not any(f"\\{name}" in text for name in _DEFINES):
-        return text
-    return _Expander(of_page).document(text)
+        return text, []
+    expander = _Expander(of_page)
+    expanded = expander.document(text)
+    return expanded, list(dict.fromkeys(expander.circular.values()))

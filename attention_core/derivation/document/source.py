@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
+from operator import attrgetter
 
 from attention_core.derivation.document.blocks import (
     FRAMES,
@@ -23,7 +24,7 @@ from attention_core.derivation.document.blocks import (
     option_on,
 )
 from attention_core.derivation.document.forms import parts_of, unread_form, usual_forms
-from attention_core.derivation.document.macros import expand_macros, without_preamble
+from attention_core.derivation.document.macros import Circular, expand_document, without_preamble
 from attention_core.derivation.quick_patterns import compile_quick
 
 MAX_CHARACTERS = 2_000_000
@@ -306,7 +307,7 @@ def blocks_of(text: str) -> list[Block]:
     """The blocks of a document in their order; of more than `MAX_BLOCKS` the first ones, and one more."""
     text = _INVISIBLE.sub("", text)
     tex = bool(_TEX.search(text))
-    expanded = expand_macros(text)
+    expanded, circular = expand_document(text)
     reader = _Reader(usual_forms(without_preamble(expanded) if tex else expanded, tex).splitlines(), tex)
     while reader.at < len(reader.lines) and len(reader.blocks) <= MAX_BLOCKS:
         reader.step()
@@ -315,7 +316,24 @@ def blocks_of(text: str) -> list[Block]:
     blocks = reader.blocks
     if expanded != text:  # displays that held definitions alone
         blocks = [one for one in blocks if not isinstance(one, Display) or one.text.strip() or one.error]
-    return join_continued(blocks)
+    blocks = join_continued(blocks)
+    return sorted([*blocks, *map(_refuse_macro, circular)], key=attrgetter("line")) if circular else blocks
+
+
+def _refuse_macro(one: Circular) -> Display:
+    """What stands for the definition of a command that calls itself."""
+    way = " through ".join(f"\\{name}" for name in (one.name, *one.through))
+    message = f"the definition of {way} leads back to itself, and is not expanded: let it stand for something else"
+    return Display(one.line, rf"\{one.name}", error=message)
+
+
+def has_display(text: str) -> bool:
+    """Whether a document has a display.
+
+    Args:
+        text: The document.
+    """
+    return any(isinstance(block, Display) for block in blocks_of(text))
 
 
 _UNSEEN = r"(?:\s|&|\{\}|\\[hv]?phantom\s*\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\})*"

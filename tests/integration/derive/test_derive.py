@@ -176,7 +176,7 @@ def test_the_line_that_is_not_utf8_and_all_names_that_there_are_are_told(tmp_pat
     (step,) = check_document(document).steps
     assert step.line == 3 and "in line 3" in step.evidence.text
     (step,) = check_document("$$ 1 = 1 $$\n\n" * 15, only=["nope"]).steps
-    assert step.evidence.text.endswith(" and 3 more")
+    assert step.evidence.text.endswith(" and 3 more: name one of them")
 
 
 def run_command(*arguments: str) -> tuple[int, str]:
@@ -200,7 +200,28 @@ def test_a_name_that_no_step_has_gets_one_line(tmp_path: Path) -> None:
     path.write_text("$$ 1 = 1 \\tag{a} $$\n", encoding="utf-8")
     status, output = run_command("--only", "nothere", str(path))
     assert status == 2
-    assert output.splitlines() == [str(path), "  UNREADABLE  no step is named nothere; there are a"]
+    assert output.splitlines() == [str(path), "  UNREADABLE  no step is named nothere; there are a: name one of them"]
+
+
+def test_the_name_of_a_step_at_another_place_names_the_option_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "one.md"
+    path.write_text("$$ 1 = 1 \\tag{a} $$\n", encoding="utf-8")
+    status, output = run_command("--step", "a", str(path))
+    assert status == 2 and "--step is not an option: --only a checks that step" in output
+    status, output = run_command("--explain", "a", str(path))
+    assert (
+        status == 2
+        and "a cannot be read: No such file or directory; if it is the name of a step, write --only a" in output
+    )
+    assert "write --only" not in run_command("none.md")[1]
+
+
+def test_declarations_of_a_document_without_displays_are_not_written(tmp_path: Path) -> None:
+    for text, words in (("", "the document has no display"), ("$$ 1 = 1 $$\n", "every symbol is declared")):
+        path = tmp_path / "one.md"
+        path.write_text(text, encoding="utf-8")
+        status, output = run_command("--scaffold", str(path))
+        assert status == 0 and words in output
 
 
 def test_a_name_that_no_step_has_is_said_beside_one_that_a_step_has(tmp_path: Path) -> None:

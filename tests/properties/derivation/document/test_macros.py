@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.document.macros import MAX_GROWTH, expand_macros
+from attention_core.derivation.document.macros import MAX_GROWTH, Circular, expand_document, expand_macros
 
 HEAD = "Let $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$.\n\n"
 
@@ -53,3 +53,27 @@ def test_growth_is_bounded_and_code_defines_nothing() -> None:
 def test_the_prefixes_of_a_definition_go_with_it() -> None:
     text = "\\global\\long\\def\\R{\\mathbb{R}}\n\\protected \\def\\N{\\mathbb{N}} $x \\in \\R$, $n \\in \\N$ \\long\\other"
     assert expand_macros(text) == "\n $x \\in \\mathbb{R}$, $n \\in \\mathbb{N}$ \\long\\other"
+
+
+@pytest.mark.parametrize(
+    ("text", "circular"),
+    [
+        ("A\n\n\\newcommand{\\foo}{\\foo x} $\\foo$ and $\\foo$", [Circular(3, "foo")]),
+        ("```\ncode\n```\n\\def\\ax{\\bx + 1}\n\\def\\bx{\\ax + 1}\n$\\bx$, $\\ax$", [Circular(5, "bx", ("ax",))]),
+        ("\\newcommand{\\foo}{\\foo x} $1$", []),  # nothing calls it
+        ("\\newcommand{\\foo}{a} \\renewcommand{\\vec}{\\foo} $\\foo \\vec \\foo$", []),
+        ("\\let\\old\\vec \\renewcommand{\\vec}{\\old} $\\vec$", []),
+    ],
+)
+def test_a_command_that_calls_itself_is_named_where_it_is_defined(text: str, circular: list[Circular]) -> None:
+    expanded, found = expand_document(text)
+    assert found == circular
+    assert not found or expanded.rpartition("\n")[2].strip() == text.rpartition("\n")[2].rpartition("}")[2].strip()
+
+
+def test_one_message_stands_at_its_definition() -> None:
+    text = "\\newcommand{\\foo}{\\foo x}\n\n$$ \\foo + 1 = 1 + \\foo $$\n\n$$ 1 + 1 = 2 $$\n"
+    first, second, third = check_document(text, infer=True).steps
+    assert str(first.verdict) == "UNREADABLE" and first.line == 1 and second.text == "\\foo + 1 = 1 + \\foo"
+    assert first.evidence.text.startswith("the definition of \\foo leads back to itself")
+    assert str(second.verdict) == "UNDECIDED" and str(third.verdict) == "PROVED"

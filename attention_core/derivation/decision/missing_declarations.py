@@ -1,0 +1,46 @@
+"""What to declare, or to define, so that a step that rests on readings gets a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attention_core.derivation.inference.opaque import is_opaque
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.terms.context import ENDED_ADVICE
+
+_DEFINED = ("definition", "function")
+
+
+def ask_for_declarations(step: Step, inferred: Sequence[str]) -> str:
+    """Say what a step lacks: declarations that have ended with their section, definitions, functions, or all.
+
+    Args:
+        step: The step.
+        inferred: Its undeclared symbols.
+    """
+    ended = [name for name in inferred if _is_declared_above(step, name)]
+    defined = [name for name in ended if step.context.ended[name][0].kind in _DEFINED]
+    if declared := [name for name in ended if name not in defined]:
+        those = f"{', '.join(declared)} and what was assumed there"
+        return f"declarations end with their section, and so do those of {those}: for a verdict, {ENDED_ADVICE}"
+    if defined:
+        lines = ", ".join(dict.fromkeys(f"line {step.context.ended[name][0].line}" for name in defined))
+        rest = [name for name in inferred if name not in defined]
+        also = f", and declare {', '.join(rest)}" if rest else ""
+        return (
+            f"what {lines} says that {', '.join(defined)} is ends with its section: for a verdict, repeat it in this "
+            f"one{also}"
+        )
+    if any(map(is_opaque, inferred)):
+        return "define the functions whose values were read as symbols of their own (--scaffold lists them)"
+    confirm = "" if step.as_read or step.strange else "; --as-read takes these readings for declared"
+    return f"declare its symbols for a verdict (--scaffold proposes how{confirm})"
+
+
+def _is_declared_above(step: Step, name: str) -> bool:
+    """Whether a section that ended above a step says what a name is."""
+    symbol, inferred = step.context.ended.get(name, (None, True))
+    return symbol is not None and not inferred and symbol.line < step.line
+
+
+__all__ = ["ask_for_declarations"]
