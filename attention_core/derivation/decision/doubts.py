@@ -374,8 +374,7 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
             unread.append(one)
         else:
             tried.append((one, relations))
-    everything = [(tried[-1][0], [r for _, some in tried for r in some])] if len(tried) > 1 else []
-    for one, relations in [*tried, *everything]:
+    for one, relations in [*tried, *([_join_relations(step, tried, decide)] if len(tried) > 1 else [])]:
         try:
             other = decide(step, relations)
         except (Unreadable, ShapeMismatch, Unsettled):
@@ -393,6 +392,25 @@ def _under_caveats(step: Step, found: Finding, decide: Decide, expected: bool) -
     if unread:
         return _withhold_verdict(found, _unread(unread[0]))
     return _withhold_verdict(found, _strange(step, strange[0])) if strange else found
+
+
+def _join_relations(
+    step: Step, tried: list[tuple[Caveat, list[Relation]]], decide: Decide
+) -> tuple[Caveat, list[Relation]]:
+    """All relations that were tried as one hypothesis, with all their formulas; those that are not needed left out."""
+
+    def holds(some: list[tuple[Caveat, list[Relation]]]) -> bool:
+        try:
+            return decide(step, [r for _, relations in some for r in relations]).verdict in GOOD
+        except (Unreadable, ShapeMismatch, Unsettled):
+            return False
+
+    kept = list(tried)
+    for one in tried if holds(tried) else ():
+        rest = [other for other in kept if other is not one]
+        kept = rest if len(rest) > 1 and holds(rest) else kept
+    formulas = dict.fromkeys(one.formula for one, _ in kept)
+    return replace(kept[-1][0], formula=", ".join(formulas)), [r for _, relations in kept for r in relations]
 
 
 def _choose_caveats(step: Step, found: Finding, names: frozenset[str], expected: bool) -> list[Caveat]:

@@ -20,6 +20,7 @@ from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.advice import LIGHT
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.spots import Point, fails_at_spots
+from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.effort import Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.latex.printer import SIGNS, symbol_name, to_latex
@@ -54,7 +55,7 @@ EACH, EACH_OF_FEW = 0.08, 0.2  # of a step's time, for one; where points rule ou
 SHARE_OF_MANY = 0.4  # where points rule out most changes in a hundredth of a second
 SHORT = 12  # characters of a sum that is quoted whole
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
+_ZERO, _ONE, _TWO = Num(Fraction(0)), Num(Fraction(1)), Num(Fraction(2))
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,19 @@ class Search:
 def find_mend(step: Step, search: Search) -> str:
     """What to write instead in one place of a false step, '' if nothing that was tried helps.
 
+    A change by which both sides vanish is not named ("with $t$ in place of $a$" of $(a - t) x = 0$): it says nothing.
+
     Args:
         step: The step.
         search: The time of it, and where to try first.
     """
-    return _advise(_first_good(mends_of(step), search))
+
+    def says_something(one: Mend, verdict: Verdict) -> bool:
+        sides = (step.left, step.right, one.step.left, one.step.right)
+        wrote_zero = _ZERO in sides and one.kind not in ("symbols", "subscripts")
+        return wrote_zero or step.op != "=" or search.decide(double_right(one.step)) not in GOOD
+
+    return _advise(_first_good(mends_of(step), search, says_something))
 
 
 def find_good_mend(step: Step, search: Search, kinds: frozenset[str], wanted: Wanted) -> Mend | None:

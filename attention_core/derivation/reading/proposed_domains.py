@@ -33,7 +33,8 @@ def propose_domain(step: Step, message: str) -> str:
     if found is None:
         return message
     name, sides = found["name"], _sides_of(step)
-    if name in _sizes_of(tuple(side for one in step.peers if isinstance(one, Step) for side in _sides_of(one))):
+    peers = tuple(side for one in step.peers if isinstance(one, Step) for side in _sides_of(one))
+    if name in _sizes_of(peers) or _counts_entries(step, name):
         written = rf"'Let ${name} \in \mathbb{{N}}$'"
     elif name in _indices_of(sides):
         written = rf"'Let ${name} \in \{{1, \dots, n\}}$' (or its range)"
@@ -42,6 +43,20 @@ def propose_domain(step: Step, message: str) -> str:
     else:
         return message
     return f"{name} is not declared: write {written}{message[found.end() :]}"
+
+
+def _counts_entries(step: Step, name: str) -> bool:
+    r"""Whether the document has a letter in `\mathbb{R}^{n \times d}` or as the end of `1, \dots, d` anywhere."""
+    letter = re.sub(r"\\\{(.*?)\\\}", r"\\{?\1\\}?", re.escape(name))
+    alone = rf"(?<![A-Za-z\\]){letter}(?![A-Za-z_])"
+    inside = r"(?:[^{}]|\{[^{}]{0,20}\}){0,60}"
+    size = re.compile(
+        rf"\\math(?:bb|bf)\s*\{{?\s*R\s*\}}?\s*\^\s*(?:{alone}|\{{{inside}{alone}{inside}\}})|"
+        rf"(?:\\[lc]?dots|\.\.\.)\s*,\s*(?:[A-Za-z]_\{{?\s*)?{alone}|\\in\s*\[\s*{alone}\s*\]"
+    )
+    texts = (one.paragraph.text for one in step.context.failed)
+    prose = (one.quote for one in step.far_words)
+    return any(size.search(one) for one in (*texts, *prose, *(one.text for one in step.peers)))
 
 
 def _sides_of(step: Step) -> tuple[Expr | Chain, ...]:
@@ -104,13 +119,15 @@ def _laws_of(formula: str, line: int) -> Iterator[Chain]:
 
 
 def _sizes_of(sides: tuple[Expr | Chain, ...]) -> set[str]:
-    r"""The letters at the upper end of a sum, or below `I`, `\mathbf{1}` and `\mathbf{0}`."""
+    r"""The letters at the upper end of a sum, below `I`, `\mathbf{1}` and `\mathbf{0}`, and in `n!` and binomials."""
     out: set[str] = set()
     for node in (one for side in sides for one in walk(side)):
         if isinstance(node, Big) and node.op in ("sum", "prod", "max", "min"):
             out |= names_in(node.above)
         elif isinstance(node, Sub) and node.base in _SIZED:
             out |= names_in(node.items)
+        elif isinstance(node, Call) and node.function in ("factorial", "binom"):
+            out |= names_in(node)
     return out
 
 

@@ -218,3 +218,11 @@ def test_a_bold_pi_may_be_a_vector(pi: str, verdict: Verdict) -> None:
     text = f"All hypotheses are declared as formulas.\n\nLet $P \\in \\mathbb{{R}}^{{2 \\times 2}}$.\n\n$$ {pi} P = {pi} $$\n"
     (step,) = check_document(text, infer=True).steps
     assert step.verdict is verdict
+
+
+@pytest.mark.parametrize("formula", ["a c + a^2 = b + b^2", "a c + a^2 c = b + b^2"])
+def test_relations_that_make_it_hold_together_are_all_named_and_no_others(formula: str) -> None:
+    prose = "Here $d = 3$ somewhere. There $c = 1$ is common for frobs. We see blobs $a = b$ there."
+    found = last("Let $a, b, c, d \\in \\mathbb{R}$.", prose, f"$$ {formula} $$")
+    assert found.verdict is Verdict.UNDECIDED
+    assert "it holds under $c = 1, a = b$" in found.evidence.text and "'Assume $c = 1, a = b$'" in found.evidence.text

@@ -94,3 +94,12 @@ def test_of_a_long_step_each_kind_of_change_is_tried() -> None:
     order = [one.kind for one in made if len(one.words) < 60]
     assert {"signs", "without", "indices", "coefficients", "numbers"} <= set(order)
     assert len(made) <= MAX_MADE + 2
+
+
+@pytest.mark.parametrize("formula", [r"(a - b) a = 0", r"a b - b a + a^2 - a b = 0"])
+def test_a_change_by_which_both_sides_vanish_is_not_named(formula: str) -> None:
+    assert "in place of" not in advice(formula)
+
+
+def test_a_zero_that_is_written_may_be_meant() -> None:
+    assert "with $- b$ in place of $+ b$" in advice("(a + b) - (a + b) + b + b = 0")

@@ -41,3 +41,27 @@ def test_laws_and_averages_are_found() -> None:
     (step,) = steps_of(text)[0]
     assert isinstance(step, Step) and averaged_names(step) == {"y", "a", "b"}
     assert is_noise(r"\varepsilon_{i}") and not is_noise(r"\mu")
+
+
+@pytest.mark.parametrize(
+    ("above", "formula", "name"),
+    [
+        ("", "n! = n (n - 1)!", "n"),
+        ("", r"\binom{n}{k} = \binom{n}{n - k}", "n"),
+        ("Let $x \\in \\mathbb{R}^{d}$.", r"\frac{1}{d} = \frac{2}{2 d}", "d"),
+        ("We have $Q \\in \\mathbb{R}^{n \\times d_k}$.", r"\sqrt{d_k} = d_k / \sqrt{d_k}", "d_{k}"),
+        ("The inputs are $x_1, \\dots, x_N$.", r"\frac{N}{2} = N", "N"),
+        ("Here $i \\in [m]$.", r"\frac{m}{2} = m", "m"),
+    ],
+)
+def test_what_counts_entries_anywhere_is_a_size(above: str, formula: str, name: str) -> None:
+    step = check_document(f"{above}\n\n$$ {formula} $$\n", infer=False).steps[-1]
+    assert f"write 'Let ${name} \\in \\mathbb{{N}}$' above the display" in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "above", ["Here $x \\in \\mathbb{R}^{dm}$.", "Here $m_1 \\in \\mathbb{R}^{m_2}$.", "Here $x \\in [0, m]$."]
+)
+def test_other_places_say_nothing_of_it(above: str) -> None:
+    step = check_document(f"{above}\n\n$$ m = 2 m $$\n", infer=False).steps[-1]
+    assert r"'Let $m \in \mathbb{R}$' (or its shape)" in step.evidence.text
