@@ -14,18 +14,32 @@ from dataclasses import replace
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.syntax import Big
 from attention_core.derivation.quick_patterns import compile_quick
-from attention_core.derivation.reading.densities import exchanges_states, names_entropies
+from attention_core.derivation.reading.claimed_sides import is_stated_above
+from attention_core.derivation.reading.densities import (
+    exchanges_states,
+    may_be_cross_entropies,
+    names_entropies,
+    shows_laws,
+)
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.values_of_laws import LAWS
 from attention_core.derivation.records import GOOD, Finding, Verdict
 
 _KERNELS = compile_quick(
     r"\b(?:detailed balance|reversib\w+|stationar\w+|transition (?:kernels?|matri\w+|probabilit\w+)|metropolis|"
-    r"markov chains?)\b",
+    r"markov chains?|random walks?|mcmc)\b",
     re.IGNORECASE,
 )
 
 _ENTROPIES = compile_quick(r"\b(?:entrop(?:y|ies)|mutual information)\b", re.IGNORECASE)
-_DENSITIES = compile_quick(r"\b(?:differential entrop(?:y|ies)|densit(?:y|ies)|continuous)\b", re.IGNORECASE)
+_OTHER_ENTROPIES = compile_quick(
+    r"\b(?:quantum|qubits?|von neumann|r[eé]nyi|tsallis|(?:min|max|collision)[- ]entrop\w+|"
+    r"kolmogorov|topological|density (?:matri\w+|operators?))\b",
+    re.IGNORECASE,
+)
+"""Words beside which H(X) may be the entropy of a state, or of another order."""
+_CROSS = compile_quick(r"\bcross[- ]?entrop\w+\b", re.IGNORECASE)
+_NO_LAWS = compile_quick(r"\b(?:un-?normali[sz]ed|not normali[sz]ed|polynomials?)\b", re.IGNORECASE)
 
 
 def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding]) -> Finding:
@@ -42,6 +56,8 @@ def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding])
         return found  # the balance of a chain, which not every chain has
     if names_entropies(step) and not _speaks_of_entropies(step):
         return found
+    if not shows_laws(step) and _may_be_functions(step):
+        return found
     other = judge(step.tables)
     if other.verdict not in GOOD:
         return found
@@ -53,9 +69,17 @@ def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding])
 
 
 def _speaks_of_entropies(step: Step) -> bool:
-    """Whether a document says what H and I are; an inequality may be another one for entropies of densities."""
-    names = any(_ENTROPIES.search(one.words) for one in step.far_words)
-    return names and (step.op == "=" or not any(_DENSITIES.search(one.words) for one in step.far_words))
+    """Whether a document says what H and I are, and of no other entropy."""
+    words = [one.words for one in step.far_words]
+    if not any(map(_ENTROPIES.search, words)) or any(map(_OTHER_ENTROPIES.search, words)):
+        return False
+    return not may_be_cross_entropies(step) or not any(map(_CROSS.search, words))
+
+
+def _may_be_functions(step: Step) -> bool:
+    """Whether a document says what p(x) is, or that it is something else than a law."""
+    given = any(is_stated_above(step.context, name) for name in LAWS)
+    return given or any(_NO_LAWS.search(one.words) for one in step.far_words)
 
 
 __all__ = ["read_by_tables"]

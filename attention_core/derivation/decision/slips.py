@@ -17,7 +17,8 @@ change away from an identity. So such a step is refuted, unless
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way, or
   words by which its author does not claim it (see `other_intents`);
 * a sentence anywhere may say that its formulas mean something else (see `other_meanings`);
-* a letter may be a function of what stands in brackets (see `function_letters`), or a symbol has no other place in the
+* a letter may be a function of what stands in brackets (see `function_letters`), a function stands at two arguments in
+  both orders, as a distance may, or a symbol has no other place in the
   step than the one whose index is changed: such an equation says what the symbol is;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
@@ -53,6 +54,7 @@ from attention_core.derivation.decision.slip_sites import find_fixed_index, keep
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
+from attention_core.derivation.inference.members import exchanges_indices
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -117,6 +119,8 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if defines_anew(step) or _names_a_whole(step) or operates(step) or keeps_orders(step):
         return None
+    if exchanges_indices((step.left, step.right)):
+        return None
     promised = step.context.formal is not None
 
     def tells(one: Mend, verdict: Verdict) -> bool:
@@ -157,7 +161,7 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     """
     if step.op != "=" or step.context.loose or assigns(step) or operates(step) or keeps_orders(step):
         return None
-    if _names_a_whole(step) or find_newer_value(step, decide):
+    if _names_a_whole(step) or find_newer_value(step, decide) or exchanges_indices((step.left, step.right)):
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None  # any numbers are one change away from an identity

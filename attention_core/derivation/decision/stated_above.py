@@ -9,8 +9,9 @@ has not ended, in another chain, and is of the same symbols. It does not count i
 * a sentence says what a symbol of it is: then it claims something;
 * it, or the step, has a derivative, a limit, an integral or an average: of free symbols these say something else;
 * it sets a symbol anew ($w = w - \eta g$), or another display of the section sets the same symbol otherwise;
-* words between it and the step may turn to something else ("otherwise", "case 2", "instead");
-* words right above it may be its condition ("if", "in the special case");
+* words between it and the step may turn to something else ("otherwise", "case 2", "instead"), or do not lead to the
+  step as to a result ("so", "substituting"): "For tori" is about other symbols;
+* words beside it may be its condition ("if", "in the special case"), or say that it is a goal, or not exact;
 * words deny it, or one small change makes an identity of it: then it is a slip, and not a restriction.
 
 What the step says must be more than the display once more, and it must not be that both of its sides vanish.
@@ -27,7 +28,7 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.free_products import expand
 from attention_core.derivation.decision.mends import Search
 from attention_core.derivation.decision.other_intents import is_denied
-from attention_core.derivation.decision.slips import find_likely_slip
+from attention_core.derivation.decision.slips import find_likely_slip, leaves_out
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.constraints import is_capital
@@ -66,14 +67,38 @@ Judge = Callable[[Step], Finding]
 _TURNS = compile_quick(
     r"\b(?:cases?|otherwise|instead|alternativ\w+|in general|on the other hand|whereas|unlike|conversely|contrary|"
     r"contradict\w*|suppose|assum\w+|another|examples?|exercises?|initial\w*|iterat\w*|updat\w*|becomes?|"
-    r"if and only if|iff|imagine|drop|no longer|wrong\w*|incorrect\w*|naive\w*|mistake\w*|versus|counter\w*)\b",
+    r"if and only if|iff|imagine|drop|no longer|wrong\w*|incorrect\w*|naive\w*|mistake\w*|versus|counter\w*|"
+    r"problems?|questions?|remarks?|theorems?|new|later|different|redefin\w*|replac\w*|doubl\w+|halv\w+|remov\w+|"
+    r"without|stands? for|denotes?|(?:now|we) write|from (?:here|now) on|(?:is|are|do|does|can|was|would) ?(?:not|n't)|"
+    r"cannot|never|impossible|absurd\w*|fail\w*|false\w*|untrue|refut\w*)\b|^\W*or\b",
     re.IGNORECASE,
 )
+"""Words below an equation after which it may not hold."""
 
 _CONDITION = compile_quick(
-    r"\b(?:if|when|whenever|unless|provided|given that|in case|in the case|special case|only|would|could|might)\b",
+    r"\b(?:if|when|whenever|unless|provided|given that|in case|in the case|special case|only|would|could|might|either|"
+    r"want|goals?|show|prove|proof|conjectur\w*|hypothes\w+|claim\w*|tempt\w*|hope|like to|wish|desired?|target|must|"
+    r"need|should|expect\w*|believe|suspect|guess|(?:is|was) it|average|large|small|limit|order|asymptot\w*|modulo|"
+    r"mod|clock)\b|^\W*or\b",
     re.IGNORECASE,
 )
+"""Words beside an equation by which it may not hold, not exactly, or not in general."""
+
+_RESULT = compile_quick(
+    r"\b(?:so|hence|thus|therefore|then|consequently|gets?|obtain\w*|finds?|found|yield\w*|follow\w*|gives?|giving|"
+    r"impl(?:y|ies|ying)|means|that is|equivalently|in other words|substitut\w*|insert\w*|plug\w*|simplif\w*|"
+    r"expand\w*|rearrang\w*|reduc\w*|divid\w*|multipl\w*|subtract\w*|adding|combin\w*|solv\w*|using|cancel\w*|"
+    r"eliminat\w*|conclud\w*|deduc\w*|leads?|from (?:this|these|which))\b",
+    re.IGNORECASE,
+)
+"""Words that lead to a step as to a result."""
+
+_ELSEWHERE = compile_quick(
+    r"^\W*(?:(?:so|hence|thus|then|and|but|now|therefore)\W+)*(?:for|on|at|in|under|with|without|before|after|during|when|"
+    r"if|once|among|outside)\b(?! (?:other words|particular|total|all|this|that|these|both)\b)",
+    re.IGNORECASE,
+)
+"""Openings that name a place, a time or a case of its own."""
 
 
 def read_by_equations(step: Step, found: Finding, decide: Decide, search: Search, judge: Judge) -> Finding:
@@ -125,6 +150,8 @@ def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
             return []
         if holds(assume_equations(step, above[:count])):
             used = _drop_needless(step, above[:count], holds)
+            if not _is_result(step, used):
+                return []
             clouded = _is_clouded(step, used, above) or (step.op == "=" and _vanishes(step, used, holds))
             slips = (find_likely_slip(one, decide, search) for one in (step, *used))
             return [] if clouded or any(slips) else used
@@ -181,12 +208,19 @@ def _iterate_above(step: Step) -> Iterator[Step]:
     for one in sorted((p for p in step.peers if isinstance(p, Step)), key=lambda p: -p.line):
         if one.line >= step.line or any(start <= one.line < end for start, end in ended):
             continue
-        if any(one.line < line for line in turns):
+        if any(one.line < line for line in turns) or _is_declared_below(one, step):
             return
         if one.of is step.of or _relation_of(one) in relations or not _states(one) or not _has_same_symbols(one, step):
             continue
         relations.add(_relation_of(one))
         yield one
+
+
+def _is_declared_below(one: Step, step: Step) -> bool:
+    """Whether a sentence between an equation and a step says anew what a symbol of the equation is."""
+    below = [words.quote for words in step.far_words if words.declares and one.line < words.line <= step.line]
+    names = [rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])" for name in collect_symbols(one)]
+    return any(re.search(name, quote) for quote in below for name in names)
 
 
 def _states(step: Step) -> bool:
@@ -205,7 +239,18 @@ def _states(step: Step) -> bool:
         return False  # a sentence says otherwise what it is, and this claims something
     if _sets_anew(step) or _may_be_value(step) or _divides_zero(step) or _varies(step) or is_denied(step):
         return False
-    return not any(0 <= step.line - one.line <= NEAR and _CONDITION.search(one.words) for one in step.far_words)
+    near = [one for one in step.far_words if abs(step.line - one.line) <= NEAR]
+    return not any("?" in one.quote or _CONDITION.search(one.words) for one in near) and not leaves_out(step)
+
+
+def _is_result(step: Step, used: Sequence[Step]) -> bool:
+    """Whether a step stands right below an equation, or words lead from there to it as to a result."""
+    nearest = max(one.line for one in used)
+    between = [one for one in step.far_words if nearest < one.line < step.line and not one.title]
+    lead = [one for one in between if one.line == max(other.line for other in between)]
+    if any(_ELSEWHERE.search(one.words) for one in lead):
+        return False
+    return not lead or any(_RESULT.search(one.words) for one in lead)
 
 
 def _varies(step: Step) -> bool:

@@ -32,6 +32,7 @@ from attention_core.derivation.inference.letters import (
     layers_in,
     leads_everywhere,
 )
+from attention_core.derivation.inference.members import name_member, put_dots
 from attention_core.derivation.inference.usage import (
     DELTA,
     ONES_NAME,
@@ -156,7 +157,7 @@ class Opaque:
             return node if all(map(is_, parts, node)) else parts
         if self.is_loose(node):
             letters = names_in(node) & bound
-            return _at_letters(Name(to_latex(_without(node, letters))), letters)
+            return name_member(to_latex(put_dots(node, letters)), letters, node)
         if isinstance(node, Derivative):
             return self.slope(node, bound)
         if node == Name(ONES) and ONES not in self.context.symbols:
@@ -170,7 +171,7 @@ class Opaque:
             return node
         if _is_one_symbol(node) or self.is_unclear(node) or self.is_chosen(node, bound):
             letters = names_in(node) & bound
-            return _at_letters(Name(to_latex(_without(node, letters))), letters)
+            return name_member(to_latex(put_dots(node, letters)), letters, node)
         if isinstance(node, Sub | Sup) and (renamed := self.rename(node, bound)) is not None:
             return renamed
         if isinstance(node, Big) and node.op == "lim":
@@ -361,9 +362,9 @@ class Opaque:
         defined = [one for one in symbols if one is not None and one.kind == "definition"]
         if not unknown and all(is_made_of(self.context, names_in(node.body), one) for one in defined):
             return node
-        body = f"\\partial({to_latex(_without(node.body, names_in(node) & bound))})"
-        by = ", ".join(to_latex(_without(one, names_in(node) & bound)) for one in node.by)
-        return _at_letters(Name(f"{body} / \\partial({by})"), names_in(node) & bound)
+        body = f"\\partial({to_latex(put_dots(node.body, bound))})"
+        by = ", ".join(to_latex(put_dots(one, bound)) for one in node.by)
+        return name_member(f"{body} / \\partial({by})", bound, node.body, *node.by)
 
     def is_unknown(self, body: Expr) -> bool:
         r"""Whether `J(\theta)` or J alone stands here, of a function that is not defined."""
@@ -463,7 +464,7 @@ class Opaque:
         if name is None and not isinstance(target, Call | Group):
             return None
         letters = names_in(target) & bound
-        return _at_letters(Name(f"{head} {to_latex(_without(target, letters))}"), letters)
+        return name_member(f"{head} {to_latex(put_dots(target, letters))}", letters, target)
 
     def value(self, head: Expr, argument: Expr, bound: frozenset[str]) -> Expr | None:
         """The symbol for `f(x)`, with what stands above and below it; None where no bracket follows."""
@@ -473,8 +474,8 @@ class Opaque:
                 if bracket == "[" and plain and all(item.alone for item in items):
                     return None
                 letters = names_in(items) & bound
-                inside = ", ".join(to_latex(_without(item, letters)) for item in items)
-                return _at_letters(Name(f"{to_latex(head)}{bracket}{inside}{close}"), letters)
+                inside = ", ".join(to_latex(put_dots(item, letters)) for item in items)
+                return name_member(f"{to_latex(head)}{bracket}{inside}{close}", letters, *items)
             case Sup(base, exponent):
                 inner = self.value(head, base, bound)
                 if inner is not None and self.turned and exponent == Name("t"):
@@ -548,22 +549,6 @@ def _label_text(base: Expr, label: Expr) -> str:
             letters = [one.text for one in factors if isinstance(one, Name) and one.text.isupper()]
             return "".join(letters) if len(letters) == len(factors) and letters[0] in LABELS else ""
     return ""
-
-
-def _at_letters(name: Name, letters: set[str]) -> Expr:
-    """A symbol, or a member of a family if indices that are bound around it stand in it."""
-    return Sub(name, tuple(Chain((Name(letter),)) for letter in sorted(letters))) if letters else name
-
-
-def _without(node: Any, letters: set[str]) -> Any:
-    """A tree with a dot in the place of each of some letters."""
-    if isinstance(node, Name):
-        return Name(r"\cdot") if node.text in letters else node
-    if isinstance(node, tuple):
-        return tuple(_without(one, letters) for one in node)
-    if not children(node):
-        return node
-    return type(node)(**{field: _without(getattr(node, field), letters) for field in node.__slots__})
 
 
 def unknown_dependence(claim: Relation) -> str:

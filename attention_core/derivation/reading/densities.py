@@ -10,12 +10,20 @@ index:
 * $H(Y \mid X)$ and $I(X; Y)$ of capitals are the entropies and the information of such laws, of $x$ and $y$;
 * an integral over all values is a sum: what holds of every finite table follows from rules that integrals share.
 
-What the relation says beside this is read as in any other. In an inequality the tables are exponentials, and positive.
-A law that stands for a number as well, and a derivative, leave the relation as it is.
+What the relation says beside this is read as in any other. In an inequality the tables are exponentials, and positive,
+and what is not written as a sum is one over cells of any width, as of a density: $\mathbb{E}_{p(x)}[\log p(x)] \le 0$
+fails for narrow ones. The relation is left as it is where its letters may not be those of one law:
+
+* a law that stands for a number as well, one with a bound letter in its name, and a derivative;
+* a name without arguments below an average, but for a variational $q$ of which the relation has one value;
+* an average of what may depend on what it is taken over: $\mathbb{E}_{p(x)}[X^2]$ is not $X^2$;
+* a sum over a set that may be a part of all values ($x \in A$), or a sum and an integral over one letter;
+* arguments that change places ($P(i, j)$ and $P(j, i)$), and $p(x')$ beside $p(x' \mid x)$: one function of both.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,7 +32,7 @@ from typing import Any
 
 from attention_core.derivation.document.display import DisplayStatement
 from attention_core.derivation.elaborate.functions import substitute
-from attention_core.derivation.inference.usage import bound_letters, index_parts, walk
+from attention_core.derivation.inference.usage import bound_letters, walk
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import (
@@ -39,7 +47,6 @@ from attention_core.derivation.latex.syntax import (
     Minus,
     Name,
     Num,
-    Slice,
     Statement,
     Sub,
     Times,
@@ -48,37 +55,38 @@ from attention_core.derivation.latex.syntax import (
     names_in,
 )
 from attention_core.derivation.reading.step import Step, Unread
+from attention_core.derivation.reading.values_of_laws import (
+    LAWS,
+    NAME,
+    Entropy,
+    Value,
+    find_entropies,
+    find_entropy,
+    find_law_name,
+    find_other_letters,
+    find_value,
+    find_values,
+    is_one_function,
+    order_letters,
+    overlap,
+    runs_over_all,
+)
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.terms.terms import ShapeMismatch
 
 Supply = Callable[[Context, DisplayStatement, bool, bool], DisplayStatement]
-LAWS = frozenset(["p", "q", "P", "Q", r"\pi", "Pr"])
 MAX_INDICES = 2  # of a table: more have no symbol
 _FRESH = ("k", "l", "r", "s", "u", "v", "i", "j", "m")
+_CONSTANTS = frozenset(["a", "b", "c", "d", "e", "k", "m", "n", "t", "T", "N", r"\infty", r"\pi"])
+_CONSTANTS |= {rf"\{name}" for name in ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "mu", "sigma", "tau")}
+"""Letters that an average is not taken over, as far as letters tell; others may be what depends on it."""
 _BOUNDED = ("<=", ">=")
+_INFORMATION = re.compile(r"I\s*\([^()]*\)")
 _DIVERGENCES = frozenset(["KL", r"\text{KL}", r"\mathbb{KL}", r"\text{DKL}"])
 
 
 class NotTables(Exception):
     """A relation that cannot be written with joint tables."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """One value of a law: its name, its arguments and those that are given."""
-
-    law: str
-    targets: tuple[Expr, ...]
-    given: tuple[Expr, ...] = ()
-
-
-@dataclass(frozen=True)
-class Entropy:
-    """An entropy, or the information of one argument about another."""
-
-    shared: bool
-    targets: tuple[Expr, ...]
-    given: tuple[Expr, ...] = ()
 
 
 @dataclass
@@ -89,25 +97,31 @@ class Tables:
     running: dict[str, str] = field(default_factory=dict)  # arguments that are summed over, and their indices
     marginal: dict[str, str] = field(default_factory=dict)  # the indices of sums that a table has of its own
     held: dict[str, str] = field(default_factory=dict)  # the indices of such arguments where they stand outside of sums
+    summed: set[str] = field(default_factory=set)  # those that a written sum runs over, so that they have no density
     law: str = "p"  # the one that entropies are of
     positive: bool = False  # whether tables are written as exponentials
 
     def read(self, sides: Sequence[Expr]) -> None:
         """Note the laws of a relation, their values and what is summed over."""
         for node in (one for side in sides for one in walk(side)):
-            for value in _values_in(node):
+            for value in find_values(node):
                 self.values.setdefault(value.law, []).append(value)
+        if not {one.targets for one in self.values.get("Q", ())} & {one.targets for one in self.values.get("P", ())}:
+            self.values.pop("Q", None)  # the value of an action, or another function
         self.law = next((one for one in ("p", "P") if one in self.values), "p")
         for node in (one for side in sides for one in walk(side) if isinstance(one, Times)):
-            for one in _entropies_in(node):
-                self.values.setdefault(self.law, []).append(Value(self.law, (*one.targets, *one.given)))
+            for one in find_entropies(node):
+                self.values.setdefault(self.law, []).append(Value(self.law, tuple(sorted(one.arguments, key=to_latex))))
+        integrated: set[str] = set()
         for node in (one for side in sides for one in walk(side)):
-            for letter in self.letters_of(node):
-                self.running.setdefault(letter, "")
-        arguments = {
-            one for values in self.values.values() for value in values for one in (*value.targets, *value.given)
-        }
-        if any(_overlap(one, other) for one in arguments for other in arguments if to_latex(one) in self.running):
+            letters = self.letters_of(node)
+            self.running.update(dict.fromkeys(letters, ""))
+            if isinstance(node, Big):
+                (integrated if node.op == "int" else self.summed).update(letters)
+        arguments = {one for values in self.values.values() for value in values for one in value.arguments}
+        if self.summed & integrated or any(map(is_one_function, self.values.values())):
+            raise NotTables
+        if any(overlap(one, other) for one in arguments for other in arguments if to_latex(one) in self.running):
             raise NotTables
         used = {name for side in sides for name in names_in(side)}
         free = [one for one in _FRESH if one not in used]
@@ -124,6 +138,8 @@ class Tables:
         match node:
             case Big("sum", below, None) if all(chain.ops in ((), ("in",)) for chain in below):
                 letters = [to_latex(chain.exprs[0]) for chain in below]
+                if set(letters) <= arguments and not all(map(runs_over_all, below)):
+                    raise NotTables
                 return letters if set(letters) <= arguments else []
             case Big("int") if (over := _find_variable(node)) is not None:
                 return [one for one in (to_latex(over),) if one in arguments]
@@ -132,8 +148,8 @@ class Tables:
             case Times() if (pair := self.divergence(node)) is not None:
                 return [to_latex(one) for one in pair[0].targets]
             case Times():
-                found = _entropies_in(node)
-                return [to_latex(one) for entropy in found for one in (*entropy.targets, *entropy.given)]
+                found = find_entropies(node)
+                return [to_latex(one) for entropy in found for one in entropy.arguments]
         return []
 
     def find_laws(self, sub: Sequence[Chain]) -> list[Value]:
@@ -144,25 +160,40 @@ class Tables:
         r"""The law in `z \sim q(z \mid x)`, `q(z \mid x)` or `q` below an average."""
         match chain:
             case Chain((variable, law), ("sim",)):
-                drawn = _value_of(law) or self.find_value(law, (variable,))
+                drawn = find_value(law) or self.choose_value(law, (variable,))
                 if drawn is not None and drawn.targets == (variable,):
                     return drawn
             case Chain((below,), ()):
-                found = _value_of(below) or self.find_value(below)
+                found = find_value(below) or self.choose_value(below)
                 if found is not None:
                     return found
         raise NotTables
 
-    def find_value(self, law: Expr, variables: tuple[Expr, ...] = ()) -> Value | None:
-        """The one law of this name that the relation has a value of."""
-        name = _law_name(law)
-        if name is None:
-            return None
-        found = list(dict.fromkeys(self.values.get(name, ())))
-        conditional = [one for one in found if one.given] or found
-        if len(conditional) == 1:
-            return conditional[0]
-        return Value(name, variables) if variables and not found else None
+    def value_in(self, node: object) -> Value | None:
+        """The value of a law of the relation that a node is."""
+        value = find_value(node)
+        return value if value is not None and value.law in self.values else None
+
+    def choose_value(self, law: Expr, variables: tuple[Expr, ...] = ()) -> Value | None:
+        r"""The law that a name stands for, as the relation has it; None where it has no value of that law.
+
+        A variational $q$ may be that of its only value, $q(z \mid x)$; $p$ is the law of x in $x \sim p$, whatever
+        $p(x \mid z)$ stands beside it.
+
+        Raises:
+            NotTables: The relation has several values of it, or one under a condition.
+        """
+        name = find_law_name(law)
+        found = list(dict.fromkeys(self.values.get(name, ()))) if name is not None else []
+        if name is None or not found:
+            return Value(name, variables) if name is not None and variables else None
+        plain = Value(name, variables)
+        if plain in found:
+            return plain
+        variational = name.partition("_")[0] == "q" and all(isinstance(one, Name) for one in found[0].given)
+        if len(found) > 1 or (found[0].given and not variational):
+            raise NotTables
+        return found[0]
 
     def divergence(self, node: Times) -> tuple[Value, Value] | None:
         """The two laws of a Kullback-Leibler divergence that ends a product, None of anything else."""
@@ -172,14 +203,16 @@ class Tables:
         if _divergence_head(node) is None:
             return None
         first, second = inside.items[0].exprs
-        left = _value_of(first) or self.find_value(first)
-        right = _value_of(second) or self.find_value(second)
-        if left is None and right is None and _law_name(first) and _law_name(second):
+        left = find_value(first) or self.choose_value(first)
+        right = find_value(second) or self.choose_value(second)
+        if left is None and right is None and find_law_name(first) and find_law_name(second):
             variable = (Name("x"),)
-            return Value(str(_law_name(first)), variable), Value(str(_law_name(second)), variable)
-        if left is None or (right is None and _law_name(second) is None):
+            return Value(str(find_law_name(first)), variable), Value(str(find_law_name(second)), variable)
+        if left is None or (right is None and find_law_name(second) is None):
             raise NotTables
-        return left, right or Value(str(_law_name(second)), left.targets)
+        if right is not None and find_value(second) is None and right.targets != left.targets:
+            raise NotTables
+        return left, right or Value(str(find_law_name(second)), left.targets)
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -195,7 +228,7 @@ class Tables:
             raise NotTables
         if isinstance(node, Times):
             return self.write_product(node, bound, inside)
-        if isinstance(node, Call) and (value := _value_of(node)) is not None:
+        if isinstance(node, Call) and (value := self.value_in(node)) is not None:
             return self.quotient(value, bound, inside)
         if isinstance(node, Call) and node.function == "E" and node.sub:
             return self.average(node, bound, inside)
@@ -223,8 +256,8 @@ class Tables:
         factors, ops, place = [], list(node.ops), 0
         while place < len(node.factors):
             pair_of = Times(node.factors[place : place + 2], ("",)) if place < len(node.ops) else None
-            value = _value_of(pair_of) if pair_of is not None and not node.ops[place] else None
-            entropy = _entropy_of(pair_of) if pair_of is not None and not node.ops[place] else None
+            value = self.value_in(pair_of) if pair_of is not None and not node.ops[place] else None
+            entropy = find_entropy(pair_of) if pair_of is not None and not node.ops[place] else None
             if entropy is not None:
                 factors.append(self.entropy(entropy, bound, inside))
             elif value is not None:
@@ -239,7 +272,7 @@ class Tables:
 
     def entropy(self, one: Entropy, bound: frozenset[str], inside: frozenset[str]) -> Expr:
         """An entropy, or an information, as the sum that it is."""
-        arguments = (*one.targets, *one.given)
+        arguments = one.arguments
         over = [to_latex(each) for each in arguments]
         if set(over) & inside:
             raise NotTables
@@ -259,13 +292,28 @@ class Tables:
         over = [to_latex(one) for value in laws for one in value.targets]
         if len(set(over)) != len(over) or set(over) & inside or len(node.args) != 1 or node.power is not None:
             raise NotTables
-        named = all(one.ops or _value_of(one.exprs[0]) is not None for one in node.sub)
+        if not node.args[0].alone or not self.shows_dependence(node.args[0].exprs[0], over):
+            raise NotTables
+        named = all(one.ops or find_value(one.exprs[0]) is not None for one in node.sub)
         if not named and not self.is_of(node.args[0].exprs[0], laws):
             raise NotTables
         within = inside | set(over)
         parts = [self.quotient(value, bound, within) for value in laws]
         body = _in_brackets(self.write(node.args[0].exprs[0], bound, within))
         return _in_brackets(self.sum_over(over, Times((*parts, body), ("",) * len(parts))))
+
+    def shows_dependence(self, body: Expr, over: Sequence[str]) -> bool:
+        """Whether all that may depend on what an average is taken over shows it: laws, functions of it, and constants.
+
+        Args:
+            body: What is averaged.
+            over: The arguments that it is averaged over.
+        """
+        arguments = {to_latex(one) for values in self.values.values() for value in values for one in value.arguments}
+        laws = {law.partition("_")[0] for law in self.values}
+        if not names_in(body) & {name for one in over for name in NAME.findall(one)}:
+            return names_in(body) <= {name for one in (*arguments, *laws) for name in NAME.findall(one)}
+        return find_other_letters(body, arguments | laws) <= _CONSTANTS
 
     def is_of(self, body: Expr, laws: Sequence[Value]) -> bool:
         """Whether an average over laws without arguments may be over these: what is averaged speaks of nothing else."""
@@ -289,12 +337,19 @@ class Tables:
 
     def sum_over(self, letters: Iterable[str], body: Expr) -> Expr:
         for letter in letters:
-            body = Big("sum", (Chain((Name(self.running[letter]),)),), None, body)
+            body = self.with_width(letter, Big("sum", (Chain((Name(self.running[letter]),)),), None, body))
         return body
+
+    def with_width(self, letter: str, total: Expr) -> Expr:
+        """A sum over cells of any width, where it may be an integral and its size matters."""
+        if not self.positive or letter in self.summed:
+            return total
+        width = Call("exp", (Chain((Name(rf"\Delta({letter})"),)),))
+        return _in_brackets(Times((width, _in_brackets(total)), ("",)))
 
     def quotient(self, value: Value, bound: frozenset[str], inside: frozenset[str]) -> Expr:
         """A value of a law, as a joint table over the table of what is given."""
-        joint = self.table(value.law, (*value.targets, *value.given), bound, inside)
+        joint = self.table(value.law, value.arguments, bound, inside)
         given = self.table(value.law, value.given, bound, inside)
         return joint if given == Num(Fraction(1)) else Frac(joint, given)
 
@@ -303,8 +358,9 @@ class Tables:
         texts = {to_latex(one) for one in arguments}
         running = sorted(self.runs_in(law))
         held = [one for one in arguments if to_latex(one) not in running]
-        letters = sorted({name for one in held for name in names_in(one)} & bound)
-        shown = sorted({to_latex(_put_dots(one, letters)) for one in held})
+        if Value(law, ()).parameters & bound:
+            raise NotTables  # p_i is another law for each i
+        letters, shown = order_letters(held, bound)
         indices = [self.index(one, inside) if one in texts else self.marginal[one] for one in running]
         if len(indices) + len(letters) > MAX_INDICES:
             raise NotTables
@@ -317,7 +373,7 @@ class Tables:
         whole = Call("exp", (Chain((whole,)),)) if self.positive else whole
         for one in running:
             if one not in texts:
-                whole = Big("sum", (Chain((Name(self.marginal[one]),)),), None, whole)
+                whole = self.with_width(one, Big("sum", (Chain((Name(self.marginal[one]),)),), None, whole))
         return _in_brackets(whole) if isinstance(whole, Big) else whole
 
     def index(self, letter: str, inside: frozenset[str]) -> str:
@@ -326,109 +382,12 @@ class Tables:
 
     def runs_in(self, law: str) -> set[str]:
         """The arguments of a law that are summed over in the relation."""
-        own = {to_latex(one) for value in self.values.get(law, ()) for one in (*value.targets, *value.given)}
+        own = {to_latex(one) for value in self.values.get(law, ()) for one in value.arguments}
         return (own or set(self.running)) & set(self.running)
 
 
 def _in_brackets(body: Expr) -> Expr:
     return Group("(", (Chain((body,)),), ")")
-
-
-def _put_dots(node: Any, letters: Sequence[str]) -> Any:
-    """A tree with a dot in the place of each of some letters."""
-    return substitute(node, lambda one: Name(r"\cdot") if isinstance(one, Name) and one.text in letters else None)
-
-
-def _law_name(head: object) -> str | None:
-    r"""The name of a law, `p` or `q_\phi`, None of anything else."""
-    base = head.base if isinstance(head, Sub) else head
-    if not isinstance(base, Name) or base.text not in LAWS or not isinstance(head, Name | Sub):
-        return None
-    return to_latex(head)
-
-
-def _value_of(node: object) -> Value | None:
-    """The value of a law that a node is, None of anything else."""
-    match node:
-        case Times((head, Group("(" | "[", items)), ("",)) if (name := _law_name(head)) is not None:
-            return _arguments(name, items)
-        case Call("Pr", items, (), None):
-            return _arguments("Pr", items)
-    return None
-
-
-def _values_in(node: object) -> list[Value]:
-    """The values of laws that stand in a node itself."""
-    if isinstance(node, Times):
-        pairs = zip(node.factors, node.factors[1:], node.ops, strict=False)
-        found = [_value_of(Times((head, inside), ("",))) for head, inside, op in pairs if not op]
-        return [one for one in found if one is not None]
-    found = [_value_of(node)] if isinstance(node, Call) else []
-    return [one for one in found if one is not None]
-
-
-def _entropy_of(node: object) -> Entropy | None:
-    r"""The entropy $H(Y \mid X)$, or the information $I(X; Y)$, that a node is: of capitals, None of anything else."""
-    match node:
-        case Times((Name("H" | "I" as head), Group("(", items) as group), ("",)):
-            value = _arguments(head, items)
-            arguments = () if value is None else (*value.targets, *value.given)
-            if value is None or not all(isinstance(one, Name) and one.text.isupper() for one in arguments):
-                return None
-            targets, given = (tuple(map(_small, part)) for part in (value.targets, value.given))
-            if head == "H" and not group.semicolons:
-                return Entropy(False, targets, given)
-            return Entropy(True, targets) if head == "I" and len(targets) == 2 and not given else None
-    return None
-
-
-def _small(letter: Expr) -> Expr:
-    return Name(letter.text.lower()) if isinstance(letter, Name) else letter
-
-
-def _entropies_in(node: Times) -> list[Entropy]:
-    pairs = zip(node.factors, node.factors[1:], node.ops, strict=False)
-    found = [_entropy_of(Times((head, inside), ("",))) for head, inside, op in pairs if not op]
-    return [one for one in found if one is not None]
-
-
-def _arguments(name: str, items: Sequence[Chain]) -> Value | None:
-    """The arguments in brackets, those behind a bar being given; None where they are of another form."""
-    parts: tuple[list[Expr], list[Expr]] = ([], [])
-    behind = 0
-    for item in items:
-        if any(op != "mid" for op in item.ops) or item.ops.count("mid") + behind > 1:
-            return None
-        for place, expr in enumerate(item.exprs):
-            behind = 1 if place else behind
-            for one in _split_events(expr):
-                if not isinstance(one, Name | Sub) or (isinstance(one, Sub) and not index_parts(one)):
-                    return None
-                parts[behind].append(one)
-    texts = [to_latex(one) for part in parts for one in part]
-    if not parts[0] or len(set(texts)) != len(texts):
-        return None
-    return Value(name, tuple(parts[0]), tuple(parts[1]))
-
-
-def _split_events(expr: Expr) -> tuple[Expr, ...]:
-    r"""The events of `A \cap B`."""
-    if isinstance(expr, Times) and set(expr.ops) == {"cap"}:
-        return expr.factors
-    return (expr,)
-
-
-def _overlap(one: Expr, other: Expr) -> bool:
-    """Whether one argument may be a part of another: `x_1` of `x`, and `x_{1:T}` of `x_{0:T}`."""
-    if one == other or _base_of(one) != _base_of(other):
-        return False
-    return not (isinstance(one, Sub) and isinstance(other, Sub)) or any(
-        isinstance(node, Slice) for part in (one, other) for node in walk(part)
-    )
-
-
-def _base_of(argument: Expr) -> Expr:
-    return argument.base if isinstance(argument, Sub) else argument
 
 
 def _find_variable(node: Big) -> Expr | None:
@@ -485,9 +444,43 @@ def names_entropies(step: Step) -> bool:
     Args:
         step: A step with laws.
     """
+    return bool(_list_entropies(step))
+
+
+def may_be_cross_entropies(step: Step) -> bool:
+    r"""Whether the entropies of a step may be those of one law under another, $H(T, S)$: none has a bar, or is I.
+
+    Args:
+        step: A step with laws.
+    """
+    found = _list_entropies(step)
+    return any(len(one.targets) > 1 for one in found) and not any(one.given or one.shared for one in found)
+
+
+def _list_entropies(step: Step) -> list[Entropy]:
     with suppress(Unreadable):
         nodes = [one for side in parse_statement(step.text, step.line).chains[0].exprs for one in walk(side)]
-        return any(isinstance(one, Times) and _entropies_in(one) for one in nodes)
+        return [entropy for one in nodes if isinstance(one, Times) for entropy in find_entropies(one)]
+    return []
+
+
+def shows_laws(step: Step) -> bool:
+    r"""Whether each law of a step has a bar, or an average or a divergence is taken of it: $P(x)$ alone shows nothing.
+
+    Args:
+        step: A step with laws.
+    """
+    tables = Tables()
+    with suppress(Unreadable, NotTables):
+        sides = parse_statement(step.text, step.line).chains[0].exprs
+        tables.read(sides)
+        shown = {law for law, values in tables.values.items() if any(one.given for one in values)}
+        for node in (one for side in sides for one in walk(side)):
+            if isinstance(node, Call) and node.function == "E" and node.sub:
+                shown |= {one.law for one in tables.find_laws(node.sub)}
+            elif isinstance(node, Times) and (pair := tables.divergence(node)) is not None:
+                shown |= {one.law for one in pair}
+        return shown >= set(tables.values)
     return False
 
 
@@ -517,13 +510,14 @@ def _outside(side: Expr) -> list[object]:
         if isinstance(node, Times):
             behind = (*node.factors[1:], None)
             laws = (
-                isinstance(inside, Group) and _law_name(one) for one, inside in zip(node.factors, behind, strict=True)
+                isinstance(inside, Group) and find_law_name(one)
+                for one, inside in zip(node.factors, behind, strict=True)
             )
             stack += [one for one, law in zip(node.factors, laws, strict=True) if not law]
         elif isinstance(node, Call):
             stack += list(node.args)
         elif isinstance(node, Chain) and node.ops == ("parallel",):
-            stack += [one for one in node.exprs if _law_name(one) is None]
+            stack += [one for one in node.exprs if find_law_name(one) is None]
         else:
             stack += children(node)
     return out
@@ -544,12 +538,22 @@ def attach_tables(steps: Sequence[Step | Unread], supply: Supply | None) -> Sequ
     for step in steps if supply is not None else ():
         if not isinstance(step, Step) or step.assumed or step.conditions or step.op not in ("=", *_BOUNDED):
             continue
+        if ";" in _INFORMATION.sub("", step.text) or _declares_law(step):
+            continue  # p(x; \theta) has a parameter
         with suppress(Unreadable, ShapeMismatch, RecursionError):
             chains = parse_statement(step.text, step.line).chains
             chain = write_with_tables(chains[0]) if len(chains) == 1 and len(chains[0].ops) == 1 else None
             if chain is not None and supply is not None:
                 step.tables = _read_alone(step, chain, supply)
     return steps
+
+
+def _declares_law(step: Step) -> bool:
+    """Whether the document says which function, or which array, a law of a step is."""
+    known = step.context
+    return any(
+        name in LAWS and name not in known.inferred and name in NAME.findall(step.text) for name in known.symbols
+    )
 
 
 def _read_alone(step: Step, chain: Chain, supply: Supply) -> Step:
@@ -563,4 +567,11 @@ def _read_alone(step: Step, chain: Chain, supply: Supply) -> Step:
     return replace(plain, strange="", plain=None, tables=None)
 
 
-__all__ = ["attach_tables", "exchanges_states", "names_entropies", "write_with_tables"]
+__all__ = [
+    "attach_tables",
+    "exchanges_states",
+    "may_be_cross_entropies",
+    "names_entropies",
+    "shows_laws",
+    "write_with_tables",
+]

@@ -35,7 +35,7 @@ _PERCENT = re.compile(r"(?m)(?<!\\)%+([^\n]*)$")
 _FORMULA = re.compile(r"(?<!\\)\$[^$]*\$")
 _MACRO = re.compile(r"\\[a-zA-Z]+\*?")
 _NO_SIGNS = str.maketrans(dict.fromkeys("_:{}.-", " "))
-_WORD = re.compile(r"[^\W\d_]{3}")
+_WORD = re.compile(r"[^\W\d_]{3}|\b(?:so|or)\b", re.IGNORECASE)
 KEPT_WORDS = 2048  # how many sentences and paragraphs have their words kept
 MAX_WORDS = 2000  # characters that are looked at in one piece: patterns with references take their square
 

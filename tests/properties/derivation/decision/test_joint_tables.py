@@ -2,6 +2,8 @@ r"""A step with joint tables in the place of its laws gives the verdict only whe
 
 from __future__ import annotations
 
+import pytest
+
 from attention_core.derivation.check import document_steps
 from attention_core.derivation.decision.joint_tables import read_by_tables
 from attention_core.derivation.reading.step import Step
@@ -33,3 +35,26 @@ def test_sums_are_over_finitely_many_values() -> None:
 def test_a_step_without_laws_is_left_alone() -> None:
     step = step_of("a + b = b + c")
     assert step.tables is None and read_by_tables(step, OPEN, lambda _: OPEN) is OPEN
+
+
+@pytest.mark.parametrize(
+    ("words", "display"),
+    [
+        ("# Von Neumann entropy", r"I(A; B) \ge 0"),
+        ("# Rényi entropy", r"H(X, Y) = H(X) + H(Y | X)"),
+        ("# The min-entropy", r"H(X, Y) \le H(X) + H(Y)"),
+        ("# Entropy and cross-entropy", r"H(T, S) = H(S, T)"),
+        ("# Unnormalised densities", r"\sum_x p(x) = 1"),
+    ],
+)
+def test_words_by_which_letters_mean_something_else(words: str, display: str) -> None:
+    step = step_of(display, words)
+    assert step.tables is not None
+    assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true"))) is OPEN
+    other = step_of(display, "# Entropy")
+    assert read_by_tables(other, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true"))) is not OPEN
+
+
+def test_a_cross_entropy_elsewhere_does_not_concern_a_condition() -> None:
+    step = step_of(r"H(X, Y) = H(X) + H(Y | X)", "# Entropy and cross-entropy")
+    assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true"))) is not OPEN

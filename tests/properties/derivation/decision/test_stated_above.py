@@ -14,7 +14,7 @@ from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 EIGEN = "The multiplier gives\n\n$$ S u = \\lambda u $$\n\nof length one,\n\n$$ u^T u = 1 $$\n\nso the variance is\n\n"
 TEST = "The rates are\n\n$$ P(T|D) = 0.9 $$\n\n$$ P(T|H) = 0.1 $$\n\n$$ P(D) = 0.2 $$\n\nThen\n\n"
 LINE = "We solve\n\n$$ 2 x + 3 y = 7 $$\n\nSubtracting,\n\n"
-SIZES = "Counting its entries,\n\n$$ \\|a\\| = r (d + k) $$\n\nThe share is\n\n"
+SIZES = "Counting its entries,\n\n$$ \\|a\\| = r (d + k) $$\n\nSo the share is\n\n"
 
 
 def last(text: str) -> StepReport:
@@ -61,6 +61,18 @@ def test_a_consequence_is_accepted_and_its_twin_is_not(above: str, right: str, f
         ("We get\n\n$$ \\gamma v = 0 $$\n\nand\n\n$$ v = 1 $$\n\nso\n\n", "\\gamma w = 0"),  # which factor is zero?
         ("We know\n\n$$ f(a) = 2 b $$\n\n$$ f(a) = 3 c $$\n\nso\n\n", "f(a) + 1 = 3 c + 1"),  # two values of one symbol
         ("We have\n\n$$ p(a, b) + p(a | b) = p(a) $$\n\nso\n\n", "p(a, b) \\le p(a) - p(a | b)"),  # no rule
+        ("For polyhedra\n\n$$ v + f = e + 2 $$\n\nFor tori\n\n", "v + f - e = 2"),  # of others
+        ("For polyhedra\n\n$$ v + f = e + 2 $$\n\nSo for tori\n\n", "v + f - e = 2"),
+        ("The blue ones obey\n\n$$ a y = 3 x $$\n\nThe red ones obey\n\n", "2 a y = 6 x"),  # no result
+        ("Either\n\n$$ a y = 2 x $$\n\nor\n\n$$ a y = 3 x $$\n\nHence\n\n", "2 a y = 6 x"),
+        ("The roots obey\n\n$$ a y = 2 x $$\n\nor\n\n$$ a z = 3 x $$\n\nHence\n\n", "2 a y = 4 x"),
+        ("The roots obey\n\n$$ a y = 2 x $$\n\nor\n\n$$ a z = 3 x $$\n\nHence\n\n", "2 a z = 6 x"),
+        ("We want to show that\n\n$$ a y = 3 x $$\n\nSo\n\n", "2 a y = 6 x"),  # a goal
+        ("Is it true that\n\n$$ a y = 3 x $$\n\nhere? So\n\n", "2 a y = 6 x"),
+        ("Up to a constant\n\n$$ a y = 3 x $$\n\nSo\n\n", "2 a y = 6 x"),  # not exact
+        ("The law is\n\n$$ a y = 3 x $$\n\nprovided that it is cold. So\n\n", "2 a y = 6 x"),
+        ("The law is\n\n$$ a y = 3 x $$\n\nIt does not hold. So\n\n", "2 a y = 6 x"),
+        ("The width is\n\n$$ 2 w = 3 u $$\n\nFrom here on $w$ stands for the weight. So\n\n", "4 w = 6 u"),
         ("Now\n\n$$ 2 \\|u\\| = 3 \\|v\\| $$\n\n$$ \\|v\\| = 0 $$\n\nso\n\n", "5 \\|u\\| = 4 \\|u\\|"),  # both vanish
     ],
 )

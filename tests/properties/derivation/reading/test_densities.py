@@ -9,7 +9,13 @@ from attention_core.derivation.check import document_steps
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.reading.densities import exchanges_states, names_entropies, write_with_tables
+from attention_core.derivation.reading.densities import (
+    exchanges_states,
+    may_be_cross_entropies,
+    names_entropies,
+    shows_laws,
+    write_with_tables,
+)
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
 
@@ -85,6 +91,9 @@ def test_entropies_are_those_of_a_law(right: str, false: str) -> None:
     [
         (r"H(X, Y) - H(X) = H(Y \mid X)", "The homotopy is"),  # no entropy
         (r"H(X) - H(X, Y) \le 0", "The differential entropy is"),  # it may be negative
+        (r"H(X | Y) \ge 0", "For normal noise the entropy is"),
+        (r"I(X; Y) \le H(X)", "For waveforms the mutual information and the entropy obey"),
+        (r"H(P, Q) = H(Q, P)", "The entropies of the codes are"),  # cross-entropies
         (r"H(x, y) - H(x) = H(y \mid x)", "The entropy is"),  # of values
     ],
 )
@@ -106,6 +115,28 @@ def test_what_may_be_another_h_stays_open(display: str, words: str) -> None:
         r"p(x_1, \dots, x_n | z) = p(x_1|z) p(x_2, \dots, x_n | z)",
         r"p(x|z) > p(x, z)",
         r"D_{KL}(q \| p) \ne D_{KL}(p \| q)",
+        r"\mathbb{E}_{x \sim p}[f(x)] = \sum_x p(x|z) f(x)",  # x has the law p(x)
+        r"-\mathbb{E}_p[\log p(y|x)] = -\sum_y p(y|x) \log p(y|x)",  # over both
+        r"\mathbb{E}_q[\log \frac{q(z|x)}{q(z)}] = D_{KL}(q(z|x) \| q(z))",
+        r"\mathbb{E}_q[\log \frac{q(x_T|x_0)}{p(x_T)}] = D_{KL}(q(x_T|x_0) \| p(x_T))",
+        r"\mathbb{E}_{q(z|x)}[\log p(x|z)] = \mathbb{E}_{q(z|x)}[\log q(z|x)] - D_{KL}(q(z|x) \| p)",  # the prior
+        r"D_{KL}(q(z|x) \| q) = \mathbb{E}_{q(z|x)}[\log q(z|x) - \log q(w|z)]",
+        r"\mathbb{E}_{p(x)}[X^2] = X^2",  # X is x
+        r"\mathbb{E}_{q(z|x)}[\mathcal{L}] = \mathcal{L}",
+        r"\mathbb{E}_{p(x|\theta)}[s(\theta)] = s(\theta)",
+        r"\mathbb{E}_{q(z|x)}[z + \epsilon] = \mathbb{E}_{q(z|x)}[z] + \epsilon",
+        r"\mathbb{E}_{p(x)}[x > 0] = \mathbb{E}_{p(x)}[x]",
+        r"-\int p(x) \log p(x) dx \ge 0",  # of a density
+        r"\mathbb{E}_{q(z|x)}[\log q(z|x)] \le 0",
+        r"p(x, y) \le \int p(x, y) dy",
+        r"\sum_{x \in A} p(x|y) = 1",  # of some values
+        r"\int p(x) f(x) dx = \sum_x p(x) f(x)",
+        r"\sum_j P(i, j) = \sum_j P(j, i)",
+        r"\int p(x'|x) p(x) dx = p(x')",  # of a stationary law
+        r"p(x; \theta) = p(x|\theta) p(\theta)",
+        r"\sum_{i=1}^n w_i \mathbb{E}_{p_i(x)}[f(x)] = \mathbb{E}_{p_i(x)}[f(x)] \sum_{i=1}^n w_i",
+        r"\sum_{i=1}^n \sum_{j=1}^n f(x_i) p(x_i|y_j) p(y_j) = \sum_{i=1}^n \sum_{j=1}^n f(x_i) p(x_j, y_i)",
+        r"\sum_{s, a} Q(s, a) = 1",  # of values
     ],
 )
 def test_what_no_rule_gives_stays_open(display: str) -> None:
@@ -113,9 +144,63 @@ def test_what_no_rule_gives_stays_open(display: str) -> None:
     assert step.verdict not in GOOD, step.evidence.text
 
 
+@pytest.mark.parametrize(
+    "display",
+    [
+        r"\mathbb{E}_{x \sim p}[p(y|x)] + p(x) = \sum_x p(x) p(y|x) + p(x)",
+        r"\mathbb{E}_{p(x)}[a f(x) + b g(x)] = a \mathbb{E}_{p(x)}[f(x)] + b \mathbb{E}_{p(x)}[g(x)]",
+        r"\mathbb{E}_{q(z|x)}[\log p(x)] = \log p(x)",
+        r"\mathbb{E}_{p(x)}[f(x)]^2 \le \mathbb{E}_{p(x)}[f(x)^2]",
+        r"\sum_{z \in \mathcal{Z}} p(x|z) p(z) = p(x)",
+        r"\sum_{s'} P(s'|s, a) = 1",
+        r"-\sum_x p(x) \log p(x) \ge 0",
+        r"D_{KL}(P \| Q) - \sum_x P(x) \log \frac{P(x)}{Q(x)} = 0",
+        r"\mathbb{E}_{p(x)}[D_{KL}(p(y|x) \| q(y|x))] = D_{KL}(p(x, y) \| q(x, y)) - D_{KL}(p(x) \| q(x))",
+    ],
+)
+def test_what_holds_of_all_laws_is_accepted(display: str) -> None:
+    step = last(display)
+    assert step.verdict in GOOD and "as probabilities" in step.evidence.text, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("words", "display"),
+    [
+        ("Let $p(x) = 2 x$.", r"\sum_x p(x) = 1"),
+        ("Here $p(x) = e^{-x}$.", r"\sum_x p(x) = 1"),
+        ("The density $p(x)$ is unnormalized.", r"\sum_x p(x) = 1"),
+        ("For the polynomial $P(x)$", r"\int P(x) dx = 1"),
+    ],
+)
+def test_a_function_is_not_a_law(words: str, display: str) -> None:
+    step = last(display, words)
+    assert step.verdict not in GOOD, step.evidence.text
+    assert last(display, "The law has").verdict in GOOD
+
+
+def test_laws_are_shown_by_a_bar_or_an_average() -> None:
+    for display, shown in (
+        (r"\sum_x p(x) = 1", False),
+        (r"\sum_x p(x|y) = 1", True),
+        (r"\mathbb{E}_{p(x)}[f(x)] = \sum_x p(x) f(x)", True),
+        (r"D_{KL}(p(x) \| q(x)) \ge 0", True),
+        (r"\mathbb{E}_{q(x)}[p(x) / q(x)] = 1", False),
+    ):
+        (step,) = document_steps(f"$$ {display} $$\n", infer=True)[1]
+        assert isinstance(step, Step) and shows_laws(step) is shown, display
+
+
+def test_entropies_of_one_law_under_another() -> None:
+    for display, found in ((r"H(T, S) = H(S, T)", True), (r"H(X, Y) = H(X) + H(Y | X)", False), ("H(X) = 1", False)):
+        (step,) = document_steps(f"$$ {display} $$\n", infer=True)[1]
+        assert isinstance(step, Step) and may_be_cross_entropies(step) is found
+
+
 def test_the_balance_of_a_chain_is_not_bayes_rule() -> None:
     swapped = "p(x'|x) p(x) = p(x|x') p(x')"
     assert last(swapped, "The chain satisfies detailed balance.").verdict not in GOOD
+    assert last("p(y|x) p(x) = p(x|y) p(y)", "The random walk is at rest.").verdict not in GOOD
+    assert last("p(y|x) p(x) = p(x|y) p(y)", "By Bayes").verdict in GOOD
     assert last("p(x_{t}|x_{s}) p(x_{s}) = p(x_{s}|x_{t}) p(x_{t})", "A Markov chain runs forward.").verdict in GOOD
 
 
