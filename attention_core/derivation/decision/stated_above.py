@@ -3,12 +3,12 @@ r"""Equations that a section states above a step, as its hypotheses: $S u = \lam
 A display about symbols that nothing declares is false of any symbols, and true of those that its author means: it
 defines, restricts or asks to be solved. What follows from such displays ($u^\top S u = \lambda$) is a right step, and
 its verdict says under which lines it holds. An equation counts as stated if it stands above the step in a section that
-has not ended, in another chain, and is of the same symbols. It does not count if
+has not ended, and is of the same symbols. It does not count if
 
 * both of its sides speak of the same symbols: then it claims an identity;
 * a sentence says what a symbol of it is: then it claims something;
-* it, or the step, has a derivative, a limit, an integral or an average: of free symbols these say something else;
-* it sets a symbol anew ($w = w - \eta g$), or another display of the section sets the same symbol otherwise;
+* it, or the step, has a derivative, a limit or an average: of free symbols these say something else;
+* it sets a symbol anew ($w = w - \eta g$), or one that has a value;
 * words between it and the step may turn to something else ("otherwise", "case 2", "instead"), or do not lead to the
   step as to a result ("so", "substituting"): "For tori" is about other symbols;
 * words beside it may be its condition ("if", "in the special case"), or say that it is a goal, or not exact;
@@ -31,7 +31,6 @@ from attention_core.derivation.decision.other_intents import is_denied
 from attention_core.derivation.decision.slips import find_likely_slip, leaves_out
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.constraints import is_capital
 from attention_core.derivation.inference.opaque import AVERAGES
 from attention_core.derivation.inference.usage import is_ordinary, walk, whole_names
 from attention_core.derivation.latex.printer import symbol_name, to_latex
@@ -58,7 +57,6 @@ from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatc
 
 MAX_STATED = 8  # equations above a step that are looked at
 MAX_USED = 5  # those that are tried together
-_VALUED = ("array", "family", "definition")
 NEAR = 2  # lines above a display whose words may be its condition
 FEWEST_CASES = 20  # that agree, where nothing is proved
 Decide = Callable[[Step, Sequence[Relation]], Finding]
@@ -131,9 +129,7 @@ def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
         decide: Decides a step under some more hypotheses.
         search: The time of a search for slips.
     """
-    if step.op not in ("=", "<", "<=", ">", ">=") or step.assumed or step.context.loose or step.strange:
-        return []
-    if step.unread_words or step.options or _may_be_value(step) or _sets_anew(step) or _varies(step):
+    if _may_be_value(step) or _varies(step):
         return []
 
     def holds(one: Step) -> bool:
@@ -146,15 +142,12 @@ def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
     if not above or not _is_false(step, decide):
         return []
     for count in range(1, min(len(above), MAX_USED) + 1):
-        if _mixes_kinds((step, *above[:count])):
-            return []
         if holds(assume_equations(step, above[:count])):
             used = _drop_needless(step, above[:count], holds)
             if not _is_result(step, used):
                 return []
-            clouded = _is_clouded(step, used, above) or (step.op == "=" and _vanishes(step, used, holds))
             slips = (find_likely_slip(one, decide, search) for one in (step, *used))
-            return [] if clouded or any(slips) else used
+            return [] if (step.op == "=" and _vanishes(step, used, holds)) or any(slips) else used
     return []
 
 
@@ -210,7 +203,7 @@ def _iterate_above(step: Step) -> Iterator[Step]:
             continue
         if any(one.line < line for line in turns) or _is_declared_below(one, step):
             return
-        if one.of is step.of or _relation_of(one) in relations or not _states(one) or not _has_same_symbols(one, step):
+        if _relation_of(one) in relations or not _states(one) or not _has_same_symbols(one, step):
             continue
         relations.add(_relation_of(one))
         yield one
@@ -225,9 +218,9 @@ def _is_declared_below(one: Step, step: Step) -> bool:
 
 def _states(step: Step) -> bool:
     """Whether a display may be a restriction or a definition that is meant to hold below it."""
-    plain = step.op == "=" and not (step.assumed or step.conditions or step.options or step.quoted)
-    read = not (step.context.loose or step.strange or step.unread_words)
-    if not plain or not read or whole_names(step.left) == whole_names(step.right):
+    if step.op != "=" or step.assumed or step.conditions or step.options or step.quoted:
+        return False
+    if whole_names(step.left) == whole_names(step.right):
         return False
     if step.tables is not None and not any(isinstance(side, Num) for side in (step.left, step.right)):
         return False  # a rule of probability holds by itself
@@ -237,7 +230,7 @@ def _states(step: Step) -> bool:
     names = collect_symbols(step)
     if any(is_stated_above(step.context, part) for name in names for part in {name, name.partition("(")[0]}):
         return False  # a sentence says otherwise what it is, and this claims something
-    if _sets_anew(step) or _may_be_value(step) or _divides_zero(step) or _varies(step) or is_denied(step):
+    if _sets_anew(step) or _divides_zero(step) or _varies(step) or is_denied(step):
         return False
     near = [one for one in step.far_words if abs(step.line - one.line) <= NEAR]
     return not any("?" in one.quote or _CONDITION.search(one.words) for one in near) and not leaves_out(step)
@@ -254,12 +247,12 @@ def _is_result(step: Step, used: Sequence[Step]) -> bool:
 
 
 def _varies(step: Step) -> bool:
-    r"""Whether a derivative, a limit, an integral or an average stands in a step.
+    r"""Whether a derivative, a limit or an average stands in a step.
 
     Read as free symbols, L does not depend on w, and $\partial L / \partial w = 2 w$ would say that w is zero.
     """
     for node in (one for side in (step.left, step.right) for one in walk(side)):
-        if isinstance(node, Derivative) or (isinstance(node, Big) and node.op in ("lim", "int")):
+        if isinstance(node, Derivative) or (isinstance(node, Big) and node.op == "lim"):
             return True
         if isinstance(node, Call) and node.function in AVERAGES:
             return True
@@ -308,15 +301,6 @@ def _may_be_value(step: Step) -> bool:
     return any(not op and _is_letter(head) and _is_letters(inside) for head, inside, op in pairs)
 
 
-def _mixes_kinds(steps: Sequence[Step]) -> bool:
-    """Whether a capital was read as a number beside arrays: it may be a matrix, of which other things follow."""
-    names = {name for one in steps for name in collect_symbols(one)}
-    symbols = [one for name in names if (one := steps[0].context.symbols.get(name)) and one.kind in _VALUED]
-    kinds = [(one, one.term.type if one.term is not None else one.type) for one in symbols]
-    numbers = [one for one, kind in kinds if kind is not None and kind.scalar and is_capital(one.name)]
-    return bool(numbers) and any(kind is not None and not kind.scalar for _, kind in kinds)
-
-
 def _is_letter(head: Expr) -> bool:
     base = head.base if isinstance(head, Sup) else head
     return isinstance(base, Name | Sub)
@@ -338,14 +322,6 @@ def _drop_needless(step: Step, used: Sequence[Step], holds: Holds) -> list[Step]
         if rest and holds(assume_equations(step, rest)):
             kept = rest
     return kept
-
-
-def _is_clouded(step: Step, used: Sequence[Step], above: Sequence[Step]) -> bool:
-    """Whether a symbol that is used has another value in another display, or what holds is one of these once more."""
-    names = {name for one in used if (name := _set_symbol(one))}
-    if any(_set_symbol(one) in names for one in above if one not in used):
-        return True
-    return any(_relation_of(one) == _relation_of(step) for one in used)
 
 
 def _vanishes(step: Step, used: Sequence[Step], holds: Holds) -> bool:

@@ -2,12 +2,22 @@ r"""What follows from the equations above a step is right, and what may not be m
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from attention_core.derivation import StepReport, check_document
 from attention_core.derivation.check import document_steps
-from attention_core.derivation.decision.stated_above import FEWEST_CASES, assume_equations, is_well_founded
+from attention_core.derivation.decision.mends import Search
+from attention_core.derivation.decision.stated_above import (
+    FEWEST_CASES,
+    assume_equations,
+    find_equations,
+    is_well_founded,
+    read_by_equations,
+)
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 
@@ -59,6 +69,29 @@ def test_a_consequence_is_accepted_and_its_twin_is_not(above: str, right: str, f
         ("We know\n\n$$ \\lim_{x \\to 0} F(x) = 0 $$\n\nso\n\n", "\\lim_{x \\to \\infty} F(x) = 0"),
         ("The matrices satisfy\n\n$$ A B = C $$\n\nso that\n\n", "B A = C"),
         ("We get\n\n$$ \\gamma v = 0 $$\n\nand\n\n$$ v = 1 $$\n\nso\n\n", "\\gamma w = 0"),  # which factor is zero?
+        ("We have\n\n$$ k m = 3 t $$\n\nso\n\n", "2 k (m) = 6 t"),  # a value of k
+        ("We have\n\n$$ 2 y = 3 c $$\n\nso\n\n", "\\frac{d}{dx} 2 y x = 3 c"),  # y may depend on x
+        ("We have\n\n$$ a y \\le 3 x $$\n\nso\n\n", "2 a y \\le 6 x"),  # a claim
+        ("We have\n\n$$ x > 0 \\implies a y = 3 x $$\n\nso\n\n", "2 a y = 6 x"),
+        ("We have\n\n$$ a y = 3 x \\quad \\text{if } x > 0 $$\n\nso\n\n", "2 a y = 6 x"),
+        ("We have\n\n$$ a y = 3 x \\quad \\text{since $x = 0$} $$\n\nso\n\n", "2 a y = 6 x"),
+        ("We have\n\n$$\n% expect: refuted\na y = 3 x\n$$\n\nso\n\n", "2 a y = 6 x"),
+        ("We know that $s = 3 q$ for all.\n\n$$ s r = 2 b $$\n\nso\n\n", "2 s r = 4 b"),  # it claims something
+        ("We get\n\n$$ \\gamma v = 0 $$\n\n$$ v - 1 = 0 $$\n\nso\n\n", "\\gamma w = 0"),
+        ("We get\n\n$$ \\mathbb{E}[x] = 2 m $$\n\nso\n\n", "x - 2 m = 0"),
+        ("We know\n\n$$ \\lim_{x \\to 0} a x = 2 b $$\n\nso\n\n", "2 b c = 0"),
+        ("Beware of the trap\n\n$$ a y = 3 x $$\n\nand so\n\n", "2 a y = 6 x"),
+        ("Does one have\n\n$$ a y = 3 x $$\n\nhere? So\n\n", "2 a y = 6 x"),
+        ("For blue ones\n\n$$ a y = 3 x $$\n\nSo for red ones\n\n", "2 a y = 6 x"),
+        ("We know\n\n$$ a + b = 0 $$\n\nso\n\n", "5 a + 5 b = 4 a + 4 b"),  # both sides vanish
+        (
+            "We cancel\n\n$$ \\frac{a b}{b c} = \\frac{2 a}{c} $$\n\nso\n\n",
+            "(\\frac{a b}{b c})^2 x + \\frac{a b}{b c} y + x = \\frac{4 a^2 x}{c^2} + \\frac{2 a y}{c} + x",
+        ),  # a slip
+        (
+            "# T\n\nLet $a, b \\in \\mathbb{R}$.\n\n## One\n\n$$ 2 a = 3 b $$\n\n## Two\n\nSo\n\n",
+            "2 a c = 3 b c",
+        ),
         ("We know\n\n$$ f(a) = 2 b $$\n\n$$ f(a) = 3 c $$\n\nso\n\n", "f(a) + 1 = 3 c + 1"),  # two values of one symbol
         ("We have\n\n$$ p(a, b) + p(a | b) = p(a) $$\n\nso\n\n", "p(a, b) \\le p(a) - p(a | b)"),  # no rule
         ("For polyhedra\n\n$$ v + f = e + 2 $$\n\nFor tori\n\n", "v + f - e = 2"),  # of others
@@ -81,10 +114,64 @@ def test_what_may_not_hold_below_is_not_used(above: str, display: str) -> None:
     assert step.verdict not in GOOD, step.evidence.text
 
 
-def test_a_capital_number_beside_vectors_may_be_a_matrix() -> None:
-    above = "We have\n\n$$ S = \\frac{1}{n} \\sum_{i=1}^n x_i^2 $$\n\n$$ S u = \\lambda u $$\n\n$$ u^T u = 1 $$\n\n"
-    step = last(f"{above}so\n\n$$ u^T S w = \\lambda u^T w $$\n")
-    assert step.verdict not in GOOD, step.evidence.text
+def test_equations_below_a_step_are_not_used() -> None:
+    steps = check_document("So\n\n$$ 2 a y = 6 x $$\n\nsince\n\n$$ a y = 3 x $$\n", infer=True).steps
+    assert steps[0].verdict not in GOOD
+
+
+def test_equations_of_other_symbols_do_not_count() -> None:
+    others = "".join(f"$$ {name}_1 + {name}_2 = {name} $$\n\n" for name in "cdghkm")
+    step = last(f"We have\n\n$$ a y = 3 x $$\n\n$$ 2 x = z $$\n\n{others[:-2]}\n\nso\n\n$$ a y = z + x $$\n")
+    assert step.evidence.figures.get("under") == [3, 5], step.evidence.text
+
+
+def steps_of(text: str) -> list[Step]:
+    return [one for one in document_steps(text, infer=True)[1] if isinstance(one, Step)]
+
+
+def find(step: Step, verdict: Verdict, cases: int = FEWEST_CASES) -> list[Step]:
+    """The equations above a step that is false by itself, and has this verdict under any."""
+    false, other = Finding(Verdict.REFUTED, Evidence("")), Finding(verdict, Evidence("", {"cases": cases}))
+    doubled = "2 (" in to_latex(step.right)
+
+    def decide(one: Step, _: object) -> Finding:
+        return other if one.assumed and ("2 (" in to_latex(one.right)) is doubled else false
+
+    return find_equations(step, decide, Search(1.0, 0))
+
+
+def test_a_step_under_few_cases_is_not_found() -> None:
+    above, step = steps_of(LINE + "$$ 2 x = 7 - 3 y $$\n")
+    assert find(step, Verdict.AGREES) == [above] == find(step, Verdict.PROVED, 0)
+    assert not find(step, Verdict.AGREES, FEWEST_CASES - 1)
+
+
+def test_a_step_that_is_not_false_needs_no_equations() -> None:
+    _, step = steps_of(LINE + "$$ 2 x = 7 - 3 y $$\n")
+    holds = Finding(Verdict.PROVED, Evidence(""))
+    assert not find_equations(step, lambda *_: holds, Search(1.0, 0))
+
+
+def test_a_finding_under_few_cases_is_no_answer() -> None:
+    _, step = steps_of(LINE + "$$ 2 x = 7 - 3 y $$\n")
+    open_ = Finding(Verdict.UNDECIDED, Evidence("open"))
+
+    def decide(one: Step, _: object) -> Finding:
+        return Finding(
+            Verdict.PROVED if one.assumed and "2 (" not in to_latex(one.right) else Verdict.REFUTED, Evidence("")
+        )
+
+    few, many = (Finding(Verdict.AGREES, Evidence("", {"cases": one})) for one in (FEWEST_CASES - 1, FEWEST_CASES))
+    assert read_by_equations(step, open_, decide, Search(1.0, 0), lambda _: few) is open_
+    assert read_by_equations(step, open_, decide, Search(1.0, 0), lambda _: many).verdict is Verdict.AGREES
+
+
+def test_an_equation_of_symbols_of_other_kinds_is_not_used() -> None:
+    above, step = steps_of(LINE + "$$ 2 x = 7 - 3 y $$\n")
+    context = above.context.copy()
+    context.symbols = {**context.symbols, "x": replace(context.symbols["x"], kind="size")}
+    step.peers = [replace(above, context=context), step]
+    assert not find(step, Verdict.PROVED)
 
 
 def test_equations_become_hypotheses() -> None:
