@@ -26,6 +26,7 @@ from attention_core.derivation.decision.matrix_exponents import (
     letters_in_exponents,
     with_matrices,
 )
+from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.constraints import ENTRYWISE, is_capital
 from attention_core.derivation.inference.infer import FRESH, domain_text
@@ -117,7 +118,13 @@ def settle_kinds(step: Step, doubted: bool, decide: DecideUnder) -> Step:
     numbers, columns, matrices = _try_kinds(step, decide)
     if False in (numbers, columns, matrices) or (step.strange and _has_meaning(step)):
         return step
-    return replace(step, strange="", of_all_kinds=bool(matrices))
+    untried = [name for name in sorted(collect_symbols(step) & set(step.context.inferred)) if _is_greek(name)]
+    tried = not find_contradiction(step, step.context, untried)  # none of these is called a matrix, or a function
+    return replace(step, strange="", of_all_kinds=bool(matrices) and tried)
+
+
+def _is_greek(name: str) -> bool:
+    return letter_of(name).startswith("\\")
 
 
 def _has_meaning(step: Step) -> bool:
@@ -134,7 +141,7 @@ def _try_kinds(step: Step, decide: DecideUnder) -> tuple[bool | None, bool | Non
     plain = _open_symbols(step, ("",))
     arrays = [one for one in plain if one.type is not None and not one.type.scalar]
     columns = [one for one in arrays if _is_column(one.type)]
-    letters = [one for one in plain if one in arrays or not letter_of(one.name).startswith("\\")]
+    letters = [one for one in plain if one in arrays or not _is_greek(one.name)]
     size = next((name for name in FRESH if name not in step.context.symbols and name not in all_names(step.left)), "")
     square = matrix(Size.symbol(size), Size.symbol(size))
     edge = {size: Symbol(size, "size", step.line, step.context.level)}

@@ -39,6 +39,12 @@ _OF_FUNCTIONS = r"functions?(?! of\b)|compositions?|maps?|mappings?"
 _EVERYWHERE = re.compile(
     r"non-?commut\w*|\b(?:do|does|need) not commute|\bquaternions?\b(?!-)|\bcomplex numbers?\b", re.I
 )
+_ARE_COMPLEX = re.compile(r"\b(?:is|are|be|being)\s+(?:(?:purely|all|both)\s+)?(?:complex|imaginary)\b", re.IGNORECASE)
+_OTHER_ARITHMETIC = re.compile(
+    r"\b(?:(?:floating[- ]point|interval|saturating) arithmetic|tropical|(?:max|min)[- ]plus)\b", re.IGNORECASE
+)
+"""Words that lead to a step whose sums are not those of real numbers."""
+LEADS = 2  # lines from a step to such words at most
 _SETS = re.compile(
     r"\\in\s*(?:\\math(?:bb|bf|cal|frak)\s*\{?\s*[CHFGQZKO](?![a-zA-Z])|G(?![a-zA-Z(\[_^])|M_|\\mathfrak|"
     r"(?:\\(?:mathrm|operatorname|text)\s*\{\s*)?(?:GL|SL|SO|SU|Sp|End|Aut|Hom|Mat|Sym)(?![a-zA-Z]))"
@@ -95,10 +101,13 @@ def find_contradiction(step: Step, context: Context, names: Iterable[str]) -> st
                 f"('{shorten_quote(failed.paragraph.text)}')"
             )
     for words in step.far_words:
-        if names and _EVERYWHERE.search(words.quote):
+        leads = 0 < step.line - words.line <= LEADS and _OTHER_ARITHMETIC.search(words.words)
+        if names and (leads or _EVERYWHERE.search(words.quote)):
             return quote_words(words, ", ".join(names))
         for name in names:
             if context.inferred.get(name, "").endswith(f"(line {words.line} says so)"):
+                if _mentions(words.quote, name) and _ARE_COMPLEX.search(words.quote):
+                    return quote_words(words, name)  # "the number $a$ is complex"
                 continue  # these words are where it was read from
             kind = context.symbols[name].type
             strange = rf"{_STRANGE}|{_OF_OPERATORS}" if name in _OPERATORS else _STRANGE

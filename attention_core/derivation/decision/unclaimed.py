@@ -19,8 +19,9 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
-from attention_core.derivation.decision.other_intents import is_led_to_otherwise
+from attention_core.derivation.decision.other_intents import LEADS, is_led_to_otherwise
 from attention_core.derivation.decision.slips import assigns, defines_anew, leaves_out, operates
+from attention_core.derivation.decision.stated_above import MAX_STATED, assume_equations
 from attention_core.derivation.decision.usual import meant_by_words, words_of
 from attention_core.derivation.decision.usual_domains import find_usual_domain
 from attention_core.derivation.graph.nodes import Unsettled
@@ -28,7 +29,7 @@ from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Plus, Sub, Sup, Times, Unreadable
 from attention_core.derivation.reading.step import Step
-from attention_core.derivation.records import Evidence, Finding, Verdict
+from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
 
 
@@ -54,7 +55,8 @@ def may_claim_nothing(step: Step) -> bool:
 def find_usual_meaning(step: Step, confirmed: Step, found: Finding, decide: Decide) -> Finding | None:
     """The finding on a false step that holds as authors mean it who leave something unsaid, None for any other.
 
-    It holds under a usual hypothesis that a sentence may state which was not read, or in a usual domain.
+    It holds under a usual hypothesis that a sentence may state which was not read, under an equation above it that
+    claims nothing of its own ($b^2 = b$), or in a usual domain.
 
     Args:
         step: The step as its document has it.
@@ -77,10 +79,27 @@ def _find_meaning_of_words(step: Step, confirmed: Step, decide: Decide) -> str:
     context = confirmed.context.copy()
     context.formal = None  # a promise about words is not needed where they are understood
     context.caveats = step.context.caveats
-    unread = {one.line for one in context.caveats if one.plain}  # an assumption, and not any sentence
-    words = [one for one in step.far_words if one.line in unread]
+    unread = {one.line for one in context.caveats if one.plain}  # an assumption counts, and what leads to the step
+    words = [one for one in step.far_words if one.line in unread or 0 < step.line - one.line <= LEADS]
     meant = meant_by_words(replace(confirmed, context=context, far_words=words), decide)
-    return "" if meant is None else words_of(meant)
+    return _name_condition(confirmed, decide) if meant is None else words_of(meant)
+
+
+def _name_condition(step: Step, decide: Decide) -> str:
+    """What to say of a false step that follows from an equation above it that may restrict its symbols, '' for none."""
+    known = step.context.symbols
+    near = [one for one in step.peers if isinstance(one, Step) and one.line < step.line and one.op == "="]
+    for one in sorted(near, key=lambda one: -one.line)[:MAX_STATED]:
+        names = collect_symbols(one)
+        same = names & collect_symbols(step) and all(one.context.symbols.get(name) == known.get(name) for name in names)
+        if not same or one.text == step.text or not may_claim_nothing(one):
+            continue
+        try:
+            if decide(assume_equations(step, [one]), ()).verdict in GOOD:
+                return f"it holds by line {one.line} (${' '.join(one.text.split())}$), which may restrict its symbols"
+        except (Unreadable, ShapeMismatch, Unsettled):
+            continue
+    return ""
 
 
 def _restricts(step: Step, claim: Relation) -> bool:

@@ -225,7 +225,7 @@ def runs_over_all(below: Chain) -> bool:
 
 
 def find_other_letters(node: Any, known: set[str]) -> set[str]:
-    """The letters of a formula that are no arguments of laws, laws, or functions in front of their arguments.
+    """The letters of a formula but for arguments of laws, laws, and functions in front of their arguments.
 
     Args:
         node: The formula.

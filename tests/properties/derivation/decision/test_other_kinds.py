@@ -106,3 +106,27 @@ def test_a_symbol_that_is_called_something_else_makes_no_step_hold(words: str, d
 )
 def test_other_words_leave_a_reading_as_it_is(words: str, display: str) -> None:
     assert last(words, display).verdict in GOOD
+
+
+@pytest.mark.parametrize(
+    ("words", "display"),
+    [
+        ("The number $a$ is complex.", "|a|^2 = a^2"),
+        ("The numbers $a$ and $b$ are purely imaginary.", "\\sqrt{a^2} + b = |a| + b"),
+        ("In floating-point arithmetic we have", "(a + b) + c = a + (b + c)"),
+        ("In the tropical semiring we have", "a + a = 2 a"),
+        ("The density matrix $\\rho$ and the matrix $H$ obey", "H \\rho - \\rho H = 0"),
+    ],
+)
+def test_words_by_which_an_identity_of_numbers_may_fail(words: str, display: str) -> None:
+    step = check_document(f"{words}\n\n$$ {display} $$\n", infer=True).steps[-1]
+    assert step.verdict not in GOOD, step.evidence.text
+    other = check_document(f"We have\n\n$$ {display} $$\n", infer=True).steps[-1]
+    assert other.verdict in GOOD, other.evidence.text
+
+
+def test_a_scalar_beside_matrices_changes_nothing() -> None:
+    step = check_document(
+        "For matrices $a$ and $b$\n\n$$ \\lambda (a + b) = \\lambda a + \\lambda b $$\n", infer=True
+    ).steps[-1]
+    assert step.verdict in GOOD, step.evidence.text

@@ -119,3 +119,24 @@ def test_a_new_value_of_a_declared_symbol_stays_open_beside_words_that_were_not_
     own = f"{declared} All hypotheses are declared as formulas. The loop is frobnicated each time."
     (step,) = check_document(f"{own}\n\n$$ {formula} $$\n").steps
     assert step.verdict is Verdict.REFUTED  # its author promises that it claims
+
+
+@pytest.mark.parametrize(
+    ("above", "display"),
+    [
+        ("The bits satisfy\n\n$$ b^2 = b $$\n\nso\n\n", "(1 - b)^2 = 1 - b"),  # what a display says
+        ("The matrix $S$ is symmetric.\n\n", "S^\\top x + x = S x + x"),
+    ],
+)
+def test_a_condition_above_a_step_leaves_it_open(above: str, display: str) -> None:
+    step = check_document(f"{above}$$ {display} $$\n", as_read=True).steps[-1]
+    assert step.verdict is not Verdict.REFUTED, step.evidence.text
+    alone = check_document(f"We have\n\n$$ {display} $$\n", as_read=True).steps[-1]
+    assert alone.verdict is Verdict.REFUTED, alone.evidence.text
+
+
+@pytest.mark.parametrize("above", ["c^2 = c", "(1 - b)^2 = 1 - b", "b (b - 1) (b + 1) = b^3 - b"])
+def test_another_equation_above_a_step_is_no_condition_of_it(above: str) -> None:
+    text = f"We have\n\n$$ {above} $$\n\nso\n\n$$ (1 - b)^2 = 1 - b $$\n"
+    step = check_document(text, as_read=True).steps[-1]
+    assert step.verdict is Verdict.REFUTED, step.evidence.text
