@@ -81,13 +81,16 @@ _NOUNS = (
     r"(?:vectors?|matri(?:x|ces)|functions?|numbers?|sequences?|events?|(?:random )?variables?|operators?|maps?|sets?|"
     r"points?|kernels?|distributions?|processes|process|tensors?)"
 )
+_TO_RESULT = (  # the rest of a sentence that does not go on to a result
+    r"(?:(?!\b(?:we|gives?|gets?|obtains?|yields?|becomes?|follows|hence|thus|therefore|then|so|satisf\w+|implies)\b)[^;])*$"
+)
 _POSES = compile_quick(
-    r"\b(?:consider|study|examine|look at|take|given) (?:now |again |also |next )?(?:the|an?|this|our|some|any)"
-    rf"(?: \w+){{0,3}}? (?:equations?|inequalit(?:y|ies)|systems?|constraints?|{_SETS})\b|"
-    rf"\b{_SETS} [^.;]{{0,50}}?\b(?:is|are|be) (?:\w+ )?(?:given|described|defined|determined|specified) by\b|"
-    rf"\bequations? (?:of|for|describing) (?:\w+ ){{0,3}}{_SETS}\b|"
-    r"\b(?:with|having|(?:that|which) ha(?:ve|s)) (?:the |this |these )?(?:following )?propert(?:y|ies)\b|"
-    rf"\b{_NOUNS}\b[^.;]{{0,60}}\b(?:is|are) (?:called|said to be|termed|named)\b",
+    r"\b(?:(?:consider|study|examine|look at|take|given) (?:now |again |also |next )?(?:the|an?|this|our|some|any)"
+    rf"(?: \w+){{0,3}}? (?:equations?|inequalit(?:y|ies)|systems?|constraints?|{_SETS})|"
+    rf"{_SETS} [^.;]{{0,50}}?\b(?:is|are|be) (?:\w+ )?(?:given|described|defined|determined|specified) by|"
+    rf"(?:the|an?|its|this|with|has|here) (?:\w+ ){{0,2}}equations? (?:of|for|describing) (?:\w+ ){{0,3}}{_SETS}|"
+    r"(?:with|having|(?:that|which) ha(?:ve|s)) (?:the |this |these )?(?:following )?propert(?:y|ies)|"
+    rf"{_NOUNS}\b[^.;]{{0,60}}\b(?:is|are) (?:called|said to be|termed|named))\b{_TO_RESULT}",
     re.IGNORECASE,
 )
 """What a sentence says that poses an equation, describes a set by it, or defines a word."""

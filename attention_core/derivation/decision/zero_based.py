@@ -34,10 +34,6 @@ def count_from_zero(step: Step) -> tuple[str, Step] | None:
     Returns:
         Words for the reading, and the step in it.
     """
-    quotes = ((one.line, " ".join(_SIGNS.sub("", one.quote).split())) for one in step.far_words)
-    line = next((line for line, quote in quotes if _SAYS.search(quote)), 0)
-    if not line:
-        return None
     known = step.context.symbols
 
     def shift(node: object) -> object | None:
@@ -51,6 +47,10 @@ def count_from_zero(step: Step) -> tuple[str, Step] | None:
 
     left, right = substitute(step.left, shift), substitute(step.right, shift)
     if (left, right) == (step.left, step.right):
+        return None
+    quotes = ((one.line, " ".join(_SIGNS.sub("", one.quote).split())) for one in step.far_words)
+    line = next((line for line, quote in quotes if _SAYS.search(quote)), 0)
+    if not line:
         return None
     words = f"with entries counted from 0, as line {line} may say; here they count from 1"
     return words, replace(step, left=left, right=right)  # type: ignore[arg-type]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.check import document_steps
+from attention_core.derivation.decision.other_intents import is_posed
+from attention_core.derivation.reading.step import Step
 
 WRONG = r"(a - b)^2 = a^2 - a b + b^2"
 SPLIT = r"x^3 + 1 = (x + 1)(x^2 + x + 1)"
@@ -101,3 +104,26 @@ def test_an_implication_has_its_condition_in_itself() -> None:
     wrong = r"a \ge b \implies (a - b)^2 = a^2 - a b + b^2"
     assert verdict(wrong, "The unit fires when") == "REFUTED"
     assert verdict(WRONG, "The unit fires when") == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Given the constraint that all weights sum to one, we obtain",
+        "The line is given by its slope, so we get",
+        "Substituting into the equation of the line gives",
+        "Consider the system above. Then",
+        "Functions with this property satisfy",
+        "The matrix is called the frob, and hence",
+        "This is called the binomial formula:",
+    ],
+)
+def test_words_that_go_on_to_a_result_do_not(above: str) -> None:
+    assert not is_posed(_read(above)), above
+    assert is_posed(_read("Consider the following system of equations:"))
+
+
+def _read(above: str) -> Step:
+    step = document_steps(f"{above}\n\n$$ {WRONG} $$\n", infer=True)[1][-1]
+    assert isinstance(step, Step)
+    return step

@@ -89,7 +89,7 @@ def test_what_words_may_mean_and_makes_it_hold_is_named(sentence: str, formula: 
     ("above", "formula"),
     [
         ("Vectors with the following property are called orthogonal:", r"x^\top y = y^\top x + x^\top y"),
-        ("A matrix is called normal if it has this property: matrices are called so with", r"A^\top A = A A^\top"),
+        ("A matrix with this property is called normal:", r"A^\top A = A A^\top"),
         ("The curve is given by", r"(x + y)^2 = x^2 + y^2"),
         ("Here the equation of the ellipse is", r"(x + y)^2 = x^2 + y^2"),
         ("Consider the equation", r"(x + y)^2 = x^2 + y^2"),
