@@ -28,6 +28,7 @@ from attention_core.derivation.elaborate.products import (
 from attention_core.derivation.elaborate.row_functions import SAMPLE_VARIANCE
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.inference.written_differentials import may_be_of_changes
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Name, Sub, Unreadable
 from attention_core.derivation.reading.repeated_indices import repeated_letters
@@ -70,9 +71,7 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
     """
     context, text = step.context, step.text
     if _SLOPES.search(text):
-        for words, names in _LAYOUTS:
-            if not _is_refused_by_shapes(step, names):
-                yield words, _with(context, *names)
+        yield from _other_layouts(step)
     if (columns := softmax_of_columns(step)) is not None:
         yield columns[0], columns[1].context
     elif "softmax" in text:
@@ -106,6 +105,20 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
         )
 
 
+def _other_layouts(step: Step) -> Iterator[Reading]:
+    """The contexts in which gradients and Jacobians are written in another layout than in that of the document."""
+    used = step.context.readings & {ROW_GRADIENTS, DENOMINATORS}
+    if used:
+        yield _OURS, _with(step.context)
+    for words, names in _LAYOUTS:
+        if set(names) != used and not _is_refused_by_shapes(step, names):
+            yield words, _with(step.context, *names)
+
+
+_OURS = (
+    r"with gradients of the shape of their variable and $J_{ij} = \partial y_i / \partial x_j$, in another layout than "
+    "the document says"
+)
 _LAYOUTS = (
     (_ROW, (ROW_GRADIENTS,)),
     (_TURNED, (DENOMINATORS,)),
@@ -217,6 +230,8 @@ def doubtful(step: Step, claim: Relation | None, example: Counterexample | None)
             f"with a sum over the repeated index {letter} (Einstein's convention); here nothing is summed: write "
             f"\\sum_{{{letter}}}, or expand the product"
         )
+    if may_be_of_changes(step.context, step.left, step.right):
+        return "with d as the sign of differentials; here d is a symbol: write 'In differentials,' above the display"
     if claim is None:
         return ""
     parts = [part for side in (claim.left, claim.right) for part in side.walk()]
@@ -271,13 +286,17 @@ def _is_same(part: Term, by: Term) -> bool:
 def _independent(context: Context, slope: Term) -> str:
     """The symbol that is differentiated, if what is differentiated does not mention the variable; '' if it does."""
     body, by = slope.args
+    if by.op == "marked":  # the argument of a function
+        return ""
     names = {str(p.data) for p in body.walk() if p.op in ("leaf", "member")} & set(context.symbols)
     variable = {str(p.data) for p in by.walk() if p.op in ("leaf", "member")}
     return "" if names & variable else min(names, default="")
 
 
 def _with(context: Context, *names: str) -> Context:
-    return replace(context.copy(), readings=frozenset(names))
+    layouts = {ROW_GRADIENTS, DENOMINATORS}
+    kept = context.readings - layouts if layouts & set(names) or not names else context.readings
+    return replace(context.copy(), readings=frozenset(names) | kept)
 
 
 def _square(term: Term) -> bool:

@@ -7,6 +7,7 @@ From the written tree to typed terms: which subscript is an index, which product
 from __future__ import annotations
 
 from attention_core.derivation.elaborate.calls import call
+from attention_core.derivation.elaborate.differentials import ALONG, derivative_along
 from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
 from attention_core.derivation.elaborate.functions import (
@@ -99,6 +100,8 @@ def _call(elab: Elaborator, expr: Call) -> Term:
     if expr.function.startswith(SLOPE):
         head, argument = (one.exprs[0] for one in expr.args)
         return slope_at(elab, int(expr.function.removeprefix(SLOPE)), head, argument)
+    if expr.function == ALONG:
+        return derivative_along(elab, *(one.exprs[0] for one in expr.args))
     if not expr.function.startswith(MARK):
         return call(elab, expr)
     function = elab.context.symbols[expr.function.removeprefix(MARK)]

@@ -140,12 +140,24 @@ def _bare_function(elab: Elaborator, node: object) -> str:
             return _bare_function(elab, base)
         case Group("(", (one,)) if one.alone:
             return _bare_function(elab, one.exprs[0])
-        case Plus(parts) | Times(parts, _):
-            last = isinstance(node, Times) and isinstance(parts[-1], Group)
-            return "" if last else next((name for part in parts if (name := _bare_function(elab, part))), "")
+        case Times(parts, ops):
+            if isinstance(parts[-1], Group):
+                return ""
+            behind = [None if op else part for op, part in zip(ops, parts[1:], strict=True)]
+            alone = (part for part, after in zip(parts, [*behind, None], strict=True) if not _is_argument(after))
+            return next((name for part in alone if (name := _bare_function(elab, part))), "")
+        case Plus(parts):
+            return next((name for part in parts if (name := _bare_function(elab, part))), "")
         case Minus(body):
             return _bare_function(elab, body)
     return ""
+
+
+def _is_argument(node: Expr | None) -> bool:
+    """Whether something stands in round brackets, with a power, an index or a transpose behind them or without."""
+    while isinstance(node, Sup | Sub | Transpose):
+        node = node.base
+    return isinstance(node, Group) and node.bracket == "("
 
 
 def _read_call(name: str | None, arguments: Expr) -> Expr | None:

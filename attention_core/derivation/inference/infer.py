@@ -45,6 +45,7 @@ from attention_core.derivation.inference.usage import (
     whole_letters,
     whole_names,
 )
+from attention_core.derivation.inference.written_differentials import write_differentials
 from attention_core.derivation.inference.written_domains import WrittenDomain, written_domains
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
@@ -171,12 +172,11 @@ class Inference:
         Returns:
             The statement, with symbols in the place of values of functions that are not defined.
         """
+        plain, line = statement.statement.chains, statement.line
+        written = write_differentials(context, plain, line, lambda: self.section(place)[0])
+        statement = replace(statement, statement=replace(statement.statement, chains=written))
         single = forget_single(context, statement.statement.chains, statement.line)
-        if (
-            not (single or context.loose)
-            and _is_declared(context, statement)
-            and not any(isinstance(node, Derivative) for chain in statement.statement.chains for node in walk(chain))
-        ):
+        if not (single or context.loose) and _needs_nothing(context, statement):
             return statement
         around, bold = self.section(place)
         around = write_row_words(context, list(statement.statement.chains) if alone else around)
@@ -343,6 +343,12 @@ def _declare_again(context: Context, usage: Usage, name: str) -> None:
 def _say_ended(context: Context, name: str) -> str:
     """That the section which declares a symbol has ended; '' of what only its declaration mentions."""
     return f" (its section{context.homes[name]} has ended)" if name in context.homes else ""
+
+
+def _needs_nothing(context: Context, statement: DisplayStatement) -> bool:
+    """Whether every name in a statement is declared, and nothing is differentiated."""
+    nodes = (node for chain in statement.statement.chains for node in walk(chain))
+    return _is_declared(context, statement) and not any(isinstance(node, Derivative) for node in nodes)
 
 
 def _is_declared(context: Context, statement: DisplayStatement) -> bool:

@@ -574,7 +574,7 @@ def _variable(term: Term) -> str:
 
 def _unknown_body(slope: Term) -> str:
     """What is differentiated, if it does not mention the variable, or is a function that is not defined."""
-    if goes_through(slope.args[0], slope.args[1]):
+    if goes_through(slope.args[0], slope.args[1]) or slope.args[1].op == "marked":
         return ""
     body, variable = slope.args[0], _variable(slope.args[1])
     leaves = [str(one.data) for one in body.walk() if one.op in ("leaf", "member", "int")]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from attention_core.derivation.elaborate.differentials import ALONG, DIFFERENTIALS
 from attention_core.derivation.elaborate.row_functions import has_row_function, write_row_functions
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.printer import all_names, symbol_name
@@ -79,6 +80,9 @@ def _in_product(context: Context, node: Times) -> Expr:
     factors, ops = list(node.factors), list(node.ops)
     place = 0
     while place < len(factors):
+        if (along := _along(context, factors, ops, place)) is not None:
+            factors[place : place + 4] = [along]
+            del ops[place : place + 3]
         order, function = _primes(context, factors[place])
         width = 1
         if not order and place < len(ops) and not ops[place]:
@@ -91,6 +95,28 @@ def _in_product(context: Context, node: Times) -> Expr:
             del ops[place : place + width + used - 1]
         place += 1
     return Times(tuple(factors), tuple(ops)) if ops else factors[0]
+
+
+def _along(context: Context, factors: list[Expr], ops: list[str], place: int) -> Expr | None:
+    r"""The derivative along a direction that `D f(x)[h]`, `D f(x) h` or `d f(x)[h]` is; None of anything else."""
+    if len(factors) < place + 4 or any(ops[place : place + 3]) or factors[place] not in (Name("D"), Name("d")):
+        return None
+    if factors[place] == Name("D") and "D" in context.symbols:
+        return None
+    if factors[place] == Name("d") and DIFFERENTIALS not in context.stated:
+        return None
+    argument, way = factors[place + 2 : place + 4]
+    if _function(context, factors[place + 1]) is None or not _is_one(argument, "(") or not argument.items[0].alone:  # type: ignore[union-attr]
+        return None
+    direction = way.items[0].exprs[0] if _is_one(way, "[") or _is_one(way, "(") else way  # type: ignore[union-attr]
+    known = context.symbols.get(symbol_name(direction) or "") if isinstance(direction, Name | Sub) else None
+    if known is None and not _is_one(way, "["):
+        return None
+    return Call(ALONG, tuple(Chain((one,)) for one in (factors[place + 1], argument.items[0].exprs[0], direction)))  # type: ignore[union-attr]
+
+
+def _is_one(node: Expr, bracket: str) -> bool:
+    return isinstance(node, Group) and node.bracket == bracket and len(node.items) == 1
 
 
 def _primes(context: Context, head: Expr) -> tuple[int, Symbol | None]:

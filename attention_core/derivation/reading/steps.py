@@ -35,12 +35,12 @@ from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
 from attention_core.derivation.reading.declared_anew import only_declares
 from attention_core.derivation.reading.densities import attach_tables
+from attention_core.derivation.reading.derivative_words import take_conventions
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains, may_constrain
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
-from attention_core.derivation.reading.notation_words import take_notations
 from attention_core.derivation.reading.premises import (
     assume_descriptions,
     caveats_of_descriptions,
@@ -118,7 +118,7 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     paragraphs = [block for block in blocks if isinstance(block, Paragraph)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
-    blocks, context.stated = take_notations(blocks)
+    blocks = take_conventions(context, blocks, infer)
     context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
     blocks, roles = drop_roles(spell_openings(blocks)) if infer else (blocks, [])
