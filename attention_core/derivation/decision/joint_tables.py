@@ -22,7 +22,7 @@ from attention_core.derivation.reading.densities import (
     shows_laws,
 )
 from attention_core.derivation.reading.step import Step
-from attention_core.derivation.reading.values_of_laws import LAWS
+from attention_core.derivation.reading.values_of_laws import LAWS, NAME
 from attention_core.derivation.records import GOOD, Finding, Verdict
 
 _KERNELS = compile_quick(
@@ -39,6 +39,7 @@ _OTHER_ENTROPIES = compile_quick(
 )
 """Words beside which H(X) may be the entropy of a state, or of another order."""
 _CROSS = compile_quick(r"\bcross[- ]?entrop\w+\b", re.IGNORECASE)
+NEAR = 3  # lines around a step whose words are about its letters, whatever they name
 _NO_LAWS = compile_quick(r"\b(?:un-?normali[sz]ed|not normali[sz]ed|polynomials?)\b", re.IGNORECASE)
 
 
@@ -78,8 +79,12 @@ def _speaks_of_entropies(step: Step) -> bool:
 
 def _may_be_functions(step: Step) -> bool:
     """Whether a document says what p(x) is, or that it is something else than a law."""
-    given = any(is_stated_above(step.context, name) for name in LAWS)
-    return given or any(_NO_LAWS.search(one.words) for one in step.far_words)
+    known = step.context
+    laws = LAWS & set(NAME.findall(step.text))
+    if any((one in known.symbols and one not in known.inferred) or is_stated_above(known, one) for one in laws):
+        return True
+    words = [one for one in step.far_words if _NO_LAWS.search(one.words)]
+    return any(abs(one.line - step.line) <= NEAR or laws & set(NAME.findall(one.quote)) for one in words)
 
 
 __all__ = ["read_by_tables"]

@@ -56,7 +56,6 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.values_of_laws import (
-    LAWS,
     NAME,
     Entropy,
     Value,
@@ -77,7 +76,7 @@ from attention_core.derivation.terms.terms import ShapeMismatch
 Supply = Callable[[Context, DisplayStatement, bool, bool], DisplayStatement]
 MAX_INDICES = 2  # of a table: more have no symbol
 _FRESH = ("k", "l", "r", "s", "u", "v", "i", "j", "m")
-_CONSTANTS = frozenset(["a", "b", "c", "d", "e", "k", "m", "n", "t", "T", "N", r"\infty", r"\pi"])
+_CONSTANTS = frozenset(["a", "b", "c", "k", "m", "n", "N", r"\infty", r"\pi"])
 _CONSTANTS |= {rf"\{name}" for name in ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "mu", "sigma", "tau")}
 """Letters that an average is not taken over, as far as letters tell; others may be what depends on it."""
 _BOUNDED = ("<=", ">=")
@@ -538,7 +537,7 @@ def attach_tables(steps: Sequence[Step | Unread], supply: Supply | None) -> Sequ
     for step in steps if supply is not None else ():
         if not isinstance(step, Step) or step.assumed or step.conditions or step.op not in ("=", *_BOUNDED):
             continue
-        if ";" in _INFORMATION.sub("", step.text) or _declares_law(step):
+        if ";" in _INFORMATION.sub("", step.text):
             continue  # p(x; \theta) has a parameter
         with suppress(Unreadable, ShapeMismatch, RecursionError):
             chains = parse_statement(step.text, step.line).chains
@@ -546,14 +545,6 @@ def attach_tables(steps: Sequence[Step | Unread], supply: Supply | None) -> Sequ
             if chain is not None and supply is not None:
                 step.tables = _read_alone(step, chain, supply)
     return steps
-
-
-def _declares_law(step: Step) -> bool:
-    """Whether the document says which function, or which array, a law of a step is."""
-    known = step.context
-    return any(
-        name in LAWS and name not in known.inferred and name in NAME.findall(step.text) for name in known.symbols
-    )
 
 
 def _read_alone(step: Step, chain: Chain, supply: Supply) -> Step:

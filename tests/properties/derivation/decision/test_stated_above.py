@@ -37,6 +37,7 @@ def last(text: str) -> StepReport:
         (EIGEN, "u^T S u = \\lambda", "u^T S u = 2 \\lambda"),
         (TEST, "P(T|D) P(D) = 0.18", "P(T|D) P(D) = 0.28"),
         (LINE, "2 x = 7 - 3 y", "2 x = 7 + 3 y"),
+        (LINE, "2 x + 3 y - 7 = 0", "2 x - 3 y - 7 = 0"),
         (SIZES, "\\frac{\\|a\\|}{r} = d + k", "\\frac{\\|a\\|}{d + k} = 2 r"),
         ("The budget is\n\n$$ a + b + c = 1 $$\n\nand so\n\n", "b + c = 1 - a", "b + c = 1 + a"),
         ("We know\n\n$$ 2 f(u) = a b $$\n\n$$ 2 f(v) = b c $$\n\nso\n\n", "c f(u) = a f(v)", "c f(u) = b f(v)"),

@@ -123,6 +123,7 @@ def test_what_may_be_another_h_stays_open(display: str, words: str) -> None:
         r"D_{KL}(q(z|x) \| q) = \mathbb{E}_{q(z|x)}[\log q(z|x) - \log q(w|z)]",
         r"\mathbb{E}_{p(x)}[X^2] = X^2",  # X is x
         r"\mathbb{E}_{q(z|x)}[\mathcal{L}] = \mathcal{L}",
+        r"\mathbb{E}_{p(x)}[x e] = e \mathbb{E}_{p(x)}[x]",  # e may be an error
         r"\mathbb{E}_{p(x|\theta)}[s(\theta)] = s(\theta)",
         r"\mathbb{E}_{q(z|x)}[z + \epsilon] = \mathbb{E}_{q(z|x)}[z] + \epsilon",
         r"\mathbb{E}_{p(x)}[x > 0] = \mathbb{E}_{p(x)}[x]",
@@ -170,12 +171,18 @@ def test_what_holds_of_all_laws_is_accepted(display: str) -> None:
         ("Here $p(x) = e^{-x}$.", r"\sum_x p(x) = 1"),
         ("The density $p(x)$ is unnormalized.", r"\sum_x p(x) = 1"),
         ("For the polynomial $P(x)$", r"\int P(x) dx = 1"),
+        ("The polynomial $P(x)$ is odd.\n\nIt is\n\nof low\n\ndegree and", r"\int P(x) dx = 1"),
     ],
 )
 def test_a_function_is_not_a_law(words: str, display: str) -> None:
     step = last(display, words)
     assert step.verdict not in GOOD, step.evidence.text
-    assert last(display, "The law has").verdict in GOOD
+    assert last(display, "Polynomials of $n$ come later.\n\nThe law has\n\nonly\n\nthis:").verdict in GOOD
+
+
+def test_a_bar_shows_a_law_that_is_declared() -> None:
+    for words in ("Let $p(x) = 2 x$.", "Here $p(x) = e^{-x}$.", "The densities are unnormalized."):
+        assert last("p(x|z) p(z) = p(z|x) p(x)", words).verdict in GOOD
 
 
 def test_laws_are_shown_by_a_bar_or_an_average() -> None:
