@@ -63,6 +63,9 @@ def judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Fin
         found = read_further(step, found, partial(decide_step, effort=effort), _decide_under, effort)
     if step.as_read and found.verdict is Verdict.UNDECIDED:
         found = _judge_as_read(judged, found, effort, advise)
+        if found.verdict is Verdict.UNDECIDED and step.tables is not None:
+            other = _judge_as_read(step.tables, decide_step(step.tables, effort, advise), effort, advise)
+            found = other if other.verdict is Verdict.REFUTED else found
     if step.unread_words and found.verdict is not Verdict.UNREADABLE:
         words = ", ".join(f"'{one}'" for one in dict.fromkeys(step.unread_words))
         return Finding(Verdict.UNDECIDED, Evidence(f"not understood in its display: {words}"))
@@ -264,19 +267,41 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
 
     confirmed = confirm_readings(step)
     if confirmed is None or may_claim_nothing(step):
-        return found
+        return _refute_likely_slip(step, found, effort)
     other = decide_step(confirmed, effort, advise)
     readings = _readings_of(step)
     if readings and other.verdict is Verdict.UNDECIDED and "; as it was read, " in other.evidence.text:
         return replace(found, evidence=_with_readings(other.evidence, readings))
     if other.verdict is not Verdict.REFUTED or other.counterexample is None:  # shapes may be read wrongly
-        return found
+        return _refute_likely_slip(step, found, effort)
     if meant := find_usual_meaning(step, confirmed, other, _decide_under(effort)):
         return replace(meant, evidence=_with_readings(meant.evidence, readings))
-    text = other.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
+    return _with_confirmed(step, other)
+
+
+def _refute_likely_slip(step: Step, found: Finding, effort: Effort) -> Finding:
+    """The finding on a step that is open, or REFUTED where a person confirmed what it was read as and it has a slip."""
+    from attention_core.derivation.decision.other_intents import is_led_to_otherwise
+    from attention_core.derivation.decision.slips import defines_anew, leaves_out
+
+    slip = found.evidence.figures.get("slip")
+    if not slip or leaves_out(step) or is_led_to_otherwise(step) or defines_anew(step):
+        return found
+    plain = _decide_under(effort)(step, ())
+    if plain.verdict is not Verdict.REFUTED or plain.counterexample is None:
+        return found
+    text = f"as it was read it is false ({plain.evidence.text}), and it holds {slip}"
+    evidence = replace(found.evidence, text=text, figures={**plain.evidence.figures, "slip": slip})
+    return _with_confirmed(step, replace(plain, evidence=evidence))
+
+
+def _with_confirmed(step: Step, found: Finding) -> Finding:
+    """The finding on a step whose readings a person has confirmed, with these and with what that sets aside."""
+    readings = _readings_of(step)
+    text = found.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
     text += f"; --as-read sets aside what was not read: {aside}" if (aside := quote_set_aside(step)) else ""
-    figures = {**other.evidence.figures, "read_as": readings, "confirmed": True}
-    return replace(other, evidence=replace(other.evidence, text=text, figures=figures))
+    figures = {**found.evidence.figures, "read_as": readings, "confirmed": True}
+    return replace(found, evidence=replace(found.evidence, text=text, figures=figures))
 
 
 def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | None, step: Step) -> Finding:

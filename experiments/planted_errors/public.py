@@ -29,10 +29,14 @@ from breaks import breaks
 
 from attention_core.derivation.check import document_steps, report_step
 from attention_core.derivation.effort import Effort
+from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.reading.densities import write_with_tables
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD
 
+_SIGNS = {"=": "=", "<=": r"\le", ">=": r"\ge"}  # the relations that tables are written for
 ENDINGS = {".md", ".ipynb", ".tex", ".markdown", ".qmd", ".rst", ".txt"}
 
 
@@ -46,7 +50,7 @@ def plant(path: Path, seconds: float, every: int, as_read: bool = False) -> list
                 count += 1
                 if count % every:
                     continue
-                broken = in_both_readings(one.step)
+                broken = in_all_readings(one.step)
                 report = report_step(broken, effort)
                 formula = f"{to_latex(broken.left)} {broken.op} {to_latex(broken.right)}"
                 about = {"document": str(path), "line": step.line, "step": step.text, "formula": formula}
@@ -60,12 +64,21 @@ def read_by_itself(step: Step) -> Step:
     return step.plain if step.plain is not None and step.context.loose else step
 
 
-def in_both_readings(broken: Step) -> Step:
-    """The broken step, broken as well where it is read by itself."""
-    if broken.plain is None:
-        return broken
+def in_all_readings(broken: Step) -> Step:
+    """The broken step, broken as well where it is read by itself, and with joint tables in the place of its laws."""
     sides: Any = {"left": broken.left, "op": broken.op, "right": broken.right}
-    return replace(broken, plain=replace(broken.plain, **sides))
+    plain = None if broken.plain is None else replace(broken.plain, **sides)
+    return replace(broken, plain=plain, tables=None if broken.tables is None else in_tables(broken, broken.tables))
+
+
+def in_tables(broken: Step, tables: Step) -> Step | None:
+    """The broken step with joint tables in the place of its laws, None where the error leaves no such form."""
+    try:
+        formula = parse_statement(f"{to_latex(broken.left)} {_SIGNS[broken.op]} {to_latex(broken.right)}", broken.line)
+        chain = write_with_tables(formula.chains[0])
+    except (Unreadable, KeyError):
+        return None
+    return None if chain is None else replace(tables, left=chain.exprs[0], right=chain.exprs[1], of=chain)
 
 
 def iterate_documents(folders: list[Path]) -> Iterator[Path]:

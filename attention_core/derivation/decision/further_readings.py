@@ -38,7 +38,7 @@ def read_further(
     if found.verdict is not Verdict.UNDECIDED or "slip" in found.evidence.figures:
         return found
     other = read_by_tables(step, found, judge)
-    if other.verdict in GOOD:
+    if other.verdict in (*GOOD, Verdict.REFUTED):
         return other
     brief = replace(effort, seconds=min(effort.seconds, MOST_SECONDS) / PARTS)
     with suppress(OutOfTime), ceiling(TRIES * CEILING * brief.seconds):

@@ -60,6 +60,10 @@ def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding])
     if not shows_laws(step) and _may_be_functions(step):
         return found
     other = judge(step.tables)
+    if _is_slip(other):
+        return replace(
+            other, evidence=replace(other.evidence, text=f"with its laws as probabilities: {other.evidence.text}")
+        )
     if other.verdict not in GOOD:
         return found
     sums = any(isinstance(one, Big) for side in (step.tables.left, step.tables.right) for one in walk(side))
@@ -67,6 +71,12 @@ def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding])
     values = ", over finitely many values" if sums else ""
     text = f"with its laws as probabilities{values}: {other.evidence.text}"
     return replace(other, verdict=verdict, evidence=replace(other.evidence, text=text))
+
+
+def _is_slip(found: Finding) -> bool:
+    """Whether one other sign or number makes a step hold; a constant too many may be that of laws without a norm."""
+    slip = str(found.evidence.figures.get("slip", ""))
+    return found.verdict is Verdict.REFUTED and bool(slip) and not slip.startswith("without")
 
 
 def _speaks_of_entropies(step: Step) -> bool:
