@@ -298,7 +298,8 @@ def _refute_likely_slip(step: Step, found: Finding, effort: Effort) -> Finding:
 def _with_confirmed(step: Step, found: Finding) -> Finding:
     """The finding on a step whose readings a person has confirmed, with these and with what that sets aside."""
     readings = _readings_of(step)
-    text = found.evidence.text + (f"; read as: {'; '.join(readings)} (taken as declared)" if readings else "")
+    text = found.evidence.text.replace(f"; {_read_as(readings)}", "")  # a slip of what stays undeclared has named them
+    text += f"; read as: {'; '.join(readings)} (taken as declared)" if readings else ""
     text += f"; --as-read sets aside what was not read: {aside}" if (aside := quote_set_aside(step)) else ""
     figures = {**found.evidence.figures, "read_as": readings, "confirmed": True}
     return replace(found, evidence=replace(found.evidence, text=text, figures=figures))

@@ -29,14 +29,10 @@ from breaks import breaks
 
 from attention_core.derivation.check import document_steps, report_step
 from attention_core.derivation.effort import Effort
-from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import to_latex
-from attention_core.derivation.latex.syntax import Unreadable
-from attention_core.derivation.reading.densities import write_with_tables
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD
 
-_SIGNS = {"=": "=", "<=": r"\le", ">=": r"\ge"}  # the relations that tables are written for
 ENDINGS = {".md", ".ipynb", ".tex", ".markdown", ".qmd", ".rst", ".txt"}
 
 
@@ -46,13 +42,14 @@ def plant(path: Path, seconds: float, every: int, as_read: bool = False) -> list
     found, count = [], 0
     for step in document_steps(path, infer=True, as_read=as_read)[1]:
         if isinstance(step, Step) and report_step(step, effort).verdict in GOOD:
-            for one in breaks(read_by_itself(step)):
+            by_tables = needs_tables(step, effort)
+            for one in breaks(step.tables if by_tables and step.tables is not None else read_by_itself(step)):
                 count += 1
                 if count % every:
                     continue
-                broken = in_all_readings(one.step)
+                broken = replace(step, tables=one.step) if by_tables else in_both_readings(one.step)
                 report = report_step(broken, effort)
-                formula = f"{to_latex(broken.left)} {broken.op} {to_latex(broken.right)}"
+                formula = f"{to_latex(one.step.left)} {one.step.op} {to_latex(one.step.right)}"
                 about = {"document": str(path), "line": step.line, "step": step.text, "formula": formula}
                 said = {"verdict": str(report.verdict), "slip": report.likely_slip, "message": report.evidence.text}
                 found.append({**about, "kind": one.kind, "what": one.what, **said})
@@ -64,21 +61,17 @@ def read_by_itself(step: Step) -> Step:
     return step.plain if step.plain is not None and step.context.loose else step
 
 
-def in_all_readings(broken: Step) -> Step:
-    """The broken step, broken as well where it is read by itself, and with joint tables in the place of its laws."""
+def needs_tables(step: Step, effort: Effort) -> bool:
+    """Whether a step holds only with joint tables in the place of its laws: these are what is broken."""
+    return step.tables is not None and report_step(replace(step, tables=None), effort).verdict not in GOOD
+
+
+def in_both_readings(broken: Step) -> Step:
+    """The broken step, broken as well where it is read by itself."""
+    if broken.plain is None:
+        return broken
     sides: Any = {"left": broken.left, "op": broken.op, "right": broken.right}
-    plain = None if broken.plain is None else replace(broken.plain, **sides)
-    return replace(broken, plain=plain, tables=None if broken.tables is None else in_tables(broken, broken.tables))
-
-
-def in_tables(broken: Step, tables: Step) -> Step | None:
-    """The broken step with joint tables in the place of its laws, None where the error leaves no such form."""
-    try:
-        formula = parse_statement(f"{to_latex(broken.left)} {_SIGNS[broken.op]} {to_latex(broken.right)}", broken.line)
-        chain = write_with_tables(formula.chains[0])
-    except (Unreadable, KeyError):
-        return None
-    return None if chain is None else replace(tables, left=chain.exprs[0], right=chain.exprs[1], of=chain)
+    return replace(broken, plain=replace(broken.plain, **sides))
 
 
 def iterate_documents(folders: list[Path]) -> Iterator[Path]:
