@@ -27,7 +27,8 @@ from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
-from attention_core.derivation.inference.opaque import TERMS, is_opaque, unknown_dependence
+from attention_core.derivation.inference.loose_forms import TERMS
+from attention_core.derivation.inference.opaque import is_opaque, unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.syntax import Array, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second

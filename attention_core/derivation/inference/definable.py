@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from attention_core.derivation.elaborate.functions import function_form
 from attention_core.derivation.inference.eigenvalues import is_eigenvalue
-from attention_core.derivation.inference.opaque import TERMS, is_average
+from attention_core.derivation.inference.loose_forms import TERMS
+from attention_core.derivation.inference.opaque import is_average
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Chain, Group, Minus, Name, Num, Sub, Sup

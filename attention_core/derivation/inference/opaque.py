@@ -32,6 +32,7 @@ from attention_core.derivation.inference.letters import (
     layers_in,
     leads_everywhere,
 )
+from attention_core.derivation.inference.loose_forms import TERMS, is_capital, is_loose
 from attention_core.derivation.inference.members import name_member, put_dots
 from attention_core.derivation.inference.usage import (
     DELTA,
@@ -41,13 +42,11 @@ from attention_core.derivation.inference.usage import (
     bound_letters,
     index_parts,
     is_ordinary,
-    letter_of,
     walk,
 )
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     EVALUATED,
-    Array,
     Big,
     Call,
     Chain,
@@ -74,9 +73,6 @@ from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.relevance import is_made_of
 from attention_core.derivation.terms.terms import Relation, Term
 
-TERMS = "terms"
-"""What a statement is read by where nothing else fits: each of its terms is a number, and a symbol of its own."""
-
 
 def is_opaque(name: str) -> bool:
     """Whether a name is that of a function at its argument."""
@@ -87,11 +83,6 @@ AVERAGES = ("E", "Var", "Cov", "Pr")  # those over a law that a subscript names
 
 
 LABELS = frozenset("QKVOC")  # queries, keys, values, output, content: W^Q is not a power
-
-
-def is_capital(base: Expr) -> bool:
-    """Whether what has a power is a capital letter, and so may be a matrix."""
-    return letter_of(symbol_name(base) or "a").lstrip("\\")[:1].isupper()
 
 
 KNOWN_NORMS = frozenset(
@@ -155,7 +146,7 @@ class Opaque:
         if isinstance(node, tuple):
             parts = tuple(self.replace(one, bound) for one in node)
             return node if all(map(is_, parts, node)) else parts
-        if self.is_loose(node):
+        if is_loose(node, self.context):
             letters = names_in(node) & bound
             return name_member(to_latex(put_dots(node, letters)), letters, node)
         if isinstance(node, Derivative):
@@ -184,35 +175,6 @@ class Opaque:
         if averaged and not names_in(node) & bound:
             return Name(f"{node.function}_{{{_join(node.sub)}}}[{_join(node.args)}]")
         return rebuild(node, lambda part: self.replace(part, bound))
-
-    def is_loose(self, node: Any) -> bool:
-        """Whether a node has a form that is a symbol of its own here, since the statement cannot be read otherwise."""
-        match node:
-            case Array(rows):
-                dotted = "arrays with dots" in self.context.loose and Dots() in [cell for row in rows for cell in row]
-                return dotted or "arrays of blocks" in self.context.loose
-            case Group(bracket, items) if len(items) > 1:
-                dotted = bracket == "(" or any(one.exprs[0] == Dots() for one in items)
-                return "arrays with dots" in self.context.loose and dotted
-            case Frac(_, Name() | Sub()) if "quotients of arrays" in self.context.loose:
-                return True
-            case Times(parts) | Plus(parts) if Dots() in parts or Minus(Dots()) in parts:
-                return "arrays with dots" in self.context.loose
-            case Big(op) if op in ("sum", "prod", "max", "min"):
-                return "sums without a range" in self.context.loose
-            case Sub(Name(base)) if base not in (ONES, "I", r"\mathbf{0}", "e"):
-                return "letters with an index" in self.context.loose
-            case Group("(", (Chain((Plus(),)),)) if ONES in names_in(node):
-                return "values by cases" in self.context.loose
-            case Sup(base, exponent) if not isinstance(exponent, Num | Minus) or not is_capital(base):
-                return "powers of matrices" in self.context.loose and base != Name("e") and exponent != Name("*")
-            case Call(function) if function in ("softmax", "argmax", "lse", "diag", "attention", "vec", "rank", "pinv"):
-                return "functions of arrays" in self.context.loose
-            case Derivative():
-                return "derivatives" in self.context.loose
-            case Frac():
-                return "derivatives" in self.context.loose and is_ordinary(self.context, node)
-        return False
 
     def is_unclear(self, node: Any) -> bool:
         r"""Whether a node is a value that nothing here determines, and so a symbol of its own.

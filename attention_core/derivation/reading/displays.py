@@ -18,7 +18,8 @@ from attention_core.derivation.document.segments import WRITTEN_RELATION
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.definable import definable
-from attention_core.derivation.inference.opaque import TERMS, is_opaque
+from attention_core.derivation.inference.loose_forms import TERMS, keep_loose_forms
+from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import bound_letters, is_constant, walk, whole_names
 from attention_core.derivation.latex.labels import labels_of_braces
 from attention_core.derivation.latex.printer import SIGNS, all_names, symbol_name, to_latex
@@ -184,6 +185,7 @@ def _read_somehow(
         if isinstance(one, Step):
             one.strange = why
             one.plain = plain if TERMS in one.context.loose and isinstance(plain, Step) else None
+            one.context = keep_loose_forms(one.context, one.text, one.line)
     return again
 
 

@@ -1,0 +1,46 @@
+"""Forms that a statement is read without, and relations of its chain that have none of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.effort import Effort
+from attention_core.derivation.inference.loose_forms import TERMS, is_loose, keep_loose_forms
+from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.records import GOOD, Verdict
+from attention_core.derivation.terms.context import Context
+
+
+@pytest.mark.parametrize(
+    ("form", "formula", "other"),
+    [
+        ("sums without a range", r"\sum_j x_j", "x + y"),
+        ("derivatives", r"\frac{\partial f}{\partial x}", r"\frac{f}{x}"),
+        ("letters with an index", "m_i", "m"),
+        ("arrays of blocks", r"\begin{bmatrix} A & B \end{bmatrix}", "(A B)"),
+        ("powers of matrices", "a^t", "A^2"),
+    ],
+)
+def test_a_form_is_loose_in_its_statement_alone(form: str, formula: str, other: str) -> None:
+    context = Context(loose=frozenset([form]))
+    nodes = {text: list(walk(parse_statement(text, 1).chains)) for text in (formula, other)}
+    assert any(is_loose(node, context) for node in nodes[formula])
+    assert not any(is_loose(node, Context()) for node in nodes[formula])
+    assert not any(is_loose(node, context) for node in nodes[other])
+    assert keep_loose_forms(context, formula, 1) is context
+    assert not keep_loose_forms(context, other, 1).loose
+
+
+def test_terms_are_loose_whatever_they_are() -> None:
+    context = Context(loose=frozenset([TERMS]))
+    assert keep_loose_forms(context, "x = y", 1) is context
+
+
+def test_a_relation_without_the_form_of_its_display_is_decided() -> None:
+    chain = r"\frac{1}{m^2} (\sum_j v_j)^2 s = \frac{m - 1}{m^2} s + \frac{s}{m^2} = %s"
+    for end, verdicts in ((r"\frac{s}{m}", GOOD), (r"\frac{2 s}{m}", (Verdict.REFUTED,))):
+        text = f"# A\n\nThe value is\n\n$$ {chain % end} $$\n"
+        last = check_document(text, infer=True, effort=Effort(seconds=4.0)).steps[-1]
+        assert last.verdict in verdicts, last.evidence.text
