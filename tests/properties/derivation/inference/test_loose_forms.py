@@ -39,8 +39,8 @@ def test_terms_are_loose_whatever_they_are() -> None:
 
 
 def test_a_relation_without_the_form_of_its_display_is_decided() -> None:
-    chain = r"\frac{1}{m^2} (\sum_j v_j)^2 s = \frac{m - 1}{m^2} s + \frac{s}{m^2} = %s"
-    for end, verdicts in ((r"\frac{s}{m}", GOOD), (r"\frac{2 s}{m}", (Verdict.REFUTED,))):
-        text = f"# A\n\nThe value is\n\n$$ {chain % end} $$\n"
-        last = check_document(text, infer=True, effort=Effort(seconds=4.0)).steps[-1]
-        assert last.verdict in verdicts, last.evidence.text
+    chain = r"G = \sum_{k=0}^\infty \gamma^k R_k = \frac{(m - 1)^2}{m^2} s + \frac{m - 1}{m^2} s = %s"
+    for end, verdicts in ((r"\frac{m - 1}{m} s", GOOD), (r"\frac{2 (m - 1)}{m} s", (Verdict.REFUTED,))):
+        report = check_document(f"# A\n\nWe have\n\n$$ {chain % end} $$\n", infer=True, effort=Effort(seconds=4.0))
+        assert report.steps[-1].verdict in verdicts, report.steps[-1].evidence.text
+        assert "symbols of their own" in report.steps[-2].evidence.text
