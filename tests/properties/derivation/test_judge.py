@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from attention_core.derivation.check import document_steps
+from attention_core.derivation.check import check_document, document_steps
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.judge import decide_step, judge_step
 from attention_core.derivation.reading.step import Step
@@ -57,3 +57,38 @@ def test_hypotheses_are_dropped_in_turn_on_request() -> None:
     step = step_of("Let $x \\in \\mathbb{R}$ with $x > 0$.\n\n$$ \\sqrt{x^2} = x $$\n")
     assert "necessity" not in judge_step(step, EFFORT, False, False).evidence.figures
     assert "necessity" in judge_step(step, EFFORT, False, True).evidence.figures
+
+
+WORDS = "Suppose that everything here is frobnicated, and that the first of them is the last."
+"""What may restrict anything: beside it nothing is refuted as the document stands."""
+
+
+@pytest.mark.parametrize(
+    ("lead", "verdict"),
+    [
+        ("", Verdict.REFUTED),
+        ("If we ignore the constant, then\n\n", Verdict.UNDECIDED),
+        ("Is it true that\n\n", Verdict.UNDECIDED),
+    ],
+)
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"\frac{S_n - \mu}{\sigma / \sqrt{n + 1}} = \frac{\sqrt{n} (S_n - \mu)}{\sigma}",  # S_n stays undeclared
+        "2 g(x) + 3 h(y) = g(x) + 3 h(y) - g(x)",  # g(x) and h(y) do
+    ],
+)
+def test_a_slip_is_refuted_where_a_person_confirmed_the_readings(formula: str, lead: str, verdict: Verdict) -> None:
+    document = f"{WORDS}\n\n{lead}$$ {formula} $$\n"
+    (plain,) = check_document(document, infer=True).steps
+    assert plain.verdict is Verdict.UNDECIDED
+    (step,) = check_document(document, as_read=True).steps
+    assert step.verdict is verdict
+    if verdict is Verdict.REFUTED:
+        assert step.evidence.figures["confirmed"] and step.counterexample is not None
+        assert step.evidence.text.count("read as: ") == 1 and "(taken as declared)" in step.evidence.text
+
+
+def test_a_symbol_that_may_be_defined_anew_is_left_open() -> None:
+    document = f"{WORDS}\n\n$$ g(x) = a + 2 b $$\n\nNow another one.\n\n\n\n$$ g(x) = a - 2 b $$\n"
+    assert check_document(document, as_read=True).steps[-1].verdict is Verdict.UNDECIDED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attention_core.derivation.check import document_steps
+from attention_core.derivation.check import check_document, document_steps
 from attention_core.derivation.decision.joint_tables import read_by_tables
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Evidence, Finding, Verdict
@@ -24,6 +24,28 @@ def test_what_is_false_of_tables_leaves_the_step_open() -> None:
     assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.REFUTED, Evidence("false"))) is OPEN
     held = read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true")))
     assert held.verdict is Verdict.PROVED and held.evidence.text == "with its laws as probabilities: true"
+
+
+@pytest.mark.parametrize(("slip", "verdict"), [("with $+$", Verdict.REFUTED), ("without $Z$", Verdict.UNDECIDED)])
+def test_a_slip_is_refuted_and_a_constant_too_many_is_not(slip: str, verdict: Verdict) -> None:
+    step = step_of("p(x|z) p(z) = -p(z|x) p(x)")
+    false = Finding(Verdict.REFUTED, Evidence("false", {"slip": slip}))
+    assert read_by_tables(step, OPEN, lambda _: false).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("display", "verdict"),
+    [
+        (r"p(z \mid x) = -\frac{p(x \mid z) p(z)}{p(x)}", Verdict.REFUTED),
+        (r"p(z \mid x) = \frac{1}{Z} p(x \mid z) p(z)", Verdict.UNDECIDED),  # one without a norm
+        (r"p(x, y) = p(x) p(y)", Verdict.UNDECIDED),  # independence, which is assumed
+        (r"p(x \mid y) = p(y \mid x)", Verdict.UNDECIDED),
+        (r"\log p(x, z) = \log p(x \mid z) + \log p(z) + 1", Verdict.REFUTED),
+    ],
+)
+def test_what_is_false_of_all_laws_is_refuted_by_a_slip_alone(display: str, verdict: Verdict) -> None:
+    (step,) = check_document(f"We have\n\n$$ {display} $$\n", infer=True).steps
+    assert step.verdict is verdict, step.evidence.text
 
 
 def test_sums_are_over_finitely_many_values() -> None:
