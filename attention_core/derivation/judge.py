@@ -289,6 +289,9 @@ def _refute_likely_slip(step: Step, found: Finding, effort: Effort) -> Finding:
     if not slip or leaves_out(step) or is_led_to_otherwise(step) or defines_anew(step):
         return found
     plain = _decide_under(effort)(step, ())
+    context = step.context.copy()
+    context.caveats = [one for one in context.caveats if one.formula]
+    plain = _apply_doubts(replace(step, context=context), plain, effort, slip=True)
     if plain.verdict is not Verdict.REFUTED or plain.counterexample is None:
         return found
     text = f"as it was read it is false ({plain.evidence.text}), and it holds {slip}"
