@@ -293,9 +293,6 @@ class Tables:
             raise NotTables
         if not node.args[0].alone or not self.shows_dependence(node.args[0].exprs[0], over):
             raise NotTables
-        named = all(one.ops or find_value(one.exprs[0]) is not None for one in node.sub)
-        if not named and not self.is_of(node.args[0].exprs[0], laws):
-            raise NotTables
         within = inside | set(over)
         parts = [self.quotient(value, bound, within) for value in laws]
         body = _in_brackets(self.write(node.args[0].exprs[0], bound, within))
@@ -313,13 +310,6 @@ class Tables:
         if not names_in(body) & {name for one in over for name in NAME.findall(one)}:
             return names_in(body) <= {name for one in (*arguments, *laws) for name in NAME.findall(one)}
         return find_other_letters(body, arguments | laws) <= _CONSTANTS
-
-    def is_of(self, body: Expr, laws: Sequence[Value]) -> bool:
-        """Whether an average over laws without arguments may be over these: what is averaged speaks of nothing else."""
-        names = names_in(body)
-        targets = {name for value in laws for one in value.targets for name in names_in(one)}
-        known = targets | {name for value in laws for one in value.given for name in names_in(one)}
-        return bool(names & targets) or names - {law.partition("_")[0] for law in self.values} <= known
 
     def write_sum(self, node: Big, bound: frozenset[str], inside: frozenset[str]) -> Expr:
         """A sum or an integral, over an index where it runs over an argument of a law."""

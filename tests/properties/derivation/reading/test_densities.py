@@ -121,6 +121,9 @@ def test_what_may_be_another_h_stays_open(display: str, words: str) -> None:
         r"\mathbb{E}_q[\log \frac{q(x_T|x_0)}{p(x_T)}] = D_{KL}(q(x_T|x_0) \| p(x_T))",
         r"\mathbb{E}_{q(z|x)}[\log p(x|z)] = \mathbb{E}_{q(z|x)}[\log q(z|x)] - D_{KL}(q(z|x) \| p)",  # the prior
         r"D_{KL}(q(z|x) \| q) = \mathbb{E}_{q(z|x)}[\log q(z|x) - \log q(w|z)]",
+        r"\mathbb{E}_{q(z|x)}[\log q(z|x) - \log p(x)] - D_{KL}(q(z|x) \| p) = 0",
+        r"\mathbb{E}_q[\log q(z|x) - \log q(z)] = D_{KL}(q(z|x) \| q(z))",
+        r"D_{KL}(q(z|x) \| q(z)) = \mathbb{E}_q[\log q(z|x) - \log q(z)]",
         r"\mathbb{E}_{p(x)}[X^2] = X^2",  # X is x
         r"\mathbb{E}_{q(z|x)}[\mathcal{L}] = \mathcal{L}",
         r"\mathbb{E}_{p(x)}[x e] = e \mathbb{E}_{p(x)}[x]",  # e may be an error
