@@ -34,7 +34,7 @@ _KERNELS = compile_quick(
 _ENTROPIES = compile_quick(r"\b(?:entrop(?:y|ies)|mutual information)\b", re.IGNORECASE)
 _OTHER_ENTROPIES = compile_quick(
     r"\b(?:quantum|qubits?|von neumann|r[eé]nyi|tsallis|(?:min|max|collision)[- ]entrop\w+|"
-    r"kolmogorov|topological|density (?:matri\w+|operators?))\b",
+    r"kolmogorov (?:complexit\w+|sinai)|topological entrop\w+|density (?:matri\w+|operators?))\b",
     re.IGNORECASE,
 )
 """Words beside which H(X) may be the entropy of a state, or of another order."""

@@ -80,7 +80,7 @@ _CONSTANTS = frozenset(["a", "b", "c", "k", "m", "n", "N", r"\infty", r"\pi"])
 _CONSTANTS |= {rf"\{name}" for name in ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "mu", "sigma", "tau")}
 """Letters that an average is not taken over, as far as letters tell; others may be what depends on it."""
 _BOUNDED = ("<=", ">=")
-_INFORMATION = re.compile(r"I\s*\([^()]*\)")
+_INFORMATION = re.compile(r"\\;|I\s*\([^()]*\)")  # a space, and I(X; Y)
 _DIVERGENCES = frozenset(["KL", r"\text{KL}", r"\mathbb{KL}", r"\text{DKL}"])
 
 

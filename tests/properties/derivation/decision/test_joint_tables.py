@@ -80,3 +80,5 @@ def test_words_by_which_letters_mean_something_else(words: str, display: str) ->
 def test_a_cross_entropy_elsewhere_does_not_concern_a_condition() -> None:
     step = step_of(r"H(X, Y) = H(X) + H(Y | X)", "# Entropy and cross-entropy")
     assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true"))) is not OPEN
+    step = step_of(r"H(X, Y) = H(X) + H(Y | X)", "# Entropy and Kolmogorov's axioms")
+    assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true"))) is not OPEN

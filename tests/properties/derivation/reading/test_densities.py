@@ -157,6 +157,7 @@ def test_what_no_rule_gives_stays_open(display: str) -> None:
         r"\mathbb{E}_{p(x)}[f(x)]^2 \le \mathbb{E}_{p(x)}[f(x)^2]",
         r"\sum_{z \in \mathcal{Z}} p(x|z) p(z) = p(x)",
         r"\sum_{s'} P(s'|s, a) = 1",
+        r"p(a|b, c) \; p(b|c) = p(a, b|c)",
         r"-\sum_x p(x) \log p(x) \ge 0",
         r"D_{KL}(P \| Q) - \sum_x P(x) \log \frac{P(x)}{Q(x)} = 0",
         r"\mathbb{E}_{p(x)}[D_{KL}(p(y|x) \| q(y|x))] = D_{KL}(p(x, y) \| q(x, y)) - D_{KL}(p(x) \| q(x))",
