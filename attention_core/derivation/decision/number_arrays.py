@@ -57,7 +57,7 @@ def find_entries(step: Step) -> list[tuple[Expr, Expr]] | None:
         if _shape(grids[0]) != _shape(grids[1]):
             return None
         false = [place for place in places if _at(values[0], place) != _at(values[1], place)]
-        if len(false) != 1 or _may_be_changed(step, values, false[0]):
+        if len(false) != 1 or _may_pass_function(step, values, false[0]):
             return None
         others = [place for place in places if place != false[0]]
         if not all(any(_tells(_at(grid, one), _at(grid, false[0])) for one in others) for grid in grids):
@@ -369,7 +369,7 @@ def _at(grid: tuple[tuple[Entry, ...], ...], place: tuple[int, int]) -> Entry:
     return grid[place[0]][place[1]]
 
 
-def _may_be_changed(step: Step, values: list[Values], place: tuple[int, int]) -> bool:
+def _may_pass_function(step: Step, values: list[Values], place: tuple[int, int]) -> bool:
     """Whether a false entry may be what a function of entries makes of the right one, such as a bound."""
     pairs = []
     if not isinstance(step.left, Array):
