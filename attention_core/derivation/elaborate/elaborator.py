@@ -31,6 +31,7 @@ from attention_core.derivation.terms.context import Context, Symbol
 from attention_core.derivation.terms.same_sizes import same_size
 from attention_core.derivation.terms.terms import SCALAR, Size, Term, copies, fit, join_types
 
+NUMERALS = "numerals beside vectors"  # stand for vectors of them, where undeclared symbols are read
 Bound = dict[str, tuple[Size, Size] | None]
 
 
@@ -231,6 +232,8 @@ class Elaborator:
         shapes = [t.type for t in terms if t.type.kind == "matrix"]
         whole = next((s for s in shapes if not s.vector), shapes[0] if shapes else SCALAR)
         spread = [copies(t, whole) for t in terms]
+        if NUMERALS in self.context.stated and whole.vector:  # `1 - a`
+            terms = [wide if t.op == "const" else t for t, wide in zip(terms, spread, strict=True)]
         if self.context.broadcast is None:
             for term, wide in zip(terms, spread, strict=True):
                 if wide is not term:

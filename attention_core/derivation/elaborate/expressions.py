@@ -10,6 +10,7 @@ from attention_core.derivation.elaborate.calls import call
 from attention_core.derivation.elaborate.differentials import ALONG, derivative_along
 from attention_core.derivation.elaborate.dotted import array, dotted_sum, group
 from attention_core.derivation.elaborate.elaborator import HANDLERS, Elaborator
+from attention_core.derivation.elaborate.entrywise_calls import apply_by_entries
 from attention_core.derivation.elaborate.functions import (
     MARK,
     expand_definition,
@@ -34,8 +35,10 @@ from attention_core.derivation.latex.syntax import (
     Array,
     Big,
     Call,
+    Chain,
     Derivative,
     Dots,
+    Expr,
     Fence,
     Frac,
     Group,
@@ -99,13 +102,20 @@ def _call(elab: Elaborator, expr: Call) -> Term:
     """A function of the document, or one with a name in mathematics."""
     if expr.function.startswith(SLOPE):
         head, argument = (one.exprs[0] for one in expr.args)
-        return slope_at(elab, int(expr.function.removeprefix(SLOPE)), head, argument)
+        order = int(expr.function.removeprefix(SLOPE))
+        return apply_by_entries(elab, argument, lambda inner, at: slope_at(inner, order, head, at))
     if expr.function == ALONG:
         return derivative_along(elab, *(one.exprs[0] for one in expr.args))
     if not expr.function.startswith(MARK):
         return call(elab, expr)
     function = elab.context.symbols[expr.function.removeprefix(MARK)]
-    return elab.term(expand_definition(elab, function, expr.args))
+    if len(expr.args) != 1 or not expr.args[0].alone:
+        return elab.term(expand_definition(elab, function, expr.args))
+
+    def apply(inner: Elaborator, at: Expr) -> Term:
+        return inner.term(expand_definition(inner, function, (Chain((at,)),)))
+
+    return apply_by_entries(elab, expr.args[0].exprs[0], apply)
 
 
 def _transposed(elab: Elaborator, expr: Transpose) -> Term:

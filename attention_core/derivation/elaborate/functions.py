@@ -15,6 +15,7 @@ from itertools import count
 from operator import is_
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.intermediates import replace_symbol
 from attention_core.derivation.elaborate.matrix_functions import SPECTRAL_NORM, matrix_norm, vector_norm
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
@@ -201,8 +202,9 @@ def slope_at(elab: Elaborator, order: int, head: Expr, argument: Expr) -> Term:
     name = f"{symbol.params[0]}§{next(_numbers)}"
     here = Term("marked", (given,), SCALAR if given.type.scalar else given.type, name)
     inner = type(elab)(elab.context.copy(), elab.bound, elab.line)
-    inner.context.symbols[name] = Symbol(name, "definition", elab.line, elab.context.level, term=here)
+    inner.context.symbols[name] = Symbol(name, "array", elab.line, elab.context.level, here.type)
     slope = inner.term(expand_definition(inner, symbol, (Chain((Name(name),)),)))
+    slope = replace_symbol(slope, name, here, {})
     for _ in range(order):
         slope = Term("deriv", (slope, here), derivative_type(elab, slope.type, here.type))
     return slope

@@ -8,11 +8,12 @@ entries of y.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.terms.context import Symbol, is_entrywise, type_of_whole
-from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, matrix, product, size_term, transpose
+from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type, matrix, product, size_term, transpose
 
 _LETTER = "§entry"
 
@@ -28,13 +29,25 @@ def gather_entries(symbol: Symbol) -> Term | None:
         return None
     letters = [f"{name}{_LETTER}" for name in symbol.params]
     places = [Term("int", (), SCALAR, letter) for letter in letters]
-    out = Term("bind", (symbol.term, *places), SCALAR, symbol.params)
+    value = Term("bind", (symbol.term, *places), SCALAR, symbol.params)
+    return array_of_entries(kind, value, dict(zip(letters, (last for _, last in symbol.ranges), strict=True)))
+
+
+def array_of_entries(kind: Type, value: Term, ends: Mapping[str, Size]) -> Term:
+    """An array by its entries.
+
+    Args:
+        kind: Its shape.
+        value: The entry at some indices.
+        ends: These, in their order, and where each ends; they start at 1.
+    """
+    out, places = value, [Term("int", (), SCALAR, letter) for letter in ends]
     if kind.kind == "matrix":
-        (_, rows), (_, cols) = (*symbol.ranges, (ONE, ONE))[:2]
-        spot = _unit(rows, places[0])
-        out = Term("mul", (out, product(spot, transpose(_unit(cols, places[1]))) if places[1:] else spot), kind)
+        spots = [_unit(last, place) for place, last in zip(places, ends.values(), strict=True)]
+        spot = product(spots[0], transpose(spots[1])) if spots[1:] else spots[0]
+        out = Term("mul", (value, spot if kind.column or spots[1:] else transpose(spot)), kind)
     first = Term("const", (), SCALAR, Fraction(1))
-    for letter, (_, last) in zip(reversed(letters), reversed(symbol.ranges), strict=True):
+    for letter, last in reversed(list(ends.items())):
         out = Term("reduce", (first, size_term(last), out), kind, ("sum", letter))
     return out
 
@@ -57,7 +70,7 @@ def intermediate(by: Term) -> Term | None:
     return base if base.op == "bind" else None
 
 
-def defined_by(quantity: Term) -> tuple[Term, tuple[str, ...]]:
+def definition_of(quantity: Term) -> tuple[Term, tuple[str, ...]]:
     """What a defined quantity, a member of one, or all of its entries are defined as, and with which indices.
 
     Args: quantity, as `intermediate` finds it.
@@ -81,7 +94,7 @@ def goes_through(body: Term, by: Term) -> bool:
         by: What by.
     """
     base = intermediate(by)
-    value = None if base is None else defined_by(base)[0]
+    value = None if base is None else definition_of(base)[0]
     return value is not None and any(one.op == "bind" and one.args[0] is value for one in body.walk())
 
 
@@ -102,5 +115,23 @@ def with_hole(term: Term, value: Term, name: str, made: dict[int, Term]) -> Term
         else:
             same = all(one is other for one, other in zip(args, term.args, strict=True))
             found = term if same else replace(term, args=args)
+        made[id(term)] = found
+    return found
+
+
+def replace_symbol(term: Term, name: str, value: Term, made: dict[int, Term]) -> Term:
+    """A term with another one in the place of a symbol.
+
+    Args:
+        term: The term.
+        name: The symbol, which no definition mentions.
+        value: What stands in its place.
+        made: What was made so far, by the terms that it was made of.
+    """
+    found = made.get(id(term))
+    if found is None:
+        args = tuple(replace_symbol(one, name, value, made) for one in term.args)
+        same = all(one is other for one, other in zip(args, term.args, strict=True))
+        found = value if term.op == "leaf" and term.data == name else term if same else replace(term, args=args)
         made[id(term)] = found
     return found

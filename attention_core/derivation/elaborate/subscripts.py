@@ -47,7 +47,7 @@ from attention_core.derivation.latex.syntax import (
     Unreadable,
 )
 from attention_core.derivation.latex.tokens import ACCENTS, ALPHABETS
-from attention_core.derivation.terms.context import Symbol, has_entries
+from attention_core.derivation.terms.context import Symbol, has_entries, type_of_whole
 from attention_core.derivation.terms.terms import (
     EYE,
     ONE,
@@ -154,6 +154,10 @@ def elaborate_subscript(elab: Elaborator, expr: Sub) -> Term:
     own = elab.lookup(full) if full is not None else None
     if base is not None and own is not None and full is not None and is_beside(base, own.type, expr):
         return symbol(elab, full)
+    if base is not None and base_name == r"\delta" and _has_one_index(base) and len(items or ()) == 2:
+        delta = kronecker(elab, expr)  # beside a vector $\delta$, whose entries have one index
+        if delta is not None:
+            return delta
     if items is not None and base is not None and (term := _part_of(elab, base, items)) is not None:
         return term
     if full is not None and own is not None:
@@ -222,6 +226,12 @@ def _require_count_from_one(elab: Elaborator, name: str, kind: Type, items: list
         raise elab.fail(
             f"{shown} counts from 0, and the entries of {name} count from 1 here: write 1 for the first{also}"
         )
+
+
+def _has_one_index(base: Symbol) -> bool:
+    """Whether the entries of a symbol have one index: it is a vector, or a definition of numbers with one."""
+    kind = type_of_whole(base)
+    return base.kind in ("array", "definition") and kind is not None and kind.vector
 
 
 def _is_zero(items: list[Term | Slice]) -> bool:

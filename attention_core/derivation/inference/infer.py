@@ -190,7 +190,7 @@ class Inference:
         own: set[str] = set()
         name = "" if left or not chains else definable(context, statement.statement.chains[0])
         form = function_form(statement.statement.chains[0].exprs[0]) if name else None
-        if form is not None and not set(form[1]) & whole_names(chains[0].exprs[1]):
+        if form is not None and not set(form[1]) & all_names(chains[0].exprs[1]):
             name = ""  # H(X), whose right side depends on X in a way that nothing says
         if name:
             first = chains[0]

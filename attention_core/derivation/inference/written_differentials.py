@@ -128,7 +128,7 @@ def _write(context: Context, node: object) -> object:
         while place < len(ops):
             name = _known(context, factors[place + 1]) if factors[place] == _D and not ops[place] else None
             if name is not None:
-                factors[place : place + 2] = [_named(factors[place + 1], name)]
+                factors[place : place + 2] = [_name_change(factors[place + 1], name)]
                 del ops[place]
             place += 1
         inner = tuple(_write(context, one) for one in factors)
@@ -137,12 +137,12 @@ def _write(context: Context, node: object) -> object:
     return substitute(node, rule)
 
 
-def _named(target: Expr, name: str) -> Expr:
+def _name_change(target: Expr, name: str) -> Expr:
     """The name of a change, with the index or the transpose of what changes."""
     if isinstance(target, Transpose):
-        return Transpose(_named(target.base, name), target.letter)
+        return Transpose(_name_change(target.base, name), target.letter)
     if isinstance(target, Sub) and symbol_name(target) != name:
-        return Sub(_named(target.base, name), target.items)
+        return Sub(_name_change(target.base, name), target.items)
     return Name(f"d {name}")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from attention_core.derivation.elaborate.intermediates import defined_by, intermediate, with_hole
+from attention_core.derivation.elaborate.intermediates import definition_of, intermediate, with_hole
 from attention_core.derivation.graph.nodes import Graph, TooLarge, Undefined, gradients, substitute
 from attention_core.derivation.lowering.lower import Cells, Env, Infeasible, Lowering, handles, one
 from attention_core.derivation.terms.terms import Term
@@ -203,7 +203,7 @@ def _deriv(low: Lowering, term: Term, env: Env) -> Cells:
 def _deriv_through(low: Lowering, term: Term, defined: Term, env: Env) -> Cells:
     """A derivative by a defined quantity: it is free where it is differentiated, and then takes its values."""
     low.holes += 1
-    hole, (value, params) = f"|{low.holes}", defined_by(defined)
+    hole, (value, params) = f"|{low.holes}", definition_of(defined)
     body, by = (with_hole(a, value, hole, {}) for a in term.args)
     low.keep += [body, by]
     top, below = low.lower(body, env), low.lower(by, env)

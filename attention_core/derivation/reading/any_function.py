@@ -57,6 +57,26 @@ def functions_in(formula: str) -> list[str]:
     return [name.strip() for name in found[1].split(",")] if found else []
 
 
+_BY_WORDS = re.compile(
+    r"\$\s*(?P<name>\\?[a-zA-Z]+)\s*\$ (?:is|be|denotes) (?:an?|any|some|the) (?:(?:fixed|scalar|real|smooth|"
+    r"differentiable|non-?linear|activation|arbitrary)[ -])*(?:function|non-?linearity)(?: (?:that|which))?(?: is)? "
+    r"(?:applied|acting|acts|applies) (?:element|entry|component|coordinate|point)-?wise(?: to [a-z ]+)?"
+)
+
+
+def spell_functions(text: str) -> str:
+    r"""Write functions of numbers that words describe, "$f$ is a function applied entry-wise", as formulas.
+
+    Args:
+        text: A paragraph.
+
+    Example:
+        >>> spell_functions("Let $f$ be a smooth function applied element-wise.")
+        'Let $f : \\mathbb{R} \\to \\mathbb{R}$.'
+    """
+    return _BY_WORDS.sub(lambda one: rf"${one['name']} : \mathbb{{R}} \to \mathbb{{R}}$", text)
+
+
 def declare_function(context: Context, name: str, line: int, convex: bool = False) -> None:
     """Declare a function with its first two derivatives, and the numbers that it is made of.
 

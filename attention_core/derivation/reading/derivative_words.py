@@ -12,6 +12,8 @@ from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
 from attention_core.derivation.elaborate.differentials import DIFFERENTIALS
+from attention_core.derivation.elaborate.elaborator import NUMERALS
+from attention_core.derivation.elaborate.entrywise_calls import BY_ENTRIES
 from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
 from attention_core.derivation.reading.notation_words import take_notations
 from attention_core.derivation.terms.context import Context
@@ -22,6 +24,9 @@ _DIFFERENTIAL = re.compile(
 )
 _TRACED = re.compile(
     r"(?:^|&|\\\\)\s*(?:d|\\mathrm\s*\{?d\}?)\s*\\?[A-Za-z]+\s*&?\s*=\s*&?\s*\\(?:[tT]r\b|(?:operatorname|mathrm|text)\s*\{[tT]r\})"
+)
+_BY_ENTRIES = re.compile(
+    r"\b(?:element|entry|component|coordinate|point)-?\s?wise\b(?!\s+(?:product|multiplication))", re.IGNORECASE
 )
 _ROWS = (
     r"(?:the\s+)?(?:gradients?|derivatives?)(?:\s+of\s+(?:a\s+)?(?:scalars?|numbers?)(?:\s+(?:functions?|losses|loss))?)?"
@@ -56,6 +61,7 @@ def take_derivative_words(blocks: Sequence[Block]) -> tuple[list[Block], frozens
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph | Heading))
     traced = any(isinstance(block, Display) and _TRACED.search(block.text) for block in blocks)
     stated = {DIFFERENTIALS} if traced or _DIFFERENTIAL.search(prose) else set()
+    stated |= {BY_ENTRIES} if _BY_ENTRIES.search(prose) else set()
     if len({found[1].lower() for found in _EITHER.finditer(prose)}) != 1:
         return list(blocks), frozenset(stated)
     out: list[Block] = []
@@ -82,5 +88,5 @@ def take_conventions(context: Context, blocks: Sequence[Block], infer: bool) -> 
     out, context.stated = take_notations(blocks)
     if infer:
         out, words = take_derivative_words(out)
-        context.stated, context.readings = context.stated | words, words & {DENOMINATORS, ROW_GRADIENTS}
+        context.stated, context.readings = context.stated | words | {NUMERALS}, words & {DENOMINATORS, ROW_GRADIENTS}
     return out

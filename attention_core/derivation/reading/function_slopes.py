@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from attention_core.derivation.elaborate.differentials import ALONG, DIFFERENTIALS
+from attention_core.derivation.elaborate.entrywise_calls import BY_ENTRIES
 from attention_core.derivation.elaborate.row_functions import has_row_function, write_row_functions
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.printer import all_names, symbol_name
@@ -91,6 +92,9 @@ def _in_product(context: Context, node: Times) -> Expr:
         found = _slope_of(context, function, order, factors, ops, place + width) if order and function else None
         if found is not None:
             slope, used = found
+            if BY_ENTRIES in context.stated and isinstance(slope, Derivative) and isinstance(slope.body, Times):
+                argument = slope.by[0]  # the slope of each entry, where the function has no value of the whole
+                slope = Call(f"{SLOPE}{order}", (Chain((slope.body.factors[0],)), Chain((argument,))))
             factors[place : place + width + used] = [slope]
             del ops[place : place + width + used - 1]
         place += 1
@@ -101,7 +105,7 @@ def _along(context: Context, factors: list[Expr], ops: list[str], place: int) ->
     r"""The derivative along a direction that `D f(x)[h]`, `D f(x) h` or `d f(x)[h]` is; None of anything else."""
     if len(factors) < place + 4 or any(ops[place : place + 3]) or factors[place] not in (Name("D"), Name("d")):
         return None
-    if factors[place] == Name("D") and "D" in context.symbols:
+    if factors[place] == Name("D") and "D" in set(context.symbols) - set(context.inferred):
         return None
     if factors[place] == Name("d") and DIFFERENTIALS not in context.stated:
         return None
@@ -109,8 +113,9 @@ def _along(context: Context, factors: list[Expr], ops: list[str], place: int) ->
     if _function(context, factors[place + 1]) is None or not _is_one(argument, "(") or not argument.items[0].alone:  # type: ignore[union-attr]
         return None
     direction = way.items[0].exprs[0] if _is_one(way, "[") or _is_one(way, "(") else way  # type: ignore[union-attr]
-    known = context.symbols.get(symbol_name(direction) or "") if isinstance(direction, Name | Sub) else None
-    if known is None and not _is_one(way, "["):
+    called = len(factors) > place + 4 and not ops[place + 3] and isinstance(factors[place + 4], Group)
+    alone = isinstance(direction, Name | Sub) and not called and _function(context, direction) is None
+    if not alone and not _is_one(way, "["):
         return None
     return Call(ALONG, tuple(Chain((one,)) for one in (factors[place + 1], argument.items[0].exprs[0], direction)))  # type: ignore[union-attr]
 

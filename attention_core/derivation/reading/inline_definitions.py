@@ -19,14 +19,21 @@ _INTRODUCES = re.compile(
     r"\b(?:let|where|with|set|setting|take|taking|choose|choosing|put|putting|write|writing|define|defining|denote|"
     r"call|use|using|forward)\b[^.;!?$]*$|"
     r"(?:^|[.;!?])\s*(?:here|throughout|as before|as usual)\b,?\s*$|"
-    r"(?:^|[.;!?])\s*(?:(?:here|then|now)\b,?\s*)?(?:the|our|its|their)\s+(?:[a-z-]+\s+){1,5}(?:is|are)\s*$",
+    r"(?:^|[.;!?])\s*(?:(?:here|then|now)\b,?\s*)?(?:the|our|its|their)\s+(?:[a-z-]+\s+){1,5}(?:is|are)\s*"
+    r"(?:the\s+(?:[a-z-]+\s+)?[a-z-]+,\s*)?$|\bfor\s+the\s+(?:[a-z-]+\s+){1,3}$",
     re.IGNORECASE,
 )
+_OF_FUNCTION = re.compile(r"\bfor\s+the\s+(?:[a-z-]+\s+){1,3}$", re.IGNORECASE)
+_FUNCTIONS = re.compile(
+    r"\bfor\s+the\s+(?:[a-z-]+\s+){1,3}$|^\s+(?:let|put|define|set)\s*$|\b(?:and|define|is)\s*$|\bwith\s+(?:the\s+(?:[a-z-]+\s+){1,3})?$",
+    re.IGNORECASE,
+)
+"""What stands in front of a function whose sentence does not begin with Let or Put."""
 _GOES_ON = re.compile(r"^[^.;!?]*(?:,|\band|\bwhere|\bwith)(?:\s+(?:the|its|an?|our)\s+(?:[a-z-]+\s+){1,4})?\s*$")
 _NAME = r"(?:\\(?:hat|tilde|bar|vec|mathbf|boldsymbol|bm)\s*(?:\{\s*\\?[A-Za-z]+\s*\}|\\?[A-Za-z]+)|\\?[A-Za-z]+)"
 _INDEX = r"(?:_\s*(?:\{\s*[a-z]\s*\}|[a-z])(?:\s*\^\s*\{\s*\([a-z]\)\s*\})?|\^\s*\{\s*\([a-z]\)\s*\})"
 _DEFINES = re.compile(
-    rf"^\s*(?P<name>(?P<base>{_NAME})(?:'|_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}}|(?P<index>{_INDEX}))?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*"
+    rf"^\s*(?P<name>(?P<base>{_NAME}|\\operatorname\s*\{{[A-Za-z]+\}})(?P<of>\s*\(\s*{_NAME}\s*\))?(?:'|_\{{(?:\\text\{{)?[A-Za-z]{{2,}}\}}?\}}|(?P<index>{_INDEX}))?)\s*(?::=|=)\s*(?P<value>[^=<>~]+?)\s*"
     r"(?P<space>\\in\s*\\math(?:bb|bf)\s*\{?\s*R\s*\}?\s*(?:\^\s*(?:\{[^{}]*\}|\w))?\s*)?$"
 )
 _RELATES = re.compile(r"\\(?:in|sim|[lg]eq?|neq?|to|approx|dots|ldots|forall|top\s*=)(?![a-zA-Z])|,")
@@ -34,7 +41,7 @@ _LETTER = re.compile(
     r"(?<![A-Za-z\\])(?:[A-Za-z]|[A-Za-z]?[A-Z][A-Za-z]?)(?![A-Za-z])|\\(?:alpha|beta|gamma|lambda|mu|sigma|theta|hat|nabla)\b"
 )
 _BEHIND = re.compile(r"\b(?:where|with|using)\b[^.;!?$]*$", re.IGNORECASE)
-_BARE = re.compile(rf"^\s*(?!(?:[A-Za-z][A-Z]|[A-Z][a-z])\s*$){_NAME}(?:_\w)?\s*$")  # `PV` is a product
+_BARE = re.compile(rf"^\s*(?!(?:[A-Za-z][A-Z]|[A-Z][a-z])(?:_\w)?\s*$){_NAME}(?:_\w)?\s*$")  # `PV` is a product
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|for|at|assume|assuming|suppose|provided|case)\b[^.;!?$]*$", re.IGNORECASE
 )
@@ -78,7 +85,7 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
 def _in_order_of_use(displays: list[Display]) -> list[Display]:
     """Definitions in an order in which each uses what stands before it, where there is one."""
     parts = [one.text.partition(" := ") for one in displays]
-    bases = [re.split(r"[_^']", name)[0] for name, _, _ in parts]
+    bases = [re.split(r"[_^'(]", name)[0] for name, _, _ in parts]
     done: list[int] = []
     while len(done) < len(parts):
         left = [k for k in range(len(parts)) if k not in done]
@@ -197,16 +204,27 @@ def _has_name(name: str, formula: str) -> bool:
     return re.search(rf"{before}{re.escape(name)}(?![A-Za-z])", formula) is not None
 
 
+def _takes_functions(parts: Sequence[str]) -> bool:
+    """Whether functions of a paragraph are defined where no declaration reads them, or are used in its definitions."""
+    found = [(before, _match_definition(part)) for before, part in zip(parts[::2], parts[1::2], strict=False)]
+    made = [(before, one) for before, one in found if one is not None]
+    functions = [(before, one) for before, one in made if one["of"]]
+    values = "\n".join(one["value"] for _, one in made)
+    used = (re.search(rf"{re.escape(one['base'])}\s*\(", values) for _, one in functions)
+    return any(_FUNCTIONS.search(before) for before, _ in functions) or any(used)
+
+
 def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[str]) -> tuple[str, list[Display]]:
     parts = re.split(r"(?<!\\)\$", block.text)
     line, displays, introduced = block.line, [], False
+    functions = _takes_functions(parts)
     for place, part in enumerate(parts):
         if place % 2:
             before = parts[place - 1]
             opens = bool(_INTRODUCES.search(before)) or (introduced and bool(_GOES_ON.match(before)))
-            introduced = opens and not _CONDITION.search(before)
+            introduced = opens and (not _CONDITION.search(before) or bool(_OF_FUNCTION.search(before)))
             until = sys.maxsize if _BEHIND.search(before) else line  # "where" says what a display means, above or below
-            made = _definition(part, until, blocks, known) if introduced else None
+            made = _definition(part, until, blocks, known, functions) if introduced else None
             if made is not None:
                 name, value = made
                 known.add(name)
@@ -261,7 +279,7 @@ def _multiplies(value: str, blocks: Sequence[Block]) -> bool:
 
 def _match_definition(formula: str) -> re.Match[str] | None:
     """What a formula defines, by its form; None of one member of a family."""
-    found = _DEFINES.match(formula)
+    found = _DEFINES.match(_STARTS.sub(lambda one: one[0].replace("=", "\x00"), formula))
     one = found is not None and found["index"] and not _is_of_all(found["base"], found["index"], found["value"])
     return None if one else found
 
@@ -273,17 +291,29 @@ def _is_of_all(base: str, index: str, value: str) -> bool:
     return all(indexed) and not re.search(rf"(?<![A-Za-z\\]){re.escape(base)}(?![A-Za-z])", value)
 
 
-def _definition(formula: str, until: int, blocks: Sequence[Block], known: set[str]) -> tuple[str, str] | None:
+_STARTS = re.compile(r"_\s*\{\s*[a-z]\s*=\s*\d\s*\}")  # where a sum starts
+_ROOM = re.compile(r"\\[,;:!]")
+_SUBSCRIPT = re.compile(r"(?<=[A-Z])\s*_\s*(?:[A-Z]|\{[A-Z]\})")  # of W_Q, which is not made of Q
+
+
+def _definition(
+    formula: str, until: int, blocks: Sequence[Block], known: set[str], functions: bool = False
+) -> tuple[str, str] | None:
     """The new symbol that a formula defines, and as what; None where it may say something else."""
     found = _match_definition(formula)
-    if found is None or _RELATES.search(formula[: found.start("space")] if found["space"] else formula):
+    if found is not None and found["of"] and not functions:
+        return None  # a declaration reads `f(x) = ...` itself
+    if found is None:
+        return None
+    written = _STARTS.sub("", formula[: found.start("space")] if found["space"] else formula)
+    if _RELATES.search(_ROOM.sub("", written)):
         return None
     bare = _BARE.match(found["value"]) and not _multiplies(found["value"].strip(), blocks)
     if bare or not (_LETTER.search(found["value"]) or found["value"].strip().isalpha()):
         return None
     name = found["name"]
-    own = rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z_])"
-    if name in known or re.search(own, found["value"]) or _is_product(name, blocks):
+    own = rf"(?<![A-Za-z\\_]){re.escape(name)}(?![A-Za-z_])"
+    if name in known or re.search(own, _SUBSCRIPT.sub("", found["value"])) or _is_product(name, blocks):
         return None
     lives = re.compile(rf"{own}{_LIVES_BEHIND}")
     first = re.compile(rf"^\s*(?:&\s*)?{own}\s*&?=", re.MULTILINE)
@@ -292,4 +322,4 @@ def _definition(formula: str, until: int, blocks: Sequence[Block], known: set[st
             return None
         if isinstance(block, Display) and block.line < until and first.search(block.text):
             return None  # a display says what it is
-    return name, f"{found['value']} {(found['space'] or '').strip()}".rstrip()
+    return name, f"{found['value']} {(found['space'] or '').strip()}".rstrip().replace("\x00", "=")

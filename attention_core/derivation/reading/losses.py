@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
+from attention_core.derivation.reading.any_function import spell_functions
 
 _NAME = (
     r"(?:\\(?:mathcal|mathbf|boldsymbol|bm|hat|tilde)\s*\{\s*\\?[A-Za-z]+\s*\}|\\(?:hat|tilde)\s*\\?[a-zA-Z]|"
@@ -65,16 +66,79 @@ def spell_losses(blocks: Sequence[Block]) -> list[Block]:
         'Let $L \\colon O \\to \\mathbb{R}$, and $G = \\frac{\\partial L}{\\partial O}$.'
     """
     text = "\n".join(block.text for block in blocks if isinstance(block, Paragraph | Display))
+    blocks = _write_shorthand(blocks)
     spelled = [_spell(block, text) if isinstance(block, Paragraph | Display) else block for block in blocks]
+    spelled = [part for block in spelled for part in _cut(block)]
     if any(_GRADIENT.search(block.text) for block in spelled if isinstance(block, Paragraph | Display)):
         spelled = [block if isinstance(block, Heading) else _with_names(block) for block in spelled]
     return spelled
+
+
+_CUT = re.compile(r"(?<=[.;])\s+(?=(?:Let|If|For|Suppose|We|Given|Consider)\b[^.;]*\\colon)")
+
+
+def _cut(block: Block) -> list[Block]:
+    """A paragraph that goes on with a display and then says of what a loss is a function, as two."""
+    opens = isinstance(block, Paragraph) and re.match(r"\s*(?:where|with|here)\b", block.text)
+    found = _CUT.search(block.text) if opens else None
+    if found is None or not isinstance(block, Paragraph):
+        return [block]
+    line = block.line + block.text.count("\n", 0, found.end())
+    return [replace(block, text=block.text[: found.start()]), replace(block, line=line, text=block.text[found.end() :])]
+
+
+_MARK = r"(?P<mark>d|\\(?:bar|overline|dot|hat|tilde|delta))"
+_WRITES = re.compile(
+    rf"\$\s*{_MARK}\s*(?:\{{\s*)?(?P<of>\\?[A-Za-z])\s*\}}?\s*(?:\$\s*(?:for|denotes|is|means|stands for|to denote)\s*"
+    rf"(?:the (?:gradient|derivative)\s*)?\$|:?=)\s*(?:\\[dt]?frac\s*\{{\s*\\partial\s*(?P<loss>{_NAME})\s*\}}\s*"
+    rf"\{{\s*\\partial\s*(?P=of)\s*\}}|\\partial\s*(?P<other>{_NAME})\s*/\s*\\partial\s*(?P=of))\s*\$"
+)
+
+
+def _write_shorthand(blocks: Sequence[Block]) -> list[Block]:
+    r"""Write gradients out that a document has a sign for: "We write $\bar{v}$ for $\partial L / \partial v$."
+
+    The letter of such a sentence is any symbol if no display has it.
+    """
+    displays = "\n".join(block.text for block in blocks if isinstance(block, Display))
+    for block in blocks:
+        found = _WRITES.search(block.text) if isinstance(block, Paragraph) else None
+        if found is None or re.search(rf"(?<![A-Za-z\\]){re.escape(found['of'])}(?![A-Za-z])", displays):
+            continue
+        mark, loss = found["mark"], found["loss"] or found["other"]
+        letter = r"(?:\{\s*(\\?[A-Za-z])\s*\}|(\\[A-Za-z]+|[A-Za-z])(?![A-Za-z]))(\s*_\s*(?:\{[^{}]*\}|\w))?"
+        head = r"(?<![A-Za-z\\])d" if mark == "d" else rf"{re.escape(mark)}(?![A-Za-z])"
+        sign = re.compile(rf"{head}\s*{letter}")
+
+        return [_with_gradients(each, sign, loss, found[0] if each is block else "") for each in blocks]
+    return list(blocks)
+
+
+def _with_gradients(block: Block, sign: re.Pattern[str], loss: str, sentence: str) -> Block:
+    """A block with gradients in the place of a sign, and without the sentence that says what the sign is for."""
+
+    def write(one: re.Match[str]) -> str:
+        return rf"\frac{{\partial {loss}}}{{\partial {one[1] or one[2]}{(one[3] or '').strip()}}}"
+
+    if isinstance(block, Display):
+        return replace(block, text=sign.sub(write, block.text))
+    if not isinstance(block, Paragraph):
+        return block
+    text = block.text.replace(sentence, "\x00") if sentence else block.text
+    text = _FORMULA.sub(lambda one: sign.sub(write, one[0]), text)
+    text = _WE_WRITE.sub(lambda one: "\n" * one[0].count("\n"), text).replace("\x00", "")
+    return replace(block, text=text.lstrip(" "))
+
+
+_WE_WRITE = re.compile(r"(?:(?<=[.;]\s)|^)[^.;$\x00]*\x00[^.;$]*(?:\$[^$=]*\$[^.;$=]*)*(?:[.;]|$)")
 
 
 def _spell(block: Block, document: str) -> Block:
     text = block.text
     if r"\partial" in text:
         text = _SLASHED.sub(r"\\frac{\\partial \1}{\\partial \2}", text)
+    if isinstance(block, Paragraph) and "wise" in text:
+        text = spell_functions(text)
     if isinstance(block, Paragraph) and "$" in text:
         plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text)
         if any(one.search(plain) for one in (_BEHIND, _CALLED, _BEFORE, _NAMELESS)):

@@ -65,6 +65,7 @@ _COUNTS = {
     r"\mathbb{N}_0": re.compile(_COUNT % r"non-?negative\s+(?:integers?|whole\s+numbers?)"),
     r"\mathbb{Z}": re.compile(_COUNT % r"integers?"),
     r"\mathbb{C}": re.compile(_COUNT % r"complex\s+numbers?"),
+    r"(0, \infty)": re.compile(_COUNT % r"(?:small\s+)?positive\s+(?:constants?|scalars?)"),
 }
 OTHER_NUMBERS = re.compile(
     r"\b(?:complex|integer|whole|natural|rational|imaginary|dual|stochastic process|block(?![- ]diagonal)|"

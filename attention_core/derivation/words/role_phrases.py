@@ -43,7 +43,7 @@ _FREE = _alternatives(
     "features? states? actions? observations? data data_?points? examples? instances? variables? constants? angles? "
     "positions? locations? coordinates? points? nodes? words? documents? images? pixels? users? items? signals? "
     "logits? activations? units? neurons? prompts? responses? completions? messages? intercepts? offsets? "
-    "shifts? terms? covariates? predictors? regressors? bias(?:es)? "
+    "shifts? terms? covariates? predictors? regressors? bias(?:es)? gains? "
     "weights_and_biases bias_terms? bias_parameters? feature_maps? hidden_states? cell_states? hidden_units? hidden_"
     "representations? representations? memory contexts? contents? inputs_and_outputs (?:model|network|learnable|"
     "trainable|learned|layer|regression|linear)_weights weights_of_the_(?:model|network|layer)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.elaborate.intermediates import defined_by, gather_entries, goes_through, intermediate
+from attention_core.derivation.elaborate.intermediates import definition_of, gather_entries, goes_through, intermediate
 from attention_core.derivation.records import Verdict
 from attention_core.derivation.terms.context import Symbol
 from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, matrix
@@ -44,7 +44,7 @@ def test_what_a_whole_and_its_members_are_defined_as() -> None:
     whole = gather_entries(definition((ONE, N)))
     assert whole is not None
     member = Term("bind", (VALUE, VALUE), SCALAR, ("i",))
-    assert defined_by(member) == (VALUE, ("i",)) == defined_by(Term("bind", (whole,), whole.type, ()))
+    assert definition_of(member) == (VALUE, ("i",)) == definition_of(Term("bind", (whole,), whole.type, ()))
     assert intermediate(Term("entry", (member, VALUE, VALUE), SCALAR)) is member
     assert goes_through(whole, member) and not goes_through(VALUE, member)
 

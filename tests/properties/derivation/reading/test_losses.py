@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.document.blocks import Paragraph
+from attention_core.derivation.document.blocks import Display, Paragraph
 from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.records import Verdict
 
@@ -128,3 +128,30 @@ def test_a_tag_that_names_a_gradient_stays_the_name_of_its_step() -> None:
         "$$ \\frac{\\partial L}{\\partial O} = dO \\tag{dO} $$\n"
     )
     assert [step.id for step in check_document(text, infer=True, only=["dO"]).steps] == ["dO"]
+
+
+SHORTHAND = (
+    r"Let $Q, K, V \in \mathbb{R}^{n \times d}$, $S = QK^\top$, $P = \operatorname{softmax}(S)$ row-wise and $O = PV$. "
+    "Let $L$ be a scalar function of $O$. "
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "sign"),
+    [
+        (r"We use the shorthand $dX = \partial L/\partial X$ for gradients.", "d%s"),
+        (r"We write $\bar X$ for $\partial L/\partial X$.", r"\bar{%s}"),
+        (r"Here $\bar{X}$ denotes the gradient $\frac{\partial L}{\partial X}$.", r"\bar %s"),
+    ],
+)
+def test_a_sign_for_gradients(words: str, sign: str) -> None:
+    value, output, query, score = (sign % letter for letter in "VOQS")
+    right, wrong = f"{value} = P^\\top {output}", f"{value} = P {output}"
+    for step, good in ((right, True), (wrong, False), (f"{query} = {score} K", True), (f"{query} = {score} Q", False)):
+        (found,) = check_document(f"{SHORTHAND}{words}\n\n$$ {step} $$\n", infer=True).steps
+        assert (found.verdict in (Verdict.AGREES, Verdict.PROVED, Verdict.EXACT)) is good, (step, found.evidence.text)
+
+
+def test_a_sign_of_one_symbol_is_a_name() -> None:
+    blocks = [Paragraph(1, r"We write $\bar x$ for $\partial L/\partial x$."), Display(3, r"\bar x = x, \bar z = z")]
+    assert getattr(spell_losses(blocks)[1], "text", "") == r"\bar x = x, \bar z = z"
