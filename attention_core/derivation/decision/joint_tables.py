@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from attention_core.derivation.inference.usage import walk
-from attention_core.derivation.latex.syntax import Big
+from attention_core.derivation.latex.syntax import Big, Num
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.claimed_sides import is_stated_above
 from attention_core.derivation.reading.densities import (
@@ -60,7 +60,8 @@ def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding])
     if not shows_laws(step) and _may_be_functions(step):
         return found
     other = judge(step.tables)
-    if _is_slip(other):
+    normed = any(isinstance(side, Num) for side in (step.left, step.right))  # a number alone says what a law sums to
+    if _is_slip(other) and not normed:
         return replace(
             other, evidence=replace(other.evidence, text=f"with its laws as probabilities: {other.evidence.text}")
         )

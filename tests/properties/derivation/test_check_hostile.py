@@ -226,16 +226,16 @@ def test_documents_made_by_a_grammar_end_in_reports(examples: int) -> None:
 
 
 def test_an_error_of_the_checker_in_one_step_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attention_core.derivation import check
+    from attention_core.derivation import check, judge
 
-    whole = check.decide_step
+    whole = judge.decide_step
 
     def breaks(step: check.Step, *args: object, **kwargs: object) -> object:
         if step.id == "second":
             raise LookupError("no such leaf")
         return whole(step, *args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(check, "decide_step", breaks)
+    monkeypatch.setattr(judge, "decide_step", breaks)
     shown = "".join(
         f"$$ x = {right} \\tag{{{tag}}} $$\n\n" for tag, right in (("first", "x"), ("second", "x"), ("third", "2 x"))
     )

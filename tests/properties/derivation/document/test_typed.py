@@ -33,7 +33,6 @@ def test_what_is_typed_becomes_latex(typed: str, formula: str) -> None:
         r"g_i(w) \le 0,\ i=1,...,k",
         r"2 \max_{i: y_i = 1} x_i = \max_{i: y_i = 1} x_i",
         r"2 \underset{w}{max} f(w) = \underset{w}{argmax} f(w)",
-        r"y = y_s + y_{S^\perp}",
         r"|t - \sum \hat{Y}'_i| \le w",
         r"2 \exp\{-x\} = \exp\{x\}",
     ],
@@ -41,6 +40,11 @@ def test_what_is_typed_becomes_latex(typed: str, formula: str) -> None:
 def test_such_displays_are_read_and_not_decided(display: str) -> None:
     steps = check_document(f"# A\n\n$$ {display} $$\n", infer=True, effort=Effort(seconds=0.5)).steps
     assert steps and {str(step.verdict) for step in steps} == {"UNDECIDED"}, steps[0].evidence.text
+
+
+def test_parts_by_their_subscripts_define_what_they_add_up_to() -> None:
+    report = check_document("# A\n\n$$ y = y_s + y_{S^\\perp} $$\n", infer=True, effort=Effort(seconds=0.5))
+    assert any("defined by the display" in words for _, words in report.understood)
 
 
 def test_an_equivalence_with_a_remark_on_it_is_decided_both_ways() -> None:
