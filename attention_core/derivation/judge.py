@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -30,7 +31,7 @@ from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.loose_forms import TERMS
 from attention_core.derivation.inference.opaque import is_opaque, unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
-from attention_core.derivation.latex.syntax import Array, Unreadable
+from attention_core.derivation.latex.syntax import Array, Num, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
 from attention_core.derivation.reading.any_loss import describe_losses, order_of_derivatives, tried_order
 from attention_core.derivation.reading.confirmed import confirm_readings, quote_set_aside
@@ -285,8 +286,9 @@ def _refute_likely_slip(step: Step, found: Finding, effort: Effort) -> Finding:
     from attention_core.derivation.decision.other_intents import is_led_to_otherwise
     from attention_core.derivation.decision.slips import defines_anew, leaves_out
 
-    slip = found.evidence.figures.get("slip")
-    if not slip or leaves_out(step) or is_led_to_otherwise(step) or defines_anew(step):
+    slip = str(found.evidence.figures.get("slip", ""))
+    zero = Num(Fraction(0)) in (step.left, step.right) or "with $0$ in place" in slip  # an equation to be solved
+    if not slip or zero or leaves_out(step) or is_led_to_otherwise(step) or defines_anew(step):
         return found
     plain = _decide_under(effort)(step, ())
     context = step.context.copy()

@@ -17,6 +17,7 @@ change away from an identity. So such a step is refuted, unless
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way, or
   words by which its author does not claim it (see `other_intents`);
 * a sentence anywhere may say that its formulas mean something else (see `other_meanings`);
+* a symbol has the value of a section that has ended, which its own section need not keep;
 * a letter may be a function of what stands in brackets (see `function_letters`), a function stands at two arguments in
   both orders, as a distance may, or a symbol has no other place in the
   step than the one whose index is changed: such an equation says what the symbol is;
@@ -60,6 +61,7 @@ from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Times
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.confirmed import has_old_value
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Context
@@ -117,6 +119,8 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if find_newer_value(step, decide) or (not collect_symbols(step) and may_hold_otherwise(step)):
         return None
+    if any(has_old_value(step, name) for name in collect_symbols(step)):
+        return None
     if defines_anew(step) or _names_a_whole(step) or operates(step) or keeps_orders(step):
         return None
     if exchanges_indices((step.left, step.right)):
@@ -162,6 +166,8 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     if step.op != "=" or step.context.loose or assigns(step) or operates(step) or keeps_orders(step):
         return None
     if _names_a_whole(step) or find_newer_value(step, decide) or exchanges_indices((step.left, step.right)):
+        return None
+    if any(has_old_value(step, name) for name in collect_symbols(step)):
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None  # any numbers are one change away from an identity

@@ -231,7 +231,7 @@ _CALLED = re.compile(r"\s*(?:\\(?:left|[bB]igg?l?)\s*)?\(")
 def _alphabet(lexer: TokenStream, name: str, end: int) -> int:
     """Letters of other alphabets: the reals, the naturals, expectations, the normal law, a vector of ones."""
     inner, after = read_braces(lexer.text, end, lexer.line)
-    letter, name = inner.strip(), "mathbb" if name in ("mathbbm", "mathds") else name
+    letter, name = inner.strip(), "mathbb" if name in ("mathbbm", "mathds", "Bbb") else name
     if name == "mathbb" and letter in ("E", "P"):
         lexer.emit("FUNC", "E" if letter == "E" else "Pr")
     elif letter == "N" and (name != "mathbb" or _CALLED.match(lexer.text, after)):

@@ -171,7 +171,7 @@ ACCENTS = frozenset(
 ) | {"grave", "mathring", "underline", "overrightarrow", "widebar"}
 
 
-ALPHABETS = frozenset(["mathbb", "mathbbm", "mathds", "mathcal", "mathscr", "mathfrak"])
+ALPHABETS = frozenset(["mathbb", "mathbbm", "mathds", "Bbb", "mathcal", "mathscr", "mathfrak"])
 
 
 SPACES = frozenset(

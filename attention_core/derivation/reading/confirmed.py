@@ -14,7 +14,8 @@ a slip (see `decision.slips`). These are
 * marks that tie a symbol to another one of the step: a mean `\bar{x}` beside x, `\hat{y}`, `A^+`, `x'`;
 * members of a sequence, by where they stand in it: `F_{n+1}`, and `T_n` beside n;
 * the letter n or the like as a number, beside a sum that does not say how many terms it has: `\frac{1}{n} \sum_i x_i`;
-* the imaginary unit and what differentiates.
+* the imaginary unit and what differentiates;
+* what an ended section gives a value, which the section of the step need not keep.
 
 A symbol stays undeclared as well if a definition of it could not be read: `Put $p := \operatorname{entmax}(x)$`.
 """
@@ -84,7 +85,7 @@ def quote_set_aside(step: Step) -> str:
 
 def _says_more(step: Step, name: str, used: set[str]) -> bool:
     """Whether the name of an undeclared symbol says more of it than the domain that it was read as."""
-    if is_opaque(name) or not _PLAIN.fullmatch(name) or _is_defined_unread(step, name):
+    if is_opaque(name) or not _PLAIN.fullmatch(name) or _is_defined_unread(step, name) or has_old_value(step, name):
         return True
     symbol = step.context.symbols.get(name)
     number = symbol is not None and symbol.kind == "array" and symbol.type is not None and symbol.type.scalar
@@ -113,6 +114,17 @@ def _is_defined_unread(step: Step, name: str) -> bool:
     return any(defines.search(one.paragraph.text) for one in step.context.failed)
 
 
+def has_old_value(step: Step, name: str) -> bool:
+    """Whether a symbol is read with its value in a section that has ended, where this one may give it another.
+
+    Args:
+        step: The step.
+        name: The name of a symbol.
+    """
+    ended, inferred = step.context.ended.get(name, (None, True))
+    return ended is not None and not inferred and ended.term is not None and name in step.context.inferred
+
+
 def _has_unwritten_size(step: Step, used: set[str]) -> bool:
     r"""Whether a step rests on a size that no formula of it names, such as the n of `\sum_i x_i`."""
     known = step.context.symbols
@@ -120,4 +132,4 @@ def _has_unwritten_size(step: Step, used: set[str]) -> bool:
     return any(name in known and known[name].kind == "size" for name in used - written)
 
 
-__all__ = ["confirm_readings", "quote_set_aside"]
+__all__ = ["confirm_readings", "has_old_value", "quote_set_aside"]

@@ -92,3 +92,9 @@ def test_a_slip_is_refuted_where_a_person_confirmed_the_readings(formula: str, l
 def test_a_symbol_that_may_be_defined_anew_is_left_open() -> None:
     document = f"{WORDS}\n\n$$ g(x) = a + 2 b $$\n\nNow another one.\n\n\n\n$$ g(x) = a - 2 b $$\n"
     assert check_document(document, as_read=True).steps[-1].verdict is Verdict.UNDECIDED
+
+
+def test_an_equation_to_be_solved_has_no_slip() -> None:
+    document = f"{WORDS}\n\n$$ \\frac{{1}}{{n}} X^\\top (X \\theta - y) = 0 $$\n"
+    (step,) = check_document(document, as_read=True).steps
+    assert step.verdict is Verdict.UNDECIDED

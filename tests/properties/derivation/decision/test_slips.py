@@ -10,6 +10,7 @@ from attention_core.derivation import StepReport, check_document
 from attention_core.derivation.check import document_steps, report_step
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD, Verdict
 
 
 def inferred(formula: str, above: str = "", below: str = "") -> StepReport:
@@ -330,3 +331,12 @@ def test_a_mean_is_not_one_of_what_it_is_a_mean_of() -> None:
         check_document(f"Let $B \\in \\mathbb{{N}}$.\n\n$$ {mean} $$\n", infer=True, formulas=True).steps[0].verdict
         == "UNDECIDED"
     )
+
+
+@pytest.mark.parametrize("as_read", [False, True])
+def test_the_value_of_a_section_that_has_ended_is_no_slip(as_read: bool) -> None:
+    document = "# One\n\nPut $s := 3$.\n\n$$ s + 1 = 4 $$\n\n# Two\n\nNow another one.\n\n$$ 2 s + a = 5 + a $$\n"
+    first, second = check_document(document, infer=True, as_read=as_read).steps
+    assert first.verdict in GOOD and second.verdict is Verdict.UNDECIDED, second.evidence.text
+    kept = document.replace("# Two\n\n", "")
+    assert check_document(kept, infer=True, as_read=as_read).steps[1].verdict is Verdict.REFUTED

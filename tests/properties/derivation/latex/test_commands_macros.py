@@ -17,6 +17,7 @@ from attention_core.derivation.latex.printer import to_latex
         (r"\argmin_w f", r"\argmin_{w} f"),
         (r"x \in \R^n", r"x \in \mathbb{R}^{n}"),
         (r"\mathbbm{1}_n", r"\mathbf{1}_{n}"),
+        (r"\Bbb{1}_n", r"\mathbf{1}_{n}"),
         (r"A = \text{the first draw $E$ is red}", r"A = \text{the first draw E is red}"),
     ],
 )
