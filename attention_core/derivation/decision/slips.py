@@ -39,6 +39,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 from attention_core.derivation.decision.conventions import collect_symbols
@@ -133,7 +134,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return sure or decide(one.step, ()).verdict in GOOD
         if strange and not (sure and one.kind in SCALES):
             return False
-        if "with $0$ in place" in one.words and _differentiates(step):
+        if "with $0$ in place" in one.words and (_differentiates(step) or Num(Fraction(0)) in (step.left, step.right)):
             return False
         if one.kind in SURE and not sure:
             return False

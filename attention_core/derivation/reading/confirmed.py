@@ -121,8 +121,11 @@ def has_old_value(step: Step, name: str) -> bool:
         step: The step.
         name: The name of a symbol.
     """
-    ended, inferred = step.context.ended.get(name, (None, True))
-    return ended is not None and not inferred and ended.term is not None and name in step.context.inferred
+    ended = step.context.ended.get(name, (None, True))[0]
+    kept = step.context.symbols.get(name)
+    if ended is None or kept is None or name not in step.context.inferred:
+        return False
+    return kept.term is not None and kept.line == ended.line
 
 
 def _has_unwritten_size(step: Step, used: set[str]) -> bool:

@@ -333,9 +333,17 @@ def test_a_mean_is_not_one_of_what_it_is_a_mean_of() -> None:
     )
 
 
+def test_an_equation_to_be_solved_is_no_slip_of_zero() -> None:
+    rows = r"X = \begin{bmatrix} 1 & x_1 \\ \vdots & \vdots \\ 1 & x_n \end{bmatrix}"
+    solved = r"\nabla_\theta J(\theta) = \frac{1}{n} X^T (X \theta - y) = 0"
+    document = f"# A\n\n$$ {rows} $$\n\nWe find\n\n$$ {solved} $$\n"
+    assert check_document(document, as_read=True).steps[-1].verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize("defined", ["Put $s := 3$.", "Let\n\n$$ s := 3 $$"])
 @pytest.mark.parametrize("as_read", [False, True])
-def test_the_value_of_a_section_that_has_ended_is_no_slip(as_read: bool) -> None:
-    document = "# One\n\nPut $s := 3$.\n\n$$ s + 1 = 4 $$\n\n# Two\n\nNow another one.\n\n$$ 2 s + a = 5 + a $$\n"
+def test_the_value_of_a_section_that_has_ended_is_no_slip(as_read: bool, defined: str) -> None:
+    document = f"# One\n\n{defined}\n\n$$ s + 1 = 4 $$\n\n# Two\n\nNow another one.\n\n$$ 2 s + a = 5 + a $$\n"
     first, second = check_document(document, infer=True, as_read=as_read).steps
     assert first.verdict in GOOD and second.verdict is Verdict.UNDECIDED, second.evidence.text
     kept = document.replace("# Two\n\n", "")
