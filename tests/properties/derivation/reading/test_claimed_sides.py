@@ -48,7 +48,7 @@ def test_a_function_that_nothing_defines_may_be_defined_by_a_display() -> None:
 
 
 def test_what_an_unread_sentence_defines_is_not_defined_by_a_display() -> None:
-    above = r"Let $H = -\sum_{i=1}^n p_i \log p_i$."
+    above = r"Let $H = -\sum_{i \in S} p_i \log p_i$."  # of a set that nothing declares
     claims = (
         r"$$ H = \log \sum_{i=1}^n e^{z_i} + p^\top z $$"
         + "\n\n"
