@@ -224,7 +224,8 @@ def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[s
             opens = bool(_INTRODUCES.search(before)) or (introduced and bool(_GOES_ON.match(before)))
             introduced = opens and (not _CONDITION.search(before) or bool(_OF_FUNCTION.search(before)))
             until = sys.maxsize if _BEHIND.search(before) else line  # "where" says what a display means, above or below
-            made = _definition(part, until, blocks, known, functions) if introduced else None
+            drawn = r"\sim" in block.text and _STARTS.search(part)  # a mean of draws is declared with these
+            made = _definition(part, until, blocks, known, functions) if introduced and not drawn else None
             if made is not None:
                 name, value = made
                 known.add(name)
