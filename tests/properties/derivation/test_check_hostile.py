@@ -204,7 +204,9 @@ def test_mutated_sections_of_the_documents_end_in_reports(examples: int) -> None
             decided[str(found.verdict)] += 1
 
     check()
-    assert decided["UNREADABLE"] and decided["REFUTED"] + decided["UNDECIDED"], decided
+    assert decided["UNREADABLE"], decided
+    if examples > 60:  # one of ten is read, at least: of 150 steps none once in seven million times, of 50 once in 200
+        assert decided["REFUTED"] + decided["UNDECIDED"], decided
 
 
 @pytest.mark.parametrize("examples", [12, pytest.param(80, marks=pytest.mark.thorough)])
