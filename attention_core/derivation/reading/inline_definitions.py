@@ -292,7 +292,7 @@ def _is_of_all(base: str, index: str, value: str) -> bool:
     return all(indexed) and not re.search(rf"(?<![A-Za-z\\]){re.escape(base)}(?![A-Za-z])", value)
 
 
-_STARTS = re.compile(r"_\s*\{\s*[a-z]\s*=\s*\d\s*\}")  # where a sum starts
+_STARTS = re.compile(r"_\s*\{\s*[a-z]\s*=\s*1\s*\}")  # where a sum starts; from 0 on its letters may be others
 _ROOM = re.compile(r"\\[,;:!]")
 _SUBSCRIPT = re.compile(r"(?<=[A-Z])\s*_\s*(?:[A-Z]|\{[A-Z]\})")  # of W_Q, which is not made of Q
 
