@@ -147,3 +147,9 @@ def test_a_step_uses_what_stands_behind_the_display_above() -> None:
     wrong = document % r"w^\top \sum_{i=1}^n x_i + b + b + n b"
     assert check_document(right, effort=Effort(seconds=2), infer=True).steps[-1].verdict in GOOD
     assert check_document(wrong, effort=Effort(seconds=2), infer=True).steps[-1].verdict not in GOOD
+
+
+def test_a_sum_from_zero_on_defines_nothing_by_itself() -> None:
+    sentence = r"Put $S := 3$. Its average is times 10; the formula is the sum, $q = S \sum_{i=0}^{1} k_i$."
+    report = check_document(f"{sentence}\n\n$$ S + 1 = 4 $$\n", infer=True)
+    assert not any("q" in words for _, words in report.understood if "defined by the display" in words)
