@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,15 @@ from attention_core.declaration.implementation import Implementation, TargetErro
 ENOUGH = 2
 """Plain problems on which a target must agree with the truth for a way of calling it to count as found."""
 
+OF_ANSWERS = ("returns", "out_layout", "causal", "dead_rows")
+"""Fields of a record that say how an answer is read: records that differ in these alone make the same call."""
+OBJECTS = ("function", "arguments", "sizes", "claims", "known_failures", "parameters", "config")
+"""Fields that may not be hashed, and are the same objects in records that were made of one."""
+_plain_fields = attrgetter(*(f.name for f in fields(Implementation) if f.name not in (*OF_ANSWERS, *OBJECTS)))
+_objects = attrgetter(*OBJECTS)
+FRUITLESS = (Refused, NotApplicable, Violation, TargetError)
+"""What is raised where a call has no answer that could agree."""
+
 
 @dataclass(frozen=True)
 class Comparer:
@@ -28,6 +38,8 @@ class Comparer:
     description: Mapping[str, Any]
     truths: Memory = field(default_factory=Memory)
     """Truths and budgets, which many records share."""
+    fruitless: dict[tuple[Any, ...], tuple[str, Implementation, Case]] = field(default_factory=dict)
+    """Calls without an answer to read -> outcome; record and case are kept, so that their identities stay theirs."""
 
     def subject(self, record: Implementation) -> Subject:
         """The target bound to a record.
@@ -38,16 +50,19 @@ class Comparer:
 
     def outcome(self, record: Implementation, case: Case) -> str:
         """ "agrees", "differs", "declines", or "absent" where the record does not have such a call."""
+        call = (id(case), _plain_fields(record), *map(id, _objects(record)))
+        if call in self.fruitless:
+            return self.fruitless[call][0]
         try:
-            subject = self.subject(record)
-            case = apply_record(record, case)
-            return "agrees" if agrees(subject, case, subject.forward(case, fresh=True)) else "differs"
-        except Refused:
-            return "declines"
-        except NotApplicable:
-            return "absent"
-        except (Violation, TargetError):
-            return "differs"
+            subject, own_case = self.subject(record), apply_record(record, case)
+            subject.send(subject.binding.request(own_case))
+        except FRUITLESS as error:
+            self.fruitless[call] = (_outcome_of(error), record, case)
+            return self.fruitless[call][0]
+        try:
+            return "agrees" if agrees(subject, own_case, subject.forward(own_case, fresh=True)) else "differs"
+        except FRUITLESS as error:
+            return _outcome_of(error)
 
     def plain(self, record: Implementation, every: Iterable[Changes], cases: Sequence[Case]) -> Changes | None:
         """The fewest changes under which the target agrees on `ENOUGH` plain problems and differs on none before."""
@@ -85,6 +100,10 @@ class Comparer:
                 return False
             agreed = agreed or outcome == "agrees"
         return agreed
+
+
+def _outcome_of(error: Exception) -> str:
+    return "declines" if isinstance(error, Refused) else "absent" if isinstance(error, NotApplicable) else "differs"
 
 
 def apply_record(record: Implementation, case: Case) -> Case:
