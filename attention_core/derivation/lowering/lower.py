@@ -143,12 +143,11 @@ class Lowering:
         found = self.names.get(id(term))
         if found is None:
             collected: set[str] = {term.data} if term.op == "int" else set()
-            if term.op == "bind":
-                for arg in term.args[1:]:
-                    collected |= set(self.free(arg))
-            else:
-                for arg in term.args:
-                    collected |= set(self.free(arg))
+            for arg in term.args[1:] if term.op == "bind" else term.args:
+                collected |= set(self.free(arg))
+            if term.op == "reduce":  # inside, its index is its own, also where one outside has the same name
+                ends = {name for end in term.args[:2] for name in self.free(end)}
+                collected = ends | (collected - {term.data[1]})
             found = self.names[id(term)] = tuple(sorted(collected))
             self.keep.append(term)
         return found
