@@ -27,6 +27,7 @@ from attention_core.derivation.decision.conventions import (
     softmax_of_columns,
 )
 from attention_core.derivation.decision.groupings import regroup, usual_reading
+from attention_core.derivation.decision.held_fixed import find_varying
 from attention_core.derivation.decision.number_arrays import has_array
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
@@ -35,7 +36,7 @@ from attention_core.derivation.decision.other_kinds import quote_words
 from attention_core.derivation.decision.other_meanings import find_other_numbers
 from attention_core.derivation.decision.other_notations import name_notation
 from attention_core.derivation.decision.other_pi import weigh_letter_pi
-from attention_core.derivation.decision.out_of_date import find_newer_value
+from attention_core.derivation.decision.out_of_date import find_newer_value, find_other_value
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
@@ -158,6 +159,8 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if found.verdict in (*GOOD, Verdict.REFUTED) and not expected:
         found = weigh_letter_pi(step, found, decide)
     if found.verdict in GOOD:
+        if not expected and (message := find_other_value(step, decide) or find_varying(step)):
+            return _withhold_verdict(found, message)
         return _without_law(step, _check_endings(step, _otherwise_usual(step, found, decide), decide))
     if found.verdict is Verdict.VACUOUS:
         return _unless_cases(step, found, decide)

@@ -1,21 +1,31 @@
-r"""Definitions that a display above a step may have replaced.
+r"""Definitions that a display or a sentence above a step may have replaced.
 
 A document that works through several examples gives its symbols new values: `v_1 = (1, -1)`, and on the next page
 `\lambda_1 = 2, v_1 = (2, -1)`. The second display is a claim as it was read, and a false one. It may as well define v_1
 anew, so that what follows is not false by the first.
+
+A sentence may give a symbol two values ("$L = a + b$ in training and $L = a$ in testing"), or mention one that is not
+meant ("one might set $s = 2 a$; here $s = a b$ is used"). Where the second one does not follow from the first, a step
+is neither accepted nor refuted by either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Expr, Name, Sub, Unreadable
+from attention_core.derivation.reading.claimed_sides import plain_name
+from attention_core.derivation.reading.defining_formulas import definition_in
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import BY_DISPLAY, GOOD, Finding
-from attention_core.derivation.terms.terms import Relation, ShapeMismatch
+from attention_core.derivation.terms.context import ProseEquation, Symbol
+from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch
+from attention_core.derivation.words.caveats import chains_of
 
 
 def find_newer_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> str:
@@ -28,6 +38,8 @@ def find_newer_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Fi
         step: A step that is false as it was read.
         decide: Decides a step under some more hypotheses.
     """
+    if other := find_other_value(step, decide):
+        return other
     known = step.context.symbols
     named = whole_names(step.left) | whole_names(step.right)
     defined = {name: known[name].line for name in sorted(named) if name in known and known[name].term is not None}
@@ -35,6 +47,13 @@ def find_newer_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Fi
         return ""
     if own := _name_of_value(step, defined):
         return f"it may give {own} a new value, after the one of line {defined[own]}"
+    return _find_newer_display(step, defined, decide)
+
+
+def _find_newer_display(
+    step: Step, defined: Mapping[str, int], decide: Callable[[Step, Sequence[Relation]], Finding]
+) -> str:
+    """Which display above a step may give one of its symbols a new value, '' for none."""
     for peer in step.peers:
         if not isinstance(peer, Step) or peer.op != "=" or peer.chained or peer.line >= step.line:
             continue
@@ -42,6 +61,43 @@ def find_newer_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Fi
             if peer.line > defined[name] and not _holds(peer, decide):
                 return f"line {peer.line} may give {name} a new value, after the one of line {defined[name]}"
     return ""
+
+
+def find_other_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> str:
+    """Where the document gives a defined symbol of a step another value than the one it is read with, '' if nowhere.
+
+    Args:
+        step: The step.
+        decide: Decides a step under some more hypotheses.
+    """
+    known = step.context.symbols
+    defined = [known[name] for name in sorted(collect_symbols(step)) if name in known]
+    heads = {plain_name(one.name): one for one in defined if one.kind in ("definition", "function")}
+    for one in step.context.equations:
+        symbol = heads.get(one.head)
+        if symbol is None or one.line < symbol.line or _is_claimed(step, one, symbol, decide):
+            continue
+        return f"line {one.line} may give {symbol.name} another value (${' '.join(one.formula.split())}$)"
+    lines = {one.name: one.line for one in heads.values()}
+    return _find_newer_display(step, lines, decide) if step.context.inferred else ""
+
+
+def _is_claimed(
+    step: Step, equation: ProseEquation, symbol: Symbol, decide: Callable[[Step, Sequence[Relation]], Finding]
+) -> bool:
+    """Whether an equation of the prose follows from what its symbol is defined as."""
+    context = step.context.copy()
+    made = definition_in(equation.formula)
+    for name in made.args if made is not None else ():
+        context.symbols.setdefault(name, Symbol(name, "array", step.line, context.level, SCALAR))
+    try:
+        chain = chains_of(equation.formula, equation.line)[0]
+        left, right = chain.exprs
+        bare = replace(step, context=context, text=equation.formula, left=left, op="=", right=right, of=None)
+        bare = replace(bare, assumed=[], conditions=(), options=[], chained=False)
+        return decide(bare, ()).verdict in GOOD
+    except (Unreadable, ShapeMismatch, Unsettled, RecursionError):
+        return bool(symbol.params) and symbol.kind == "definition"  # its index has no range in a sentence
 
 
 def _name_of_value(step: Step, defined: Mapping[str, int]) -> str:
@@ -65,4 +121,4 @@ def _name_of(side: Expr) -> str:
     return (symbol_name(side) or "") if isinstance(side, Name | Sub) else ""
 
 
-__all__ = ["find_newer_value"]
+__all__ = ["find_newer_value", "find_other_value"]

@@ -12,10 +12,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, islice, permutations, zip_longest
+from itertools import chain, islice, zip_longest
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.usual_formulas import (
+    Subject,
+    write_commuting,
+    write_diagonal,
+    write_fit,
+    write_identity,
+    write_inverse,
+    write_negative,
+    write_of_each,
+    write_orthogonal,
+    write_positive,
+    write_same,
+    write_scalar,
+    write_single,
+    write_softmax,
+    write_square,
+    write_two_values,
+    write_unit,
+    write_weights,
+    write_zero_mean,
+)
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.document.blocks import Option
 from attention_core.derivation.elaborate.expressions import Elaborator
@@ -29,152 +50,14 @@ from attention_core.derivation.reading.spelled_phrases import is_order
 from attention_core.derivation.reading.step import FarRelation, FarWords, Step, is_set
 from attention_core.derivation.records import GOOD, Finding, Verdict
 from attention_core.derivation.terms.context import Context, Symbol
-from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Type
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of, declared_names, shorten_quote
 
 MAX_TRIED = 36  # guesses about one step
 MAX_STATED = 12  # relations of the prose that are tried
 MAX_NEAR = 40  # ... of a section with a promise; with more of them the step is UNDECIDED
 VAGUE = (">>", "<<", "~")  # relations that no case satisfies exactly
-Array = tuple[str, Type]
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a hypothesis may be about: the free symbols of a step, and a letter for an index that is not declared."""
-
-    symbols: Sequence[Symbol]
-    letter: str
-
-    @property
-    def arrays(self) -> list[Array]:
-        """Numbers, vectors and matrices."""
-        return [(one.name, one.type) for one in self.symbols if one.kind == "array" and one.type is not None]
-
-    @property
-    def columns(self) -> list[Array]:
-        """Columns."""
-        return [(name, kind) for name, kind in self.arrays if kind.vector and kind.column]
-
-    @property
-    def matrices(self) -> list[Array]:
-        """Matrices of more than one row and column."""
-        return [(name, kind) for name, kind in self.arrays if kind.kind == "matrix" and not kind.vector]
-
-    @property
-    def squares(self) -> list[Array]:
-        """Square matrices."""
-        return [(name, kind) for name, kind in self.matrices if kind.rows == kind.cols]
-
-
-def _alike(arrays: list[Array]) -> Iterator[tuple[str, str]]:
-    """The names of each two arrays of one shape."""
-    return ((left[0], right[0]) for left, right in combinations(arrays, 2) if left[1] == right[1])
-
-
-def _combine(formulas: Iterable[str]) -> Iterator[str]:
-    """All of some formulas at once, and each alone."""
-    found = list(formulas)
-    if found:
-        yield ", ".join(found)
-    if len(found) > 1:
-        yield from found
-
-
-def _orthogonal(about: Subject) -> Iterator[str]:
-    yield from _combine(f"{a}^\\top {b} = 0" for a, b in _alike(about.columns))
-    yield from _combine(f"{name}^\\top {name} = I_{{{kind.cols}}}" for name, kind in about.matrices)
-
-
-def _unit(about: Subject) -> Iterator[str]:
-    return _combine(f"\\|{name}\\| = 1" for name, _ in about.columns)
-
-
-def _of_each(text: str) -> Callable[[Subject], Iterator[str]]:
-    """A formula of each square matrix A."""
-    return lambda about: _combine(text.replace("A", name) for name, _ in about.squares)
-
-
-def _diagonal(about: Subject) -> Iterator[str]:
-    return _combine(f"{name} = {name} \\odot I_{{{kind.rows}}}" for name, kind in about.squares)
-
-
-def _commuting(about: Subject) -> Iterator[str]:
-    return (f"{a} {b} = {b} {a}" for a, b in _alike(about.squares))
-
-
-def _inverse(about: Subject) -> Iterator[str]:
-    sizes = {name: kind.rows for name, kind in about.squares}
-    return (f"{a} {b} = I_{{{sizes[a]}}}" for a, b in _alike(about.squares))
-
-
-def _same(about: Subject) -> Iterator[str]:
-    yield from _combine(f"{a} = {b}" for a, b in _alike(about.arrays))
-    yield from (f"{b} = {a}^\\top" for a, b in _alike(about.squares))
-
-
-def _positive(about: Subject) -> Iterator[str]:
-    numbers = [f"{name} > 0" for name, kind in about.arrays if kind.scalar]
-    return _combine([*numbers, *(f"{name}_{about.letter} > 0" for name, _ in about.columns)])
-
-
-def _weights(about: Subject) -> Iterator[str]:
-    if len(about.columns) > 1:  # two distributions
-        yield ", ".join(
-            f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 1, {name}_{about.letter} \\ge 0"
-            for name, kind in about.columns
-        )
-    for name, kind in about.columns:
-        total = f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 1"
-        yield from (total, f"{total}, {name}_{about.letter} \\ge 0")
-    for name, kind in about.matrices:
-        yield f"{name} \\mathbf{{1}}_{{{kind.cols}}} = \\mathbf{{1}}_{{{kind.rows}}}"
-
-
-def _zero_mean(about: Subject) -> Iterator[str]:
-    return _combine(f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 0" for name, kind in about.columns)
-
-
-def _identity(about: Subject) -> Iterator[str]:
-    return _combine(f"{name} = I_{{{kind.rows}}}" for name, kind in about.squares)
-
-
-def _square(about: Subject) -> Iterator[str]:
-    """Two sizes that are one."""
-    sizes = [one.name for one in about.symbols if one.kind == "size"]
-    return (f"{a} = {b}" for a, b in combinations(sizes, 2))
-
-
-def _fit(about: Subject) -> Iterator[str]:
-    """The normal equations of each matrix with two vectors that fit."""
-    for name, kind in about.matrices:
-        for w, left in about.columns:
-            yield from (
-                f"{name}^\\top {name} {w} = {name}^\\top {y}"
-                for y, right in about.columns
-                if w != y and left.rows == kind.cols and right.rows == kind.rows
-            )
-
-
-def _softmax(about: Subject) -> Iterator[str]:
-    """Each vector as the softmax of another one."""
-    pairs = [(a[0], b[0]) for a, b in permutations(about.columns, 2) if a[1] == b[1]]
-    return (f"{a} = \\operatorname{{softmax}}({b})" for a, b in pairs)
-
-
-def _single(about: Subject) -> Iterator[str]:
-    """Sizes, and indices: the first of many stands at one."""
-    yield from _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "size")
-    yield from _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "index")
-
-
-def _scalar(about: Subject) -> Iterator[str]:
-    """The sizes of arrays, which are numbers then."""
-    of_arrays = {name for _, kind in about.arrays for name in kind.rows.symbols() | kind.cols.symbols()}
-    return _combine(f"{one.name} = 1" for one in about.symbols if one.kind == "size" and one.name in of_arrays)
-
-
-_OF_ONE = (_single, _scalar)
+_OF_ONE = (write_single, write_scalar)
 
 
 def _pattern(words: str) -> re.Pattern[str]:
@@ -210,38 +93,38 @@ USUAL = (
             r"permut|unitar|isometr|rigid|rope\b|rotary|change of basis|qr\b|singular vectors?|svd\b|householder|"
             r"givens|[\u22a5\u27c2\u221f]|90 ?(?:\u00b0|degrees)"
         ),
-        _orthogonal,
+        write_orthogonal,
     ),
     Usual(
         _pattern(
             r"unit\b|normali[sz]|(?:norm|length)s? (?:is |are |of )?(?:1|one)\b|(?:hyper)?sphere|unit circle|"
             r"directions?\b|cosine|qk norm|divid\w+ by (?:the|its|their|both) (?:norms?|lengths?)"
         ),
-        _unit,
+        write_unit,
     ),
     Usual(
         _pattern(
             r"(?<!skew[ -])(?<!anti)(?<!anti[ -])symmetr|covarian|gram\b|kernel|hessian|(?:self )?adjoint|hermit|"
             r"laplac|correlation|transposes?\b"
         ),
-        _of_each(r"A = A^\top"),
+        write_of_each(r"A = A^\top"),
     ),
-    Usual(_pattern(r"(?:skew|anti ?)symmetr|skew\b"), _of_each(r"A = -A^\top")),
-    Usual(_pattern(r"project|idempoten"), _of_each("A A = A")),
-    Usual(_pattern(r"off[ -]diagonal|(?<!on the )(?<!on its )(?<!main )diagonal(?! (?:entr|elem))"), _diagonal),
+    Usual(_pattern(r"(?:skew|anti ?)symmetr|skew\b"), write_of_each(r"A = -A^\top")),
+    Usual(_pattern(r"project|idempoten"), write_of_each("A A = A")),
+    Usual(_pattern(r"off[ -]diagonal|(?<!on the )(?<!on its )(?<!main )diagonal(?! (?:entr|elem))"), write_diagonal),
     Usual(
         _pattern(r"commut|simultaneous|order (?:of .*)?does not matter|interchang|reorder|exchang\w+ the"),
-        _commuting,
+        write_commuting,
         _pattern(r"numbers?\b|scalars?\b"),
     ),
-    Usual(_pattern(r"invers|invert|undo(?:es)?\b"), _inverse),
+    Usual(_pattern(r"invers|invert|undo(?:es)?\b"), write_inverse),
     Usual(
         _pattern(
             r"same\b|equal(?:ity)?\b|identical|coincid|cop(?:y|ies)\b|itself\b|self[ -]|tied\b|shared?\b|agree\b|"
             r"(?:twice|only) (?:the|one)\b|two names|"
             r"the ((?:\w+ )?\w+[^s\W])\b.*\bthe \1\b(?!s)|are the (?:\w+ )?\w+[^s\W]$"  # one role of two symbols
         ),
-        _same,
+        write_same,
         _pattern(r"(\w+),? and (?:the |a )?\1\b|(?:an?|the) \w+(?:,| and) (?:its|the) \w+|transpose"),
     ),
     Usual(
@@ -250,27 +133,32 @@ USUAL = (
             r"arithmetic mean|geometric mean|logarithm|entrop|norms?\b|loss(?:es)?\b|squares?\b|squared\b|distances?\b|"
             r"errors?\b|costs?\b|widths?\b|depths?\b|sizes?\b|dimensions?\b|roots?\b|exponential"
         ),
-        _positive,
+        write_positive,
     ),
     Usual(
         _pattern(
             r"probab|distribut|weights?\b|stochastic|simplex|sum(?:s|ming)? (?:to|up)|histogram|convex combination|"
             r"markov|their sums?\b|normali[sz]|entrop|divergence|likelihood|kullback|gibbs|jensen|average"
         ),
-        _weights,
+        write_weights,
     ),
-    Usual(_pattern(r"attention|softmax"), _weights, made_by=frozenset({"softmax", "exp", "lse"})),
-    Usual(_pattern(r"cent(?:er|re)|mean (?:is )?zero|zero mean|layer ?norm|deviations?\b|varianc"), _zero_mean),
-    Usual(_pattern(r"least squares|regression|fitted|pseudo ?inverse|residual|normal equation"), _fit),
-    Usual(_pattern(r"identit"), _identity),
-    Usual(_pattern(r"square\b(?! root)|same (?:size|width|length|dimension)"), _square),
-    Usual(_pattern(r"softmax|attention weights"), _softmax, made_by=frozenset({"softmax", "exp", "lse"})),
+    Usual(_pattern(r"(?<!non)(?<!non[ -])negativ"), write_negative),
+    Usual(
+        _pattern(r"binary|boolean|bernoulli|indicator|bits?\b|labels?\b|signs?\b|spins?\b|rademacher|plus or minus"),
+        write_two_values,
+    ),
+    Usual(_pattern(r"attention|softmax"), write_weights, made_by=frozenset({"softmax", "exp", "lse"})),
+    Usual(_pattern(r"cent(?:er|re)|mean (?:is )?zero|zero mean|layer ?norm|deviations?\b|varianc"), write_zero_mean),
+    Usual(_pattern(r"least squares|regression|fitted|pseudo ?inverse|residual|normal equation"), write_fit),
+    Usual(_pattern(r"identit"), write_identity),
+    Usual(_pattern(r"square\b(?! root)|same (?:size|width|length|dimension)"), write_square),
+    Usual(_pattern(r"softmax|attention weights"), write_softmax, made_by=frozenset({"softmax", "exp", "lse"})),
     Usual(
         _pattern(rf"single|(?:one|only) {_ONE_OF_MANY}"),
-        _single,
+        write_single,
         _pattern(rf"(?:an?|the|first|last|second|one) {_ONE_OF_MANY}|to itself"),
     ),
-    Usual(_pattern(r"scalar|numbers?\b(?! of)"), _scalar),
+    Usual(_pattern(r"scalar|numbers?\b(?! of)"), write_scalar),
 )
 
 
@@ -471,7 +359,7 @@ def usual_hypotheses(step: Step, further: Iterable[str]) -> Iterator[str]:
         further: Other formulas.
     """
     about = _subject(step.context, sorted(collect_symbols(step)))
-    kinds = (usual.write for usual in USUAL if usual.write not in (*_OF_ONE, _same))
+    kinds = (usual.write for usual in USUAL if usual.write not in (*_OF_ONE, write_same))
     rounds = zip_longest(further, *(write(about) for write in kinds))
     yield from dict.fromkeys(one for turn in rounds for one in turn if one is not None)
 

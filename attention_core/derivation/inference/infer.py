@@ -203,7 +203,7 @@ class Inference:
         values = _letters_used_as_values(chains)
         own |= {n for c in conditions for n in _bound_by(c) if c.ops == ("in",) or n not in values}
         needed = [Chain(c.exprs[1:], c.ops[1:], c.lines[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
-        _forget_misread(context, usage, statement.line)
+        _forget_misread(context, usage, usage_of(chains), statement.line)
         builder = Builder(context, usage, bold)
         builder.defines_units = defines_units(around)
         self.declare(builder, [*needed, *conditions], own, formulas, statement.line, alone)
@@ -308,13 +308,20 @@ def _note_missing_indices(context: Context, statement: DisplayStatement) -> None
             context.understood.append((statement.line, f"a sum without an index, read as {to_latex(complete)}"))
 
 
-def _forget_misread(context: Context, usage: Usage, line: int) -> None:
-    """Forget a reading, or a definition, as a number of what this section writes with an index."""
+def _forget_misread(context: Context, usage: Usage, own: Usage, line: int) -> None:
+    """Forget a reading as a number of what this section writes with an index, or a definition of what a statement does.
+
+    Args:
+        context: What is declared; it is changed.
+        usage: How the section uses its symbols, which may be others above what defines them.
+        own: How the statement uses them.
+        line: Its line.
+    """
     for base in usage.arrays:
         symbol = context.symbols.get(base)
         if symbol is None or has_entries(symbol) or symbol.params:
             continue
-        if base in context.inferred or symbol.kind == "definition":
+        if base in context.inferred or (symbol.kind == "definition" and base in own.arrays):
             context.forget(base, line)
 
 

@@ -17,7 +17,7 @@ from attention_core.derivation.latex.parse import parse_expression
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Big, Expr, Name, Sub, Sup, Unreadable
 from attention_core.derivation.reading.defining_formulas import definition_in
-from attention_core.derivation.terms.context import Context
+from attention_core.derivation.terms.context import Context, ProseEquation
 
 _DETERMINED = ("sum", "prod", "int", "lim")
 
@@ -61,58 +61,77 @@ def is_stated_above(context: Context, name: str, value: Expr | None = None) -> b
         name: The symbol.
         value: What the display says that it is.
     """
-    letters, base = _plain(name), _without_slope(_plain(name))
+    letters, base = plain_name(name), _without_slope(plain_name(name))
     if base != letters and (known := context.symbols.get(base)) is not None and known.kind == "function":
         return True
     written = None if value is None else to_latex(value)
-    for _, head, formula in context.equations:
-        if head == letters and (written is None or _plain(_as_read(formula)) != _plain(written)):
+    for one in context.equations:
+        if one.head == letters and (written is None or plain_name(_as_read(one.value)) != plain_name(written)):
             return True
-        if head == base != letters:
+        if one.head == base != letters:
             return True
     for failed in context.failed:
         for formula in re.split(r"(?<!\\)\$", failed.paragraph.text)[1::2]:
-            head, sign, _ = _plain(formula).partition("=")
+            head, sign, _ = plain_name(formula).partition("=")
             if sign and re.sub(r":$|\(.*\)$", "", head) in (letters, base):
                 return True
     return False
 
 
-def equations_in(paragraph: Paragraph) -> list[tuple[str, str]]:
+def equations_in(paragraph: Paragraph, level: int = 0) -> list[ProseEquation]:
     r"""The symbols of which the sentences of a paragraph say by an equation what they are, each with its value.
 
     Args:
         paragraph: The paragraph.
+        level: That of its section.
 
     Example:
         >>> equations_in(Paragraph(1, r"The exact one is $g(x) = 2 x$, and for $k = 1$ it is larger."))
-        [('g', '2 x')]
+        [ProseEquation(level=0, line=1, head='g', value='2 x', formula='g(x) = 2 x')]
     """
-    return list(_equations_in(paragraph.text))
+    found = _equations_in(paragraph.text)
+    return [ProseEquation(level, paragraph.line + line, *one) for line, *one in found]
 
 
 @lru_cache(maxsize=KEPT_PARAGRAPHS)
-def _equations_in(text: str) -> tuple[tuple[str, str], ...]:
+def _equations_in(text: str) -> tuple[tuple[int, str, str, str], ...]:
     parts = re.split(r"(?<!\\)\$", text)
-    out = []
-    for before, formula in zip(parts[::2], parts[1::2], strict=False):
-        made = None if _CASE.search(before[-MAX_BEFORE:]) else definition_in(formula)
+    out, line, opened = [], 0, False
+    for place, (before, formula) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
+        line += before.count("\n")
+        begins = _BEGINS.split(before)
+        if place == 0 or len(begins) > 1:  # of a sentence
+            opened = bool(_OPENS_CASE.match(begins[-1]))
+        made = None if opened or _CASE.search(before[-MAX_BEFORE:]) else definition_in(formula)
         if made is not None and re.search(r"[A-Za-z]", made.value) and r"\dots" not in made.value:
-            out.append((_plain(made.name), made.value))
+            out.append((line, plain_name(made.name), made.value, formula))
+        line += formula.count("\n")
     return tuple(out)
 
 
+_BEGINS = re.compile(r"(?<=[.;!?])\s")
+_OPENS_CASE = re.compile(r"\s*(?:if|when|whenever|suppose|unless|provided)\b", re.IGNORECASE)  # a sentence
 MAX_BEFORE = 400  # characters of the words in front of a formula
 _CASE = re.compile(
-    r"\b(?:if|when|whenever|for|at|suppose|provided|case|unless|than|show|prove|claim)\b[^.;!?$]*$", re.IGNORECASE
+    r"\b(?:if|when|whenever|for|(?<!look )(?<!looking )(?<!arrive )at|suppose|provided|case|unless|than|"
+    r"show|prove|claim)\b[^.;!?$]*$",
+    re.IGNORECASE,
 )
 _STYLE = re.compile(r"\\(?:mathbf|boldsymbol|bm)(?![A-Za-z])")
 _UPRIGHT = re.compile(r"\\(?:operatorname|mathrm|mathsf|text)\*?(?![A-Za-z])")
 _SLOPE = re.compile(r"^\\nabla(?:_\\?\w+?)?(?:\^2)?(?=\\|[A-Za-z])|\(.*\)$|'+(?=$|\()")
 
 
-def _plain(text: str) -> str:
-    """The letters of a name, without style, braces and room."""
+def plain_name(text: str) -> str:
+    r"""The letters of a name, without style, braces and room.
+
+    Args:
+        text: The name.
+
+    Example:
+        >>> plain_name(r"\mathbf{x}_{i}")
+        'x_i'
+    """
     return re.sub(r"[{}\s]", "", _UPRIGHT.sub(r"\\text", _STYLE.sub("", text)))
 
 

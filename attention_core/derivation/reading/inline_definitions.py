@@ -24,6 +24,12 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 _OF_FUNCTION = re.compile(r"\bfor\s+the\s+(?:[a-z-]+\s+){1,3}$", re.IGNORECASE)
+_ANEW = re.compile(
+    r"(?:^|[.;!?])\s*(?:(?:now|next|then|here|from\s+now\s+on|in\s+this\s+\w+),?\s+)?(?:(?:we|let\s+us)\s+)?(?:now\s+)?"
+    r"(?:let|put|set|define|write|take)\s*$",
+    re.IGNORECASE,
+)
+"""What stands in front of a formula that defines a symbol whatever an earlier paragraph defined it as."""
 _FUNCTIONS = re.compile(
     r"\bfor\s+the\s+(?:[a-z-]+\s+){1,3}$|^\s+(?:let|put|define|set)\s*$|\b(?:and|define|is)\s*$|\bwith\s+(?:the\s+(?:[a-z-]+\s+){1,3})?$",
     re.IGNORECASE,
@@ -64,10 +70,10 @@ def take_definitions(blocks: Sequence[Block]) -> tuple[list[Block], dict[int, li
     """
     out: list[Block] = []
     found: dict[int, list[Display]] = {}
-    known: set[str] = set()
+    known: dict[str, int] = {}  # what sentences of this section define, and the line of the paragraph
     for block in blocks:
         if isinstance(block, Heading):
-            known = set()
+            known = {}
         if not isinstance(block, Paragraph):
             out.append(block)
             continue
@@ -214,7 +220,7 @@ def _takes_functions(parts: Sequence[str]) -> bool:
     return any(_FUNCTIONS.search(before) for before, _ in functions) or any(used)
 
 
-def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[str]) -> tuple[str, list[Display]]:
+def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: dict[str, int]) -> tuple[str, list[Display]]:
     parts = re.split(r"(?<!\\)\$", block.text)
     line, displays, introduced = block.line, [], False
     functions = _takes_functions(parts)
@@ -222,13 +228,16 @@ def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: set[s
         if place % 2:
             before = parts[place - 1]
             opens = bool(_INTRODUCES.search(before)) or (introduced and bool(_GOES_ON.match(before)))
-            introduced = opens and (not _CONDITION.search(before) or bool(_OF_FUNCTION.search(before)))
+            function = bool(_OF_FUNCTION.search(before)) and _is_function(part)
+            introduced = opens and (not _CONDITION.search(before) or function)
             until = sys.maxsize if _BEHIND.search(before) else line  # "where" says what a display means, above or below
             drawn = r"\sim" in block.text and _STARTS.search(part)  # a mean of draws is declared with these
-            made = _definition(part, until, blocks, known, functions) if introduced and not drawn else None
+            anew = {name for name, at in known.items() if at < block.line} if _ANEW.search(before) else set()
+            taken = set(known) - anew
+            made = _definition(part, until, blocks, taken, functions) if introduced and not drawn else None
             if made is not None:
                 name, value = made
-                known.add(name)
+                known[name] = block.line
                 displays.append(Display(line, f"{name} := {value}"))
                 parts[place] = name + "\n" * part.count("\n")
         line += part.count("\n")
@@ -295,6 +304,12 @@ def _is_of_all(base: str, index: str, value: str) -> bool:
 _STARTS = re.compile(r"_\s*\{\s*[a-z]\s*=\s*1\s*\}")  # where a sum starts; from 0 on its letters may be others
 _ROOM = re.compile(r"\\[,;:!]")
 _SUBSCRIPT = re.compile(r"(?<=[A-Z])\s*_\s*(?:[A-Z]|\{[A-Z]\})")  # of W_Q, which is not made of Q
+
+
+def _is_function(formula: str) -> bool:
+    r"""Whether a formula is `f(x) = ...`: "for the case $r = a$" is a condition, "for the map $s(x) = ...$" none."""
+    found = _match_definition(formula)
+    return found is not None and bool(found["of"])
 
 
 def _definition(

@@ -336,7 +336,7 @@ class _Walk:
 
     def state_equations(self, block: Paragraph) -> None:
         """Keep what the equations of a paragraph say that symbols are: no display below defines these otherwise."""
-        self.context.equations += [(self.context.level, *one) for one in equations_in(block)]
+        self.context.equations += equations_in(block, self.context.level)
 
     def end_temporary(self, block: Paragraph) -> None:
         """Take back what was assumed for the moment, where a display stands after it and the text does not go on."""

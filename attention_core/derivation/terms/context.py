@@ -118,6 +118,17 @@ class Failed:
     message: str
 
 
+@dataclass(frozen=True)
+class ProseEquation:
+    """An equation of the prose that says what a symbol is: `head` is its letters, `formula` the whole."""
+
+    level: int
+    line: int
+    head: str
+    value: str
+    formula: str
+
+
 @dataclass
 class Context:
     """Everything that holds at one place of a document."""
@@ -133,7 +144,7 @@ class Context:
     caveats: list[Caveat] = field(default_factory=list)  # see `caveats`
     readings: frozenset[str] = frozenset()  # conventions other than ours, see `conventions`
     failed: list[Failed] = field(default_factory=list)  # declarations above that could not be read
-    equations: list[tuple[int, str, str]] = field(default_factory=list)  # of prose: level, symbol and value
+    equations: list[ProseEquation] = field(default_factory=list)
     applied: int = 0  # how often functions of the document have been applied in the step that is read
     ended: dict[str, tuple[Symbol, bool]] = field(default_factory=dict)  # of past sections, and whether inferred
     homes: dict[str, str] = field(default_factory=dict)  # the titles of the sections of those, in quotation marks
@@ -192,7 +203,7 @@ class Context:
         self.recursions = {n: r for n, r in self.recursions.items() if r.level < level}
         self.caveats = [c for c in self.caveats if c.level < level]
         self.failed = [f for f in self.failed if f.level < level]
-        self.equations = [one for one in self.equations if one[0] < level]
+        self.equations = [one for one in self.equations if one.level < level]
         if self.broadcast is not None and self.broadcast >= level:
             self.broadcast = None
         if self.repeated is not None and self.repeated >= level:

@@ -31,3 +31,35 @@ def test_no_likely_slip_rests_on_a_value_that_may_be_old() -> None:
     between = "They are found to be\n\n$$ v_1 = \\begin{pmatrix} 2 \\\\ -1 \\end{pmatrix} $$\n\n"
     step = check_document(f"{FIRST}{between}{STEP % ''}", infer=True).steps[-1]
     assert not step.likely_slip and str(step.verdict) == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The loss is $L = a + b$ in training and $L = a$ in testing.",
+        "We start with $L = a + b$. Then we replace $L$ by $L = a - b$.",
+        "One might be tempted to set $L = a + b$. Here\n\n$$ L = a - b $$",
+        "# First\n\nLet $L = a + b$.\n\n# Second\n\nNow $L$ has a penalty: $L = a + b + c$.",
+        "In contrast to others, where $L = a + b$, here we look at $L = a b$.",
+        "Let $a, b \\in \\mathbb{R}$. The loss is $L = a + b$ in training and $L = a$ in testing.",
+    ],
+)
+@pytest.mark.parametrize("step", ["2 L = 2 a + 2 b", "3 L = 2 a + 2 b"])
+@pytest.mark.parametrize("as_read", [False, True])
+def test_a_symbol_with_two_values_has_neither(words: str, step: str, as_read: bool) -> None:
+    found = check_document(f"{words}\n\n$$ {step} $$\n", infer=True, as_read=as_read).steps[-1]
+    assert str(found.verdict) == "UNDECIDED", found.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The loss is $L = a + b$, and so $L = b + a$.",  # the same value
+        "The loss is $L = a + b$. If $b = 0$, it is $L = a$.",  # in a case
+        "# First\n\nLet $L = a - b$.\n\n# Second\n\nLet $L = a + b$.",  # the newer one
+        "The map is $f(x) = x + 1$, or $f(x) = 1 + x$. Let $L = a + b$.",
+    ],
+)
+def test_a_value_that_follows_from_the_first_is_not_another_one(words: str) -> None:
+    found = check_document(f"{words}\n\n$$ 2 L = 2 a + 2 b $$\n", infer=True).steps[-1]
+    assert str(found.verdict) == "PROVED", found.evidence.text

@@ -277,3 +277,21 @@ def test_a_declaration_of_a_later_section_has_not_ended() -> None:
     above, _, below = check_document(text, infer=True).steps
     assert "declare its symbols for a verdict" in above.evidence.text
     assert "declarations end with their section, and so do those of d " in below.evidence.text
+
+
+def test_a_definition_is_kept_that_other_formulas_of_its_section_write_with_an_index() -> None:
+    text = r"""Let $L \in \mathbb{N}$, $X \ge 0$, $y \in \mathbb{R}$ and $t_1, \dots, t_L \in [0, 1]$. Put $r_j := t_j X$.
+
+$$ y + r_1 + \sum_{j=1}^{L-1} (r_j + r_{j+1}) \le y + 2 L X $$
+
+Let $n \in \mathbb{N}$, $p_1, \dots, p_n \in \mathbb{R}$ and $x_1, \dots, x_n \in \mathbb{R}$.
+Put $r := \sum_{j=1}^{n} p_j x_j$.
+
+$$ \sum_{k=1}^{n} 2 p_k x_k = 2 r $$
+
+## Another r
+
+Let $d, r \in \mathbb{N}$.
+"""
+    step = check(text).steps[-1]
+    assert step.passed, step.evidence.text

@@ -91,4 +91,9 @@ def test_values_of_indices_in_a_sentence_say_nothing() -> None:
 
 def test_equations_of_a_paragraph() -> None:
     paragraph = Paragraph(1, r"The exact one is $g(x) = 2 x$, and for $k = 1$ it is larger; $\operatorname{lse} = a$.")
-    assert equations_in(paragraph) == [("g", "2 x"), (r"\textlse", "a")]
+    assert [(one.head, one.value) for one in equations_in(paragraph)] == [("g", "2 x"), (r"\textlse", "a")]
+
+
+def test_equations_have_their_lines_and_those_of_cases_are_left_out() -> None:
+    paragraph = Paragraph(3, "Here $a = b$.\nIf $b = 0$, it is $a = c$, and we look\nat $d = e$. Now $a = f$.")
+    assert [(one.line, one.formula) for one in equations_in(paragraph)] == [(3, "a = b"), (5, "a = f")]

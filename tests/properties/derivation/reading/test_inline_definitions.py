@@ -153,3 +153,16 @@ def test_a_sum_from_zero_on_defines_nothing_by_itself() -> None:
     sentence = r"Put $S := 3$. Its average is times 10; the formula is the sum, $q = S \sum_{i=0}^{1} k_i$."
     report = check_document(f"{sentence}\n\n$$ S + 1 = 4 $$\n", infer=True)
     assert not any("q" in words for _, words in report.understood if "defined by the display" in words)
+
+
+def test_a_later_paragraph_defines_a_symbol_anew() -> None:
+    text = "Let $c = a b$.\n\nThe letter is used again. Now let $c = a + b$.\n\n$$ 2 c = 2 a %s 2 b $$\n"
+    found = [check_document(text % sign, infer=True).steps[-1].verdict for sign in "+-"]
+    assert found == ["PROVED", "REFUTED"]
+
+
+def test_for_the_opens_a_condition_unless_a_function_is_defined() -> None:
+    text = r"For the case with $r = a + b$ see the appendix; for the logistic function $s(x) = 2 x$ as well."
+    assert [one.text for shown in take_definitions([Paragraph(1, text)])[1].values() for one in shown] == [
+        "s(x) := 2 x"
+    ]
