@@ -12,6 +12,7 @@ is neither accepted nor refuted by either.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from attention_core.derivation.decision.conventions import collect_symbols
@@ -86,18 +87,20 @@ def _is_claimed(
     step: Step, equation: ProseEquation, symbol: Symbol, decide: Callable[[Step, Sequence[Relation]], Finding]
 ) -> bool:
     """Whether an equation of the prose follows from what its symbol is defined as."""
-    context = step.context.copy()
+    kinds = (one.type for one in step.context.symbols.values() if one.type is not None and not one.type.scalar)
     made = definition_in(equation.formula)
-    for name in made.args if made is not None else ():
-        context.symbols.setdefault(name, Symbol(name, "array", step.line, context.level, SCALAR))
-    try:
-        chain = chains_of(equation.formula, equation.line)[0]
-        left, right = chain.exprs
-        bare = replace(step, context=context, text=equation.formula, left=left, op="=", right=right, of=None)
-        bare = replace(bare, assumed=[], conditions=(), options=[], chained=False)
-        return decide(bare, ()).verdict in GOOD
-    except (Unreadable, ShapeMismatch, Unsettled, RecursionError):
-        return bool(symbol.params) and symbol.kind == "definition"  # its index has no range in a sentence
+    args = made.args if made is not None else ()
+    for kind in (SCALAR, *dict.fromkeys(kinds)) if args else (SCALAR,):
+        context = step.context.copy()
+        for name in args:
+            context.symbols.setdefault(name, Symbol(name, "array", step.line, context.level, kind))
+        with suppress(Unreadable, ShapeMismatch, Unsettled, RecursionError):
+            chain = chains_of(equation.formula, equation.line)[0]
+            left, right = chain.exprs
+            bare = replace(step, context=context, text=equation.formula, left=left, op="=", right=right, of=None)
+            bare = replace(bare, assumed=[], conditions=(), options=[], chained=False)
+            return decide(bare, ()).verdict in GOOD
+    return bool(symbol.params) and symbol.kind == "definition"  # its index has no range in a sentence
 
 
 def _name_of_value(step: Step, defined: Mapping[str, int]) -> str:

@@ -36,6 +36,7 @@ from attention_core.derivation.decision.usual_formulas import (
     write_unit,
     write_weights,
     write_zero_mean,
+    write_zero_sums,
 )
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.document.blocks import Option
@@ -58,6 +59,7 @@ MAX_STATED = 12  # relations of the prose that are tried
 MAX_NEAR = 40  # ... of a section with a promise; with more of them the step is UNDECIDED
 VAGUE = (">>", "<<", "~")  # relations that no case satisfies exactly
 _OF_ONE = (write_single, write_scalar)
+_WHERE_MENTIONED = (*_OF_ONE, write_same, write_negative, write_two_values)
 
 
 def _pattern(words: str) -> re.Pattern[str]:
@@ -149,6 +151,7 @@ USUAL = (
     ),
     Usual(_pattern(r"attention|softmax"), write_weights, made_by=frozenset({"softmax", "exp", "lse"})),
     Usual(_pattern(r"cent(?:er|re)|mean (?:is )?zero|zero mean|layer ?norm|deviations?\b|varianc"), write_zero_mean),
+    Usual(_pattern(r"cent(?:ered|red)\b|mean (?:is )?zero|zero mean"), write_zero_sums),
     Usual(_pattern(r"least squares|regression|fitted|pseudo ?inverse|residual|normal equation"), write_fit),
     Usual(_pattern(r"identit"), write_identity),
     Usual(_pattern(r"square\b(?! root)|same (?:size|width|length|dimension)"), write_square),
@@ -352,14 +355,16 @@ def _guesses(step: Step, slip: bool) -> Iterator[Meant]:
 def usual_hypotheses(step: Step, further: Iterable[str]) -> Iterator[str]:
     """The usual hypotheses on the symbols of a step, whether words mention them or not, and some others in turn.
 
-    Sizes of one, and symbols that are the same, are left out: they make nearly every step true.
+    Sizes of one, and symbols that are the same, are left out: they make nearly every step true. What is said of
+    families and of signs counts where words mention it, see `meant_by_words`.
 
     Args:
         step: The step.
         further: Other formulas.
     """
     about = _subject(step.context, sorted(collect_symbols(step)))
-    kinds = (usual.write for usual in USUAL if usual.write not in (*_OF_ONE, write_same))
+    about = replace(about, symbols=[one for one in about.symbols if one.kind != "family"])
+    kinds = (usual.write for usual in USUAL if usual.write not in _WHERE_MENTIONED)
     rounds = zip_longest(further, *(write(about) for write in kinds))
     yield from dict.fromkeys(one for turn in rounds for one in turn if one is not None)
 

@@ -198,14 +198,21 @@ def write_weights(about: Subject) -> Iterator[str]:
 
 
 def write_zero_mean(about: Subject) -> Iterator[str]:
-    """Columns and families that sum to zero.
+    """Columns that sum to zero.
 
     Args:
         about: What it may be about.
     """
-    columns = [f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 0" for name, kind in about.columns]
-    families = [f"\\sum{run} {name} = 0" for name, kind, run in about.families if kind.scalar and run]
-    return _combine([*columns, *families])
+    return _combine(f"\\mathbf{{1}}_{{{kind.rows}}}^\\top {name} = 0" for name, kind in about.columns)
+
+
+def write_zero_sums(about: Subject) -> Iterator[str]:
+    """Families of numbers that sum to zero.
+
+    Args:
+        about: What it may be about.
+    """
+    return _combine(f"\\sum{run} {name} = 0" for name, kind, run in about.families if kind.scalar and run)
 
 
 def write_identity(about: Subject) -> Iterator[str]:
@@ -292,4 +299,5 @@ __all__ = [
     "write_unit",
     "write_weights",
     "write_zero_mean",
+    "write_zero_sums",
 ]

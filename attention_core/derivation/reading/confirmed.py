@@ -17,7 +17,8 @@ a slip (see `decision.slips`). These are
 * the imaginary unit and what differentiates;
 * what an ended section gives a value, which the section of the step need not keep.
 
-A symbol stays undeclared as well if a definition of it could not be read: `Put $p := \operatorname{entmax}(x)$`.
+A symbol stays undeclared as well if a definition of it could not be read: `Put $p := \operatorname{entmax}(x)$`. Where
+a declaration that could not be read relates symbols of the step, as in "Suppose $a < 0 < b$.", the step stays open.
 """
 
 from __future__ import annotations
@@ -59,13 +60,25 @@ def confirm_readings(step: Step) -> Step | None:
         The step with its undeclared symbols declared and without the words around it that were not read; formulas in
         the prose are kept. None where its readings say too little.
     """
-    if step.context.loose or step.strange or step.unread_words:
+    if step.context.loose or step.strange or step.unread_words or _restricts_unread(step):
         return None
     context = step.context.copy()
     used = set(inferred_names(context, step.formulas()))
     context.inferred = {name: text for name, text in context.inferred.items() if _says_more(step, name, used)}
     context.caveats = [one for one in context.caveats if one.formula]
     return replace(step, context=context)
+
+
+_FORMULA = re.compile(r"(?<!\\)\$([^$]+)(?<!\\)\$")
+_RELATION = re.compile(r"[=<>]|\\(?:[lg]eq?(?:slant)?|neq?)(?![A-Za-z])")
+
+
+def _restricts_unread(step: Step) -> bool:
+    """Whether a declaration that could not be read has a relation of symbols of a step: "Suppose $a < 0 < b$."."""
+    used = {letter_of(one.rstrip("'")) for formula in step.formulas() for one in all_names(formula)}
+    formulas = (one for failed in step.context.failed for one in _FORMULA.findall(failed.paragraph.text))
+    related = (one for one in formulas if _RELATION.search(one))
+    return any(re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", one) for one in related for name in used)
 
 
 def quote_set_aside(step: Step) -> str:

@@ -120,6 +120,8 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
 
     "Let $z \in \mathbb{R}^n$ and $p = 2 z$." becomes "Let $z \in \mathbb{R}^n$." and "Put $p = 2 z$.".
     """
+    if (first := _declare_first(block)) is not None:
+        return [first[0], *_cut_before_definitions(first[1])]
     parts = re.split(r"(?<!\\)\$", block.text)
     if (cut := _cut_between_sentences(block, parts)) is not None:
         return [one for piece in cut for one in _cut_before_definitions(piece)]
@@ -142,6 +144,40 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
         lives = _LIVES.match(parts[place])
         names += _names_of(lives)
     return [block]
+
+
+_LINK = re.compile(r"\s*,?\s*(?:\b(?:with|where|and|for)\b)?\s*", re.IGNORECASE)
+_BEHIND_DOMAIN = re.compile(r"\s*(?:[.,;]|$|(?:and|with|where|so|then)\b)")
+
+
+def _declare_first(block: Paragraph) -> tuple[Paragraph, Paragraph] | None:
+    r"""The domains of a paragraph that the definition right in front of them uses, and the paragraph without them.
+
+    "Let $Y = X W$ with $X \in \mathbb{R}^{n \times d}$ and $W \in \mathbb{R}^{d \times m}$." declares X and W first.
+    """
+    parts = re.split(r"(?<!\\)\$", block.text)
+    moved, above, values, goes_on = list[int](), "", "", False
+    for place in range(1, len(parts), 2):
+        linked = goes_on and _LINK.fullmatch(parts[place - 1]) is not None
+        made, lives = _match_definition(parts[place]), _LIVES.match(parts[place])
+        made = None if made is not None and _has_name(made["base"], made["value"]) else made  # $A = A^\top$
+        names = _names_of(lives) if lives is not None and r"\in" in parts[place] else []
+        used = any(_has_name(one, values) for one in names) and not any(rf"${one} \in" in above for one in names)
+        if linked and used and _BEHIND_DOMAIN.match(parts[place + 1] if place + 1 < len(parts) else ""):
+            moved.append(place)
+        goes_on = made is not None or (linked and place in moved)
+        values += f" {made['value']}" if made is not None else ""
+        above += f"${parts[place]}$"
+    if not moved:
+        return None
+    first = " and ".join(f"${' '.join(parts[place].split())}$" for place in moved)
+    text = ""
+    for place, part in enumerate(parts):
+        if place in moved or place + 1 in moved:
+            text += "\n" * part.count("\n")
+        else:
+            text += f"${part}$" if place % 2 else part
+    return replace(block, text=f"Let {first}."), replace(block, text=text)
 
 
 _ENDS = re.compile(

@@ -32,6 +32,10 @@ _MORE = rf"(?:(?: and|, and|,) {_ROLE}\$\s*{_RUN % 'more'}\s*\$(?=\s*(?:[.;:]|, 
 _ARGUMENTS = (
     rf"{_ROLE}\$\s*{_RUN % 'of'}\s*\$(?: (?:only|alone))?{_MORE}(?!,? (?:and|or) {_ROLE}\$\s*{_NAME}\s*\$\s*[.;:])"
 )
+_VALUED = re.compile(
+    rf"(\b(?:{_FUNCTION}|{_ON}))\s+\$\s*({_NAME})\s*=\s*((?:[^$=\\_]|\\[A-Za-z,;!|]+|_(?:\{{[^{{}}$]*\}}|\w))+?)\s*\$"
+)
+"""A loss that is a function of what the same formula defines: "a function of $z = W x$"."""
 _BEHIND = re.compile(rf"\$\s*(?P<loss>{_NAME})\s*\$ (?:be|is|denotes?) {_KIND},? {_OF} {_ARGUMENTS}")
 _CALLED = re.compile(
     rf"\$\s*(?P<loss>{_NAME})\s*\(\s*(?P<of>{_NAME})\s*\)\s*\$ (?:be|is|denotes?) {_KIND}(?! {_OF})(?![\w-])"
@@ -95,18 +99,31 @@ _WRITES = re.compile(
 )
 
 
+_CALLED_SO = re.compile(r"\b(?:shorthands?|abbreviations?|abbreviate|notation)\b[^.;:!?$]*$", re.IGNORECASE)
+_NOT_OURS = re.compile(
+    r"\b(?:not|never|unlike|instead\s+of|rather\s+than|others?|(?:some|many|most)\s+[a-z]+)\b[^.;:!?]*$", re.IGNORECASE
+)
+_GREEK = (
+    r"\\(?:var)?(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi|omega|"
+    r"ell|Gamma|Delta|Theta|Lambda|Xi|Sigma|Phi|Psi|Omega)"
+)
+
+
 def _write_shorthand(blocks: Sequence[Block]) -> list[Block]:
     r"""Write gradients out that a document has a sign for: "We write $\bar{v}$ for $\partial L / \partial v$."
 
-    The letter of such a sentence is any symbol if no display has it.
+    The letter of such a sentence is any symbol if no display has it, or if the sentence calls it a shorthand.
     """
     displays = "\n".join(block.text for block in blocks if isinstance(block, Display))
     for block in blocks:
         found = _WRITES.search(block.text) if isinstance(block, Paragraph) else None
-        if found is None or re.search(rf"(?<![A-Za-z\\]){re.escape(found['of'])}(?![A-Za-z])", displays):
+        if found is None or _NOT_OURS.search(block.text[: found.start()]):
+            continue
+        named = bool(_CALLED_SO.search(block.text[: found.start()]))
+        if not named and re.search(rf"(?<![A-Za-z\\]){re.escape(found['of'])}(?![A-Za-z])", displays):
             continue
         mark, loss = found["mark"], found["loss"] or found["other"]
-        letter = r"(?:\{\s*(\\?[A-Za-z])\s*\}|(\\[A-Za-z]+|[A-Za-z])(?![A-Za-z]))(\s*_\s*(?:\{[^{}]*\}|\w))?"
+        letter = rf"(?:\{{\s*(\\?[A-Za-z])\s*\}}|({_GREEK}|[A-Za-z])(?![A-Za-z]))(\s*_\s*(?:\{{[^{{}}]*\}}|\w))?"
         head = r"(?<![A-Za-z\\])d" if mark == "d" else rf"{re.escape(mark)}(?![A-Za-z])"
         sign = re.compile(rf"{head}\s*{letter}")
 
@@ -121,7 +138,8 @@ def _with_gradients(block: Block, sign: re.Pattern[str], loss: str, sentence: st
         return rf"\frac{{\partial {loss}}}{{\partial {one[1] or one[2]}{(one[3] or '').strip()}}}"
 
     if isinstance(block, Display):
-        return replace(block, text=sign.sub(write, block.text))
+        integral = r"\int" in block.text  # over what stands behind its d
+        return block if integral else replace(block, text=sign.sub(write, block.text))
     if not isinstance(block, Paragraph):
         return block
     text = block.text.replace(sentence, "\x00") if sentence else block.text
@@ -140,6 +158,7 @@ def _spell(block: Block, document: str) -> Block:
     if isinstance(block, Paragraph) and "wise" in text:
         text = spell_functions(text)
     if isinstance(block, Paragraph) and "$" in text:
+        text = _VALUED.sub(r"\1 $\2$ with $\2 = \3$", text)
         plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text)
         if any(one.search(plain) for one in (_BEHIND, _CALLED, _BEFORE, _NAMELESS)):
             text = _with_functions(text, document)

@@ -104,6 +104,12 @@ _COLUMN_SOFTMAX = compile_quick(
 )
 _NOT_EULER = r"(?!\s*(?:2\.7|\\(?:lim|sum|exp)(?![a-zA-Z])|(?:\\left\s*)?\(\s*1\s*\+))"
 _E_IN_PROSE = re.compile(rf"\$\s*e\s*(?:(?::?=){_NOT_EULER}|\\in\b|\\sim\b)")
+_E_ALONE = re.compile(r"\$\s*e\s*\$")
+_OF_EULER = re.compile(
+    r"\b(?:euler\w*|bases?|exponential\w*|logarithm\w*|natural|numbers?|constants?|powers?|transcendental|irrational)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says of the number e: "one-hot vectors $e$" are another e."""
 _E_IN_DISPLAY = re.compile(rf"(?:^|\\\\|\}}|,|\\quad)\s*&?\s*e\s*&?\s*(?:(?::?=){_NOT_EULER}|\\sim\b)", re.MULTILINE)
 _SIGNS = compile_quick(
     r"kronecker|identity|product|multiplication|norm|singular value|eigenvalue|inverse|stacks|vectori[sz]ation|"
@@ -163,4 +169,8 @@ def take_notations(blocks: Sequence[Block]) -> tuple[list[Block], frozenset[str]
 
 def _declares_e(block: Paragraph | Display) -> bool:
     """Whether a block says what e is, and not only that it is Euler's number."""
-    return bool((_E_IN_PROSE if isinstance(block, Paragraph) else _E_IN_DISPLAY).search(block.text))
+    if isinstance(block, Display):
+        return bool(_E_IN_DISPLAY.search(block.text))
+    sentences = re.split(r"(?<=[.;!?])\s", block.text) if _E_ALONE.search(block.text) else ()
+    called = any(_E_ALONE.search(one) and not _OF_EULER.search(one) for one in sentences)
+    return called or bool(_E_IN_PROSE.search(block.text))

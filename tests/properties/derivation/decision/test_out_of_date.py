@@ -57,7 +57,9 @@ def test_a_symbol_with_two_values_has_neither(words: str, step: str, as_read: bo
         "The loss is $L = a + b$, and so $L = b + a$.",  # the same value
         "The loss is $L = a + b$. If $b = 0$, it is $L = a$.",  # in a case
         "# First\n\nLet $L = a - b$.\n\n# Second\n\nLet $L = a + b$.",  # the newer one
-        "The map is $f(x) = x + 1$, or $f(x) = 1 + x$. Let $L = a + b$.",
+        "Let $f(x) = x + 1$. Then $f(x) = 1 + x$, and let $L = a + b + f(a) - f(a)$.",
+        "Let $A \\in \\mathbb{R}^{n \\times n}$, $u \\in \\mathbb{R}^n$ and $a, b \\in \\mathbb{R}$. Put $f(x) := x^\\top A x$ "
+        "and $L = a + b + f(u) - f(u)$.",
     ],
 )
 def test_a_value_that_follows_from_the_first_is_not_another_one(words: str) -> None:

@@ -14,7 +14,7 @@ from attention_core.derivation.decision.usual_formulas import (
     write_two_values,
     write_unit,
     write_weights,
-    write_zero_mean,
+    write_zero_sums,
 )
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.terms.context import Symbol
@@ -32,12 +32,12 @@ OPEN = Symbol("y", "family", 1, 0, SCALAR)
     [
         (write_negative, NUMBER, "t < 0"),
         (write_positive, FAMILY, "x_k > 0"),
-        (write_zero_mean, FAMILY, r"\sum_{k=1}^{n} x_k = 0"),
+        (write_zero_sums, FAMILY, r"\sum_{k=1}^{n} x_k = 0"),
         (write_weights, FAMILY, r"\sum_{k=1}^{n} x_k = 1"),
         (write_two_values, FAMILY, "x_k^2 = 1"),
         (write_unit, VECTORS, r"\|v_k\| = 1"),
-        (write_zero_mean, OPEN, None),  # nothing says where it ends
-        (write_zero_mean, VECTORS, None),
+        (write_zero_sums, OPEN, None),  # nothing says where it ends
+        (write_zero_sums, VECTORS, None),
     ],
 )
 def test_what_a_kind_says_of_a_symbol(

@@ -166,3 +166,34 @@ def test_for_the_opens_a_condition_unless_a_function_is_defined() -> None:
     assert [one.text for shown in take_definitions([Paragraph(1, text)])[1].values() for one in shown] == [
         "s(x) := 2 x"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        (
+            r"Let $Y = X W$ with $X \in \mathbb{R}^{n \times d}$ and $W \in \mathbb{R}^{d \times m}$, for all of it.",
+            [
+                r"Let $X \in \mathbb{R}^{n \times d}$ and $W \in \mathbb{R}^{d \times m}$.",
+                r"Let $Y$, for all of it.",
+            ],
+        ),
+        (  # a word says more of it
+            r"Let $Y = X W$ with $X \in \mathbb{R}^{n \times n}$ invertible.",
+            [r"Let $Y$ with $X \in \mathbb{R}^{n \times n}$ invertible."],
+        ),
+        (  # words say more of what is defined
+            r"Let $p = x / 2$ be a law, with $x \in \mathbb{R}^n$.",
+            [r"Let $p$ be a law, with $x \in \mathbb{R}^n$."],
+        ),
+        (r"Let $p = 2 x$, $y \in \mathbb{R}^n$.", [r"Let $p$, $y \in \mathbb{R}^n$."]),  # not used
+    ],
+)
+def test_domains_stand_in_front_of_the_definition_that_uses_them(text: str, blocks: list[str]) -> None:
+    assert [one.text for one in take_definitions([Paragraph(1, text)])[0]] == blocks
+
+
+def test_a_definition_with_domains_behind_it_is_kept() -> None:
+    text = "Let $y = A x$ with $A \\in \\mathbb{R}^{m \\times n}$.\n\n$$ 2 y = %s A x $$\n"
+    found = [check_document(text % number, infer=True, effort=Effort(seconds=4.0)).steps[-1].verdict for number in "23"]
+    assert found[0] in GOOD and found[1] is Verdict.REFUTED

@@ -6,6 +6,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.document.blocks import Display, Paragraph
+from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.records import Verdict
 
@@ -155,3 +156,42 @@ def test_a_sign_for_gradients(words: str, sign: str) -> None:
 def test_a_sign_of_one_symbol_is_a_name() -> None:
     blocks = [Paragraph(1, r"We write $\bar x$ for $\partial L/\partial x$."), Display(3, r"\bar x = x, \bar z = z")]
     assert getattr(spell_losses(blocks)[1], "text", "") == r"\bar x = x, \bar z = z"
+
+
+def last(text: str) -> str:
+    return str(check_document(text, infer=True, effort=Effort(seconds=4.0)).steps[-1].verdict)
+
+
+def test_a_loss_of_what_the_same_formula_defines() -> None:
+    text = (
+        "Let $L$ be a scalar function of $z = W x$ where $W \\in \\mathbb{R}^{m \\times n}$ and $x \\in \\mathbb{R}^n$.\n\n"
+        "$$ \\frac{\\partial L}{\\partial x} = %s \\frac{\\partial L}{\\partial z} $$\n"
+    )
+    assert [last(text % one) for one in (r"W^\top", r"2 W^\top")] == ["AGREES", "REFUTED"]
+
+
+GRADIENTS = "We use the shorthand $dX = \\partial L / \\partial X$. "
+PRODUCT = (
+    "Let $Y = X W$ with $X \\in \\mathbb{R}^{n \\times d}$ and $W \\in \\mathbb{R}^{d \\times m}$, and let $L$ be a scalar "
+    "function of $Y$.\n\n$$ dW = %s X^\\top dY $$\n"
+)
+
+
+def test_a_shorthand_is_of_any_letter_though_displays_have_its_own() -> None:
+    assert [last(GRADIENTS + PRODUCT % one) for one in ("", "2")] == ["AGREES", "REFUTED"]
+
+
+@pytest.mark.parametrize("words", ["We never use the shorthand", "Unlike those who use the shorthand"])
+def test_a_shorthand_of_others_is_none_here(words: str) -> None:
+    (block,) = spell_losses([Paragraph(1, f"{words} $dY = \\partial L / \\partial Y$, we write $dX$.")])
+    assert block.text.count(r"\partial") == 2 and "dX" in block.text
+
+
+def test_an_integral_keeps_its_d() -> None:
+    blocks = [Paragraph(1, GRADIENTS), Display(3, r"\int_0^1 x \, dX = \frac{1}{2}")]
+    assert spell_losses(blocks)[-1] == blocks[-1]
+
+
+def test_a_size_d_in_front_of_a_sign_is_no_gradient() -> None:
+    (block,) = spell_losses([Paragraph(1, f"{GRADIENTS}Let $A \\in \\mathbb{{R}}^{{d \\times m}}$ and $dB$ be.")])
+    assert r"\mathbb{R}^{d \times m}" in block.text and r"\frac{\partial L}{\partial B}" in block.text

@@ -97,3 +97,16 @@ def test_another_matrix_that_is_called_the_identity_restricts() -> None:
         f"{declared}$$ A (2 x) = 2 A x $$\n\nwhere $A$ is the identity matrix.\n\n$$ A x = x $$\n", infer=True
     )
     assert str(step.steps[-1].verdict) != "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("One-hot vectors $e$ satisfy a rule.", "UNREADABLE"),
+        ("Logarithms to the base $e$ are used.", "UNDECIDED"),
+        ("The number $e$ is meant.", "REFUTED"),
+    ],
+)
+def test_an_e_that_words_call_something_else_is_not_the_number(words: str, verdict: str) -> None:
+    step = check_document(f"{words}\n\n$$ e \\cdot e = e $$\n", as_read=True).steps[-1]
+    assert str(step.verdict) == verdict, step.evidence.text
