@@ -165,6 +165,9 @@ def _with_slip(
     likely = None
     with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
         decide_under = _decide_under(replace(effort, seconds=seconds / OTHERS))
+        wrong = _refute_wrong_term(step, found, search, effort)
+        if wrong is not None:
+            return wrong
         slip = find_slip(step, decide_under, search)
         mended = None if slip is None else replace(slip.step, strange="")  # read by itself, as the step is
         if mended is not None and decide_step(mended, replace(effort, seconds=seconds)).verdict not in GOOD:
@@ -184,6 +187,25 @@ def _with_slip(
         advice = find_mend(step, search) if advise and step.op == "=" else ""
     trivial = not advice or "with $0$ in place" in advice or _trades_values(step, advice)  # both sides vanish, or agree
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
+
+
+def _refute_wrong_term(step: Step, found: Finding, search: Any, effort: Effort) -> Finding | None:
+    """REFUTED where a side is wrong on both of its sides in a chain, and one change makes both hold; None elsewhere."""
+    from attention_core.derivation.decision.chain_terms import find_wrong_term, without_words
+
+    decide_under = _decide_under(effort)
+    wrong = find_wrong_term(step, decide_under, search)
+    if wrong is None:
+        return None
+    refuted = _apply_doubts(without_words(step, decide_under), found, effort, slip=True)
+    if refuted.verdict is not Verdict.REFUTED:
+        return None
+    text = (
+        f"as it was read it is false ({found.evidence.text}), and so is ${wrong.neighbour.text}$ beside it; "
+        f"both hold {wrong.mend.words}"
+    )
+    evidence = Evidence(text, {**found.evidence.figures, "slip": wrong.mend.words})
+    return replace(refuted, evidence=_with_readings(evidence, _readings_of(step)))
 
 
 def _with_figure(evidence: Evidence, name: str, value: Any) -> Evidence:

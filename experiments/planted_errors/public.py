@@ -28,10 +28,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from breaks import breaks
 
 from attention_core.derivation.check import document_steps, report_step
+from attention_core.derivation.decision.chain_terms import list_neighbours
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.reading.step import Step
-from attention_core.derivation.records import GOOD
+from attention_core.derivation.records import GOOD, StepReport, Verdict
 
 ENDINGS = {".md", ".ipynb", ".tex", ".markdown", ".qmd", ".rst", ".txt"}
 
@@ -48,7 +49,7 @@ def plant(path: Path, seconds: float, every: int, as_read: bool = False) -> list
                 if count % every:
                     continue
                 broken = replace(step, tables=one.step) if by_tables else in_both_readings(one.step)
-                report = report_step(broken, effort)
+                report = report_chain(step, broken, one.step, effort)
                 formula = f"{to_latex(one.step.left)} {one.step.op} {to_latex(one.step.right)}"
                 about = {"document": str(path), "line": step.line, "step": step.text, "formula": formula}
                 said = {"verdict": str(report.verdict), "slip": report.likely_slip, "message": report.evidence.text}
@@ -64,6 +65,37 @@ def read_by_itself(step: Step) -> Step:
 def needs_tables(step: Step, effort: Effort) -> bool:
     """Whether a step holds only with joint tables in the place of its laws: these are what is broken."""
     return step.tables is not None and report_step(replace(step, tables=None), effort).verdict not in GOOD
+
+
+def report_chain(step: Step, broken: Step, changed: Step, effort: Effort) -> StepReport:
+    """The report on a broken step, or on the step beside it that has the changed term as well, if that tells more.
+
+    An error in a term of a chain is an error in the relation in front of it and in the one behind it.
+    """
+    original = step.tables if step.tables is not None and broken.tables is changed else read_by_itself(step)
+    side = "left" if changed.left != original.left else "right" if changed.right != original.right else ""
+    beside = [peer for shared, peer in list_neighbours(step) if shared == side and peer in step.peers]
+    others = [break_beside(peer, side, getattr(changed, side), broken.tables is changed) for peer in beside]
+    exchanged = {id(step): broken} | {id(peer): other for peer, other in zip(beside, others, strict=True)}
+    peers = [exchanged.get(id(peer), peer) for peer in step.peers]
+    for one in (broken, *others):
+        one.peers = peers
+        for inner in (one.plain, one.tables):
+            if inner is not None:
+                inner.peers = peers
+    reports = [report_step(one, effort) for one in (broken, *others)]
+    return next((one for one in reports if one.verdict is Verdict.REFUTED), None) or next(
+        (one for one in reports if one.likely_slip), reports[0]
+    )
+
+
+def break_beside(peer: Step, side: str, term: Any, by_tables: bool) -> Step:
+    """A step beside the broken one, with the changed term as its own other side."""
+    sides: Any = {"right" if side == "left" else "left": term}
+    if by_tables:
+        return peer if peer.tables is None else replace(peer, tables=replace(peer.tables, **sides))
+    broken = replace(peer, **sides)
+    return in_both_readings(broken)
 
 
 def in_both_readings(broken: Step) -> Step:

@@ -66,12 +66,20 @@ def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding])
             other, evidence=replace(other.evidence, text=f"with its laws as probabilities: {other.evidence.text}")
         )
     if other.verdict not in GOOD:
-        return found
+        return _with_likely_slip(found, other)
     sums = any(isinstance(one, Big) for side in (step.tables.left, step.tables.right) for one in walk(side))
     verdict = Verdict.AGREES if sums else other.verdict
     values = ", over finitely many values" if sums else ""
     text = f"with its laws as probabilities{values}: {other.evidence.text}"
     return replace(other, verdict=verdict, evidence=replace(other.evidence, text=text))
+
+
+def _with_likely_slip(found: Finding, by_tables: Finding) -> Finding:
+    """The finding, with the one change that makes a step hold with its laws as probabilities, if there is one."""
+    slip = str(by_tables.evidence.figures.get("slip", ""))
+    if not slip:
+        return found
+    return replace(found, evidence=replace(found.evidence, figures={**found.evidence.figures, "slip": slip}))
 
 
 def _is_slip(found: Finding) -> bool:

@@ -132,11 +132,19 @@ def is_meant_otherwise(step: Step) -> bool:
         return True
     if is_posed(step):
         return True
-    fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
-    return _any(words, *fields) or any(
-        _FIELD.search(one.quote) or re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE)
-        for one in words
+    return is_of_other_numbers(step) or any(
+        re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE) for one in words
     )
+
+
+def is_of_other_numbers(step: Step) -> bool:
+    """Whether words anywhere may say that numbers are of a finite field, or bits.
+
+    Args:
+        step: A step that is false as it was read.
+    """
+    fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
+    return _any(step.far_words, *fields) or any(_FIELD.search(one.quote) for one in step.far_words)
 
 
 def is_led_to_otherwise(step: Step) -> bool:
@@ -203,4 +211,4 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
     return any(pattern.search(one.words) for one in words for pattern in patterns)
 
 
-__all__ = ["has_bits", "is_denied", "is_led_to_otherwise", "is_meant_otherwise", "is_posed"]
+__all__ = ["has_bits", "is_denied", "is_led_to_otherwise", "is_meant_otherwise", "is_of_other_numbers", "is_posed"]

@@ -185,17 +185,10 @@ def may_mean_otherwise(step: Step) -> bool:
         step: A step that is false as it was read, and that one small change makes an identity.
     """
     words = step.far_words
-    if _any(words, _EXCHANGE) or _redefines(step) or any(_is_convention(step, one) for one in words):
-        return True
-    if _divides_integers(step):
+    if _any(words, _EXCHANGE) or may_calculate_otherwise(step) or _divides_integers(step):
         return True
     if step.op in TURNED:
         return _any(words, _SPACETIME) or any(_ORDER.search(one.quote) for one in words)
-    sides = [expand(side) for side in (step.left, step.right)]
-    if _is_true_of_bits(sides) and _any(words, _RINGS):
-        return True
-    if _is_true_of_sets(step, sides) and (_any(words, _TERMS_ONCE) or any(_OR.search(one.quote) for one in words)):
-        return True
     symbols = collect_symbols(step)
     if not symbols:
         return find_other_numbers(step) is not None
@@ -204,6 +197,23 @@ def may_mean_otherwise(step: Step) -> bool:
         return True
     beside = [one for one in words if abs(one.line - step.line) <= 2 * NEAR or _find_names(one) & symbols]
     return len(symbols) > 1 and _any(beside, _MOVES) and "deriv" in operations_of(step)
+
+
+def may_calculate_otherwise(step: Step) -> bool:
+    """Whether a sentence may say what an operation is, that factors are dropped, or that $1 + 1$ is not 2.
+
+    Args:
+        step: A step that is false as it was read, and that one small change makes an identity.
+    """
+    words = step.far_words
+    if _redefines(step) or any(_is_convention(step, one) for one in words):
+        return True
+    if step.op in TURNED:
+        return False
+    sides = [expand(side) for side in (step.left, step.right)]
+    if _is_true_of_bits(sides) and _any(words, _RINGS):
+        return True
+    return _is_true_of_sets(step, sides) and (_any(words, _TERMS_ONCE) or any(_OR.search(one.quote) for one in words))
 
 
 def speaks_of_change(caveat: Caveat, kind: str, line: int) -> bool:

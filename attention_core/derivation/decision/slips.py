@@ -140,9 +140,9 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return False
         if pulls_out_of_sum(step, one.step):
             return False
-        if one.kind in ENTRIES | SURE and not step.context.claims_all and _restricts(step, one.step):
+        if one.kind in ENTRIES | SURE and not step.context.claims_all and loses_symbol(step, one.step):
             return False
-        return not _is_to_be_solved(step, one.step, promised and one.kind not in SURE) and not _vanishes(
+        return not _is_to_be_solved(step, one.step, promised and one.kind not in SURE) and not vanishes(
             one.step, search
         )
 
@@ -178,9 +178,9 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
     def tells(one: Mend, verdict: Verdict) -> bool:
         if "with $0$ in place" in one.words or (one.kind in SURE and (opaque or verdict not in _SURELY)):
             return False
-        if one.kind in ENTRIES | SURE and _restricts(step, one.step):
+        if one.kind in ENTRIES | SURE and loses_symbol(step, one.step):
             return False
-        return not (named and is_trivial(one.step)) and not _vanishes(one.step, search)
+        return not (named and is_trivial(one.step)) and not vanishes(one.step, search)
 
     likely = find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
     return None if likely is None or _holds_under_usual(step, decide) else likely
@@ -289,8 +289,13 @@ def _positive(term: Expr) -> Expr:
     return term.body if isinstance(term, Minus) else term
 
 
-def _restricts(step: Step, changed: Step) -> bool:
-    """Whether a symbol is lost with a change of its index: the step may say what it is, as in `2 x_{t + 1} = 2 x_t`."""
+def loses_symbol(step: Step, changed: Step) -> bool:
+    """Whether a symbol is lost with a change of its index: the step may say what it is, as in `2 x_{t + 1} = 2 x_t`.
+
+    Args:
+        step: The step as it stands.
+        changed: The step with the change.
+    """
     before, after = (whole_names(one.left) | whole_names(one.right) for one in (step, changed))
     return bool((before - after) & set(step.context.symbols))
 
@@ -300,7 +305,13 @@ def _differentiates(step: Step) -> bool:
     return "deriv" in operations_of(step)
 
 
-def _vanishes(step: Step, search: Search) -> bool:
+def vanishes(step: Step, search: Search) -> bool:
+    """Whether both sides of a step that holds are zero.
+
+    Args:
+        step: The step.
+        search: The time of a step.
+    """
     return search.decide(double_right(step)) in GOOD
 
 

@@ -544,7 +544,7 @@ def _read_alone(step: Step, chain: Chain, supply: Supply) -> Step:
     context.forget_readings(step.line)
     one = supply(context, DisplayStatement(Statement((chain,)), step.line), True, True)
     chain = one.statement.chains[0]
-    plain = replace(step, context=context, left=chain.exprs[0], op=chain.ops[0], right=chain.exprs[1], of=chain)
+    plain = replace(step, context=context, left=chain.exprs[0], op=chain.ops[0], right=chain.exprs[1])
     return replace(plain, strange="", plain=None, tables=None)
 
 
