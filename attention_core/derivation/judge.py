@@ -191,13 +191,13 @@ def _with_slip(
 
 def _refute_wrong_term(step: Step, found: Finding, search: Any, effort: Effort) -> Finding | None:
     """REFUTED where a side is wrong on both of its sides in a chain, and one change makes both hold; None elsewhere."""
-    from attention_core.derivation.decision.chain_terms import find_wrong_term, without_words
+    from attention_core.derivation.decision.chain_terms import find_wrong_term, without_far_words
 
     decide_under = _decide_under(effort)
     wrong = find_wrong_term(step, decide_under, search)
     if wrong is None:
         return None
-    refuted = _apply_doubts(without_words(step, decide_under), found, effort, slip=True)
+    refuted = _apply_doubts(without_far_words(step, wrong.mend, decide_under), found, effort, slip=True)
     if refuted.verdict is not Verdict.REFUTED:
         return None
     text = (

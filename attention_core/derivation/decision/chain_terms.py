@@ -2,8 +2,12 @@ r"""A term of a chain that equals neither what stands in front of it nor what st
 
 In $A = B' = C$ a hypothesis may make $A = B'$ good, and it makes $B' = C$ good as well if one change of $B'$ makes both
 identities. But an author who uses the hypothesis to write $B'$ goes on from there and does not take it back at the next
-sign. So a term that is wrong on both sides and right with one change is wrong, whatever the words around the chain
-say, but for those that deny it ("A common mistake is") or give its signs another meaning.
+sign. So a term that is wrong on both sides and right with one change is wrong, whatever words stand farther away. Those
+right beside the chain may deny it ("A common mistake is") or say what makes it good ("The rate is constant."), and
+words anywhere may give its signs another meaning.
+
+Where another index, exponent or transpose is the change, a usual hypothesis on arrays ($P^2 = P$, of a projection)
+still leaves it open: $\|P x\|^2 = x^\top P x = x^\top P^\top P x$ may show what a term is short for.
 
 A bare symbol is no such term, since a chain may say what it is ($a_1 = a_2 = \frac{1}{2}$), and neither is one between
 two equal formulas ($P = P^2 = P$).
@@ -11,21 +15,33 @@ two equal formulas ($P = P^2 = P$).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.mends import Mend, Search, find_good_mend
-from attention_core.derivation.decision.other_intents import is_denied, is_of_other_numbers
-from attention_core.derivation.decision.other_meanings import may_calculate_otherwise
-from attention_core.derivation.decision.slips import ENTRIES, SCALES, SURE, loses_symbol, operates, vanishes
-from attention_core.derivation.decision.usual import verdict_under
+from attention_core.derivation.decision.other_arithmetics import equates_numbers
+from attention_core.derivation.decision.other_intents import is_beside, is_denied, is_of_other_numbers
+from attention_core.derivation.decision.other_meanings import may_calculate_otherwise, may_mean_otherwise
+from attention_core.derivation.decision.slips import (
+    ENTRIES,
+    SCALES,
+    SURE,
+    find_usual,
+    loses_symbol,
+    operates,
+    vanishes,
+    without_talk,
+)
 from attention_core.derivation.inference.members import exchanges_indices
 from attention_core.derivation.latex.syntax import Expr, Name, Sub
-from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.records import GOOD, Verdict
 
+_VALUE = re.compile(r"^[^=^]*=\s*-?[01]$")
 _SURELY = frozenset({Verdict.PROVED, Verdict.EXACT})
 _OTHER = {"left": "right", "right": "left"}
 
@@ -47,17 +63,24 @@ def find_wrong_term(step: Step, decide: Decide, search: Search) -> WrongTerm | N
         decide: Decides a step under some more hypotheses.
         search: The time of a step, and where mends are tried first.
     """
-    if step.op != "=" or step.context.loose or is_denied(step) or may_calculate_otherwise(step) or operates(step):
+    if step.op != "=" or step.context.loose or is_denied(step) or operates(step) or is_of_other_numbers(step):
         return None
-    if is_of_other_numbers(step) or exchanges_indices((step.left, step.right)):
+    if may_calculate_otherwise(step) or may_mean_otherwise(replace(step, far_words=_near_words(step))):
+        return None
+    if exchanges_indices((step.left, step.right)):
         return None
     for side, neighbour in list_neighbours(step):
         if decide(neighbour, ()).verdict is not Verdict.REFUTED:
             continue
         mend = _mend_both(step, side, neighbour, decide, search)
-        if mend is not None:
+        if mend is not None and (mend.kind in SCALES or find_usual(step, decide, _is_value) is None):
             return WrongTerm(mend, side, neighbour)
     return None
+
+
+def _is_value(formula: str) -> bool:
+    """Whether a hypothesis gives a symbol a value: an author who puts it in does not take it out again."""
+    return bool(_VALUE.search(formula))
 
 
 def list_neighbours(step: Step) -> Iterator[tuple[str, Step]]:
@@ -75,21 +98,27 @@ def list_neighbours(step: Step) -> Iterator[tuple[str, Step]]:
                 yield from ((side, one) for side in _OTHER if _share(step, one, side))
 
 
-def without_words(step: Step, decide: Decide) -> Step:
-    """A step without the words around it, but for the relations that make it good.
+def without_far_words(step: Step, mend: Mend, decide: Decide) -> Step:
+    """A step with the words right around it alone that may make good what a mend changes, and no others.
 
     Args:
         step: A step with a term that is wrong on both sides.
+        mend: The change that makes it hold.
         decide: Decides a step under some more hypotheses.
     """
-
-    def makes_good(formula: str) -> bool:
-        return bool(formula) and verdict_under(step, formula, decide) in GOOD
-
     context = step.context.copy()
-    context.caveats = [one for one in context.caveats if makes_good(one.formula)]
-    known = [one for one in step.far_relations if makes_good(one.formula)]
-    return replace(step, context=context, far_words=[], far_relations=known)
+    context.caveats = [one for one in context.caveats if is_beside(step, one.line)]
+    known = [one for one in step.far_relations if is_beside(step, one.line)]
+    words = _near_words(step) if collect_symbols(step) else []  # another arithmetic has to make good both relations
+    near = replace(step, context=context, far_words=words, far_relations=known)
+    near = without_talk(near, mend, decide)
+    if not collect_symbols(step):
+        near.context.caveats = [one for one in near.context.caveats if equates_numbers(one)]
+    return near
+
+
+def _near_words(step: Step) -> list[FarWords]:
+    return [one for one in step.far_words if is_beside(step, one.line)]
 
 
 def _share(step: Step, peer: Step, side: str) -> bool:
@@ -119,4 +148,4 @@ def _mend_both(step: Step, side: str, neighbour: Step, decide: Decide, search: S
     return find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
 
 
-__all__ = ["WrongTerm", "find_wrong_term", "list_neighbours", "without_words"]
+__all__ = ["WrongTerm", "find_wrong_term", "list_neighbours", "without_far_words"]

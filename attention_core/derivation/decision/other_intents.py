@@ -122,8 +122,10 @@ def is_meant_otherwise(step: Step) -> bool:
     """
     words = step.far_words
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
-    if _any(near, _ASKS, _DENIES, _LIMIT, _OTHER, _CONSTANTS) or any(
-        _TENDS.search(one.quote) or _REMAINDER.search(one.quote) for one in near
+    if (
+        is_denied(step)
+        or _any(near, _ASKS, _LIMIT, _OTHER, _CONSTANTS)
+        or any(_TENDS.search(one.quote) or _REMAINDER.search(one.quote) for one in near)
     ):
         return True
     beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
@@ -173,12 +175,23 @@ def is_posed(step: Step) -> bool:
 
 
 def is_denied(step: Step) -> bool:
-    """Whether words beside a false step may say that it is false.
+    """Whether words beside a false step, or beside the chain that it is in, may say that it is false.
 
     Args:
         step: A step that is false as it was read.
     """
-    return _any((one for one in step.far_words if abs(one.line - step.line) <= NEAR), _DENIES)
+    return _any((one for one in step.far_words if is_beside(step, one.line)), _DENIES)
+
+
+def is_beside(step: Step, line: int) -> bool:
+    """Whether a line stands right above the display of a step, in its chain or right below it.
+
+    Args:
+        step: The step.
+        line: The line.
+    """
+    lines = {step.line, *(step.of.lines if step.of is not None else ())}
+    return min(lines | {step.opens or step.line}) - NEAR <= line <= max(lines) + NEAR
 
 
 def has_bits(step: Step) -> bool:
@@ -211,4 +224,12 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
     return any(pattern.search(one.words) for one in words for pattern in patterns)
 
 
-__all__ = ["has_bits", "is_denied", "is_led_to_otherwise", "is_meant_otherwise", "is_of_other_numbers", "is_posed"]
+__all__ = [
+    "has_bits",
+    "is_beside",
+    "is_denied",
+    "is_led_to_otherwise",
+    "is_meant_otherwise",
+    "is_of_other_numbers",
+    "is_posed",
+]

@@ -37,7 +37,7 @@ or a word that restricts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -223,14 +223,24 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
 
 
 def _holds_under_usual(step: Step, decide: Decide) -> bool:
-    """Whether a step holds as it stands under a usual hypothesis, by which its sides do not vanish."""
+    return find_usual(step, decide) is not None
+
+
+def find_usual(step: Step, decide: Decide, skip: Callable[[str], bool] = lambda formula: False) -> str | None:
+    """The usual hypothesis under which a step holds as it stands and its sides do not vanish; None for none.
+
+    Args:
+        step: The step.
+        decide: Decides a step under some more hypotheses.
+        skip: Whether a hypothesis is left out.
+    """
 
     def holds(formula: str) -> bool:
-        if verdict_under(step, formula, decide) not in GOOD:
+        if skip(formula) or verdict_under(step, formula, decide) not in GOOD:
             return False
         return verdict_under(double_right(step), formula, decide) not in GOOD
 
-    return any(map(holds, usual_hypotheses(step, _further(step))))
+    return next(filter(holds, usual_hypotheses(step, _further(step))), None)
 
 
 def _is_to_be_solved(step: Step, changed: Step, promised: bool) -> bool:

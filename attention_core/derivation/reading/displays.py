@@ -164,7 +164,7 @@ def _look_around(block: Display, steps: list[Step], statements: list[DisplayStat
             relations[FarRelation(written.line, written.source, to_latex(item))] = None
     tags = tuple(tag for tag in _TAG.findall(block.text) if WRITTEN_RELATION.search(tag))
     for step in steps:
-        step.beside = list(relations)
+        step.opens, step.beside = block.line, list(relations)
         step.quoted = (*step.quoted, *(f"tag {tag}" for tag in tags))
         step.companions = [one for one in steps if one.of is not step.of and not one.assumed]
 

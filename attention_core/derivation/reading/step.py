@@ -232,6 +232,7 @@ class Step:
     of: Chain | None = None  # the chain that it is a relation of
     beside: list[FarRelation] = field(default_factory=list, repr=False)  # in reasons and tags of its display
     companions: list[Step] = field(default_factory=list, repr=False)  # the other claims of its display
+    opens: int = 0  # the line on which its display begins
     strange: str = ""  # why its section's readings do not fit it, if it is read by itself
     of_all_kinds: bool = False  # whether it holds whatever arrays its symbols are
     unread_words: tuple[str, ...] = ()  # words of its display that are not understood, and may say anything
