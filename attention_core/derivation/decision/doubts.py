@@ -190,9 +190,8 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step) or find_unread_words(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))
     if step.context.formal is not None and (claim := find_claim_beside(step, decide)):
-        return _withhold_verdict(
-            found, f"it may be the condition of ${claim}$ beside it: write 'Assume ${_formula(step)}$'"
-        )
+        message = f"it may be the condition of ${claim}$ beside it: write 'Assume ${_formula(step)}$'"
+        return _withhold_verdict(found, message)
     meant = None if found.counterexample is None else meant_by_words(step, decide, slip)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
 
