@@ -9,8 +9,8 @@ words anywhere may give its signs another meaning.
 Where another index, exponent or transpose is the change, a usual hypothesis on arrays ($P^2 = P$, of a projection)
 still leaves it open: $\|P x\|^2 = x^\top P x = x^\top P^\top P x$ may show what a term is short for.
 
-A bare symbol does not count, since a chain may say what it is ($a_1 = a_2 = \frac{1}{2}$), and neither does a term between
-two equal formulas ($P = P^2 = P$).
+A bare symbol does not count, since a chain may say what it is ($a_1 = a_2 = \frac{1}{2}$), and neither does a term
+between two equal formulas ($P = P^2 = P$).
 """
 
 from __future__ import annotations
