@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import coverage_sample
 import jaxtyping
@@ -124,6 +127,31 @@ def patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Steps of derivations have so much time that what they come to is no property of the machine."""
     if {"derivation", "derive"} & set(request.path.relative_to(ROOT).parts):
         monkeypatch.setattr("attention_core.derivation.effort.SECONDS", 120.0)
+
+
+@cache
+def looks_at_advice(path: Path) -> bool:
+    """Whether a module of tests speaks of advice, of a change that makes a false step true, or of what is meant."""
+    return re.search(r"advi[cs]e|slip|mend|meant|hint", path.read_text(encoding="utf-8")) is not None
+
+
+@pytest.fixture(autouse=True)
+def unadvised(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuted steps come without advice, in tests of derivations whose modules do not look at it, but with `--thorough`.
+
+    No verdict rests on advice, and the search for it takes as long as several verdicts.
+    """
+    is_unread = "derivation" in request.path.relative_to(ROOT).parts and not looks_at_advice(request.path)
+    if not is_unread or not thorough.takes_fewest():
+        return
+    from attention_core.derivation import check
+
+    judge_step = check.judge_step
+
+    def judge_without_advice(step: Any, effort: Any, advise: bool, necessity: bool) -> Any:
+        return judge_step(step, effort, False, necessity)
+
+    monkeypatch.setattr(check, "judge_step", judge_without_advice)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ KINDS: dict[str, Mask] = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough(keep=("causal_segments", "a_sequence_without_a_key", "asked_by_pairs"))
+@pytest.mark.thorough(keep=("a_sequence_without_a_key", "asked_by_pairs"))
 @compiler
 @quiet
 @pytest.mark.parametrize("kind", KINDS)

@@ -96,7 +96,7 @@ def judge(rule: Rule, wrong: bool = False) -> Report:
     return check_implementation(Implementation(function, name="f", dtypes=("float32",)), effort="quick")
 
 
-@pytest.mark.usefixtures("unshrunk")
+@pytest.mark.usefixtures("unshrunk", "fewest_cases")
 def test_a_kernel_of_whole_blocks_is_judged_on_whole_blocks() -> None:
     """Its sizes are found, cases of these are drawn, and what is wrong there alone is refuted."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from judging import judged, refuted
-from judging_contracts import conforming, refuting
+from judging_contracts import conforming, named_faults, refuting
 from torch import Tensor
 
 from attention_core.conformance import Implementation, check_implementation
@@ -93,6 +93,7 @@ def test_a_store_that_belongs_to_the_class_is_refuted_though_it_refuses_every_ot
     refuted("a_second_cache_of_the_same_size_is_new", Listed, "quick", contract=CONTRACT)
 
 
+@pytest.mark.thorough(leave_out=named_faults(kv_cache.LAWS, [*faults.FAULTY, *cache_state.FAULTY, *faults.WINDOWED]))
 @pytest.mark.parametrize("fault", [*faults.FAULTY, *cache_state.FAULTY, *faults.WINDOWED])
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     parameters = WINDOW if fault in faults.WINDOWED else {}
