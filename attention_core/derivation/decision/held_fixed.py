@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 
 from attention_core.derivation.decision.conventions import collect_symbols
-from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.words.caveats import shorten_quote
 
 _WORDS = r"(?:var(?:y|ies|ying|iable)|changes?|changing|move[sd]?|moving|trained|trainable|learn(?:ed|able))\b"
-_VARIES = compile_quick(rf"\b{_WORDS}", re.IGNORECASE)
 _BEHIND = re.compile(
     rf"^(?:\s*,?\s*(?:and\s+)?\$[^$]*\$)*\s*(?:(?:is|are|may|can|also|both|all|too|does|do|to)\s+)*{_WORDS}",
     re.IGNORECASE,
@@ -33,8 +31,6 @@ def find_varying(step: Step) -> str:
         return ""
     held = [one for one in sorted(names) if known[one].kind in ("array", "family") and f"d {one}" not in known]
     for words in step.far_words if held else ():
-        if not _VARIES.search(words.words):
-            continue
         for found in re.finditer(r"\$([^$]*)\$", words.quote):
             name = next((one for one in held if found[1].strip() == one), "")
             if name and not name.startswith("d ") and _BEHIND.match(words.quote[found.end() :]):

@@ -44,7 +44,7 @@ def find_newer_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Fi
     known = step.context.symbols
     named = whole_names(step.left) | whole_names(step.right)
     defined = {name: known[name].line for name in sorted(named) if name in known and known[name].term is not None}
-    if not defined or step.context.claims_all:
+    if step.context.claims_all:
         return ""
     if own := _name_of_value(step, defined):
         return f"it may give {own} a new value, after the one of line {defined[own]}"
@@ -80,7 +80,8 @@ def find_other_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Fi
             continue
         return f"line {one.line} may give {symbol.name} another value (${' '.join(one.formula.split())}$)"
     lines = {one.name: one.line for one in heads.values()}
-    return _find_newer_display(step, lines, decide) if step.context.inferred else ""
+    claimed = not step.context.inferred or step.context.claims_all  # what its displays say of declared symbols
+    return "" if claimed else _find_newer_display(step, lines, decide)
 
 
 def _is_claimed(

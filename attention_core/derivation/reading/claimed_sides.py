@@ -54,7 +54,8 @@ def is_stated_above(context: Context, name: str, value: Expr | None = None) -> b
     r"""Whether prose above says by an equation what a symbol is, or a function whose derivative it is.
 
     A display with the same value says it once more, and defines. A declaration that could not be read is one of these
-    sentences, and so is an equation that nothing read; the slope of a function that is known so is a claim.
+    sentences, and so is an equation that nothing read, or that says it of all members of a family; the slope of a
+    function that is known so is a claim.
 
     Args:
         context: What is declared, what could not be read, and which equations the prose has.
@@ -68,7 +69,7 @@ def is_stated_above(context: Context, name: str, value: Expr | None = None) -> b
     for one in context.equations:
         if one.head == letters and (written is None or plain_name(_as_read(one.value)) != plain_name(written)):
             return True
-        if one.head == base != letters:
+        if one.head == base != letters or _is_member(letters, one.head):
             return True
     for failed in context.failed:
         for formula in re.split(r"(?<!\\)\$", failed.paragraph.text)[1::2]:
@@ -76,6 +77,12 @@ def is_stated_above(context: Context, name: str, value: Expr | None = None) -> b
             if sign and re.sub(r":$|\(.*\)$", "", head) in (letters, base):
                 return True
     return False
+
+
+def _is_member(name: str, head: str) -> bool:
+    """Whether a name is one of those that a head with a letter as its index stands for: `y_1` of `y_i`."""
+    member, family = (re.fullmatch(pattern, one) for pattern, one in ((r"(.+)_\d+", name), (r"(.+)_[a-z]", head)))
+    return member is not None and family is not None and member[1] == family[1]
 
 
 def equations_in(paragraph: Paragraph, level: int = 0) -> list[ProseEquation]:

@@ -146,7 +146,10 @@ def _cut_before_definitions(block: Paragraph) -> list[Paragraph]:
     return [block]
 
 
-_LINK = re.compile(r"\s*,?\s*(?:\b(?:with|where|and|for)\b)?\s*", re.IGNORECASE)
+_LINK = re.compile(
+    r"\s*,?\s*(?:\b(?:with|where|and|for)\b)?\s*(?:(?:real\s+)?(?:matri(?:x|ces)|vectors?|numbers?|scalars?)\s*)?",
+    re.IGNORECASE,
+)
 _BEHIND_DOMAIN = re.compile(r"\s*(?:[.,;]|$|(?:and|with|where|so|then)\b)")
 
 
@@ -234,7 +237,7 @@ def _names_of(lives: re.Match[str] | None) -> list[str]:
     """The symbols that a domain declares, those of a family without their index, and the letters of its extents."""
     names = [one.strip().split("_")[0] for one in lives["names"].split(",")] if lives else []
     space = _EXTENTS.match(lives.string, lives.end()) if lives else None
-    names += re.findall(r"[A-Za-z]", space[1]) if space else []
+    names += re.findall(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])", space[1]) if space else []  # not those of \times
     return [one for one in dict.fromkeys(names) if one not in (r"\dots", r"\ldots", r"\cdots")]
 
 

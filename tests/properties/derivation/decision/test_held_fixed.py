@@ -29,3 +29,7 @@ def test_what_varies_by_words_is_not_held_fixed(words: str, expected: str) -> No
 
 def test_with_all_its_terms_it_holds_whatever_varies() -> None:
     assert verdict("Both $A$ and $X$ vary.", r"dY = dA \, X + A \, dX") == "EXACT"
+
+
+def test_what_varies_says_nothing_of_a_step_without_differentials() -> None:
+    assert verdict("Here $A$ varies.", "A X + A X = 2 A X") == "PROVED"

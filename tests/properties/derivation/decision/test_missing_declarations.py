@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from attention_core.derivation.check import document_steps
@@ -32,3 +34,11 @@ def test_only_what_was_declared_has_ended(above: str, starts: str, ends: str) ->
 def test_functions_are_defined_and_confirmed_readings_not_proposed() -> None:
     assert ask("$$ g(x) = 2 g(x) + h(x) $$\n").startswith("define the functions whose values were read as symbols")
     assert "--as-read" not in ask(STEP, as_read=True)
+
+
+def test_readings_that_do_not_fit_their_section_are_not_proposed() -> None:
+    step = document_steps(STEP, infer=True)[1][-1]
+    assert isinstance(step, Step)
+    names = list(step.context.inferred)
+    assert "--as-read" in ask_for_declarations(step, names)
+    assert "--as-read" not in ask_for_declarations(replace(step, strange="its shapes do not fit"), names)

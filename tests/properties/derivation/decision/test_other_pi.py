@@ -56,6 +56,8 @@ def test_shapes_that_do_not_fit_are_those_of_something_else() -> None:
         (r"\pi > 3", "The area of a circle.", Verdict.EXACT),
         (r"\pi \le 1", "A rotation by $\\pi$ is $R_\\pi$, and one by $\\pi/4$ is $A^{\\pi/4}$.", Verdict.REFUTED),
         (r"\log(2 \pi) > 1", USES[0], Verdict.EXACT),  # of a normal density
+        (r"\log \pi > 1", USES[0], Verdict.UNDECIDED),  # without a number in front of it
+        ("2 > 3", USES[0], Verdict.REFUTED),  # it has none
         (r"\pi \le 1", "Let $\\pi \\in (0, 1)$ be the probability $\\pi$.", Verdict.AGREES),
         (r"\pi_1 + \pi_2 = \pi_2 + \pi_1", USES[0], Verdict.PROVED),
     ],

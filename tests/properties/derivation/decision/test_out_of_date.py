@@ -65,3 +65,18 @@ def test_a_symbol_with_two_values_has_neither(words: str, step: str, as_read: bo
 def test_a_value_that_follows_from_the_first_is_not_another_one(words: str) -> None:
     found = check_document(f"{words}\n\n$$ 2 L = 2 a + 2 b $$\n", infer=True).steps[-1]
     assert str(found.verdict) == "PROVED", found.evidence.text
+
+
+def test_where_all_hypotheses_are_formulas_a_display_replaces_no_value() -> None:
+    between = "They are found to be\n\n$$ v_1 = \\begin{pmatrix} 2 \\\\ -1 \\end{pmatrix} $$\n\n"
+    assert check(between, "All hypotheses are declared as formulas.\n\n") == "REFUTED"
+
+
+def test_a_display_that_gives_a_defined_symbol_a_number_says_so() -> None:
+    text = f"{FIRST}They are found to be\n\n$$ v_1 = \\begin{{pmatrix}} 2 \\\\ -1 \\end{{pmatrix}} $$\n"
+    step = check_document(text, infer=True).steps[-1]
+    assert "it may give v_{1} a new value, after the one of line 3" in step.evidence.text
+
+
+def test_a_display_that_cannot_be_read_gives_no_new_value() -> None:
+    assert check("They are found to be\n\n$$ v_1 = \\frac{2 $$\n\n") == "REFUTED"

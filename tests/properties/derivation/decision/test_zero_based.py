@@ -45,3 +45,19 @@ def test_numerals_below_arrays_alone_are_shifted() -> None:
     text = f"{W} Let $u_1, \\dots, u_3 \\in \\mathbb{{R}}$. {FROM_ZERO[0]}\n\n$$ W_{{1,2}} v_1 + u_1 = 2 x_1 $$\n"
     words, step = count_from_zero(read(text)) or ("", read(text))
     assert "line 1" in words and (to_latex(step.left), to_latex(step.right)) == ("W_{2,3} v_{2} + u_{1}", "2 x_{1}")
+
+
+@pytest.mark.parametrize(
+    ("more", "formula"),
+    [
+        ("Let $x, x_1, x_2 \\in \\mathbb{R}^2$ with $x_1 = x$.", r"x_1^\top x = x^\top x"),  # names of their own
+        (
+            "Let $c \\in \\mathbb{R}$. Put $y_i := i c$ for $i \\in \\{1, 2\\}$.",
+            "y_1 + y_2 = 3 c",
+        ),  # of all that i may be
+        ("Let $c \\in \\mathbb{R}$.", "c + c = 2 c"),
+    ],
+)
+def test_what_is_no_entry_is_not_shifted(more: str, formula: str) -> None:
+    text = f"{FROM_ZERO[-1]}\n\n{more}\n\n$$ {formula} $$\n"
+    assert count_from_zero(read(text)) is None

@@ -8,7 +8,7 @@ from attention_core.derivation import check_document
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.inference.loose_forms import TERMS, is_loose, keep_loose_forms
 from attention_core.derivation.inference.usage import walk
-from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.latex.parse import parse_expression, parse_statement
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Context
 
@@ -44,3 +44,30 @@ def test_a_relation_without_the_form_of_its_display_is_decided() -> None:
         report = check_document(f"# A\n\nWe have\n\n$$ {chain % end} $$\n", infer=True, effort=Effort(seconds=4.0))
         assert report.steps[-1].verdict in verdicts, report.steps[-1].evidence.text
         assert "symbols of their own" in report.steps[-2].evidence.text
+
+
+DOTS, POWERS = "arrays with dots", "powers of matrices"
+
+
+@pytest.mark.parametrize(
+    ("formula", "form", "loose"),
+    [
+        (r"\begin{pmatrix} a & \dots \end{pmatrix}", DOTS, True),
+        (r"\begin{pmatrix} a & b \end{pmatrix}", DOTS, False),
+        ("(a, b)", DOTS, True),
+        ("[a, b]", DOTS, False),
+        (r"[a, \dots]", DOTS, True),
+        (r"a + \dots + b", DOTS, True),
+        (r"a - \dots - b", DOTS, True),
+        (r"a \dots b", DOTS, True),
+        ("a + b", DOTS, False),
+        ("A^n", POWERS, True),
+        ("A^2", POWERS, False),
+        ("x^2", POWERS, True),
+        ("e^n", POWERS, False),
+    ],
+)
+def test_which_nodes_are_symbols_of_their_own(formula: str, form: str, loose: bool) -> None:
+    context = Context(loose=frozenset([form]))
+    assert is_loose(parse_expression(formula, 1), context) is loose
+    assert not is_loose(parse_expression(formula, 1), Context())

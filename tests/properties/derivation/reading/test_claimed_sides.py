@@ -97,3 +97,11 @@ def test_equations_of_a_paragraph() -> None:
 def test_equations_have_their_lines_and_those_of_cases_are_left_out() -> None:
     paragraph = Paragraph(3, "Here $a = b$.\nIf $b = 0$, it is $a = c$, and we look\nat $d = e$. Now $a = f$.")
     assert [(one.line, one.formula) for one in equations_in(paragraph)] == [(3, "a = b"), (5, "a = f")]
+
+
+def test_a_display_does_not_define_a_member_of_what_a_sentence_defines_otherwise() -> None:
+    above = r"Let $c \in \mathbb{R}$. Put $y_i := i c$ for $i \in \{1, 2\}$."
+    assert [step.verdict in GOOD for step in report_of(f"{above}\n\n$$ y_1 = 3 c $$\n\n$$ 2 y_1 = 6 c $$\n").steps] == [
+        False,
+        False,
+    ]

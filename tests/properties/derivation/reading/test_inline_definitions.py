@@ -178,6 +178,10 @@ def test_for_the_opens_a_condition_unless_a_function_is_defined() -> None:
                 r"Let $Y$, for all of it.",
             ],
         ),
+        (
+            r"Let $z = x + y$ with vectors $x, y \in \mathbb{R}^n$.",
+            [r"Let $x, y \in \mathbb{R}^n$.", r"Let $z$."],
+        ),
         (  # a word says more of it
             r"Let $Y = X W$ with $X \in \mathbb{R}^{n \times n}$ invertible.",
             [r"Let $Y$ with $X \in \mathbb{R}^{n \times n}$ invertible."],
@@ -197,3 +201,10 @@ def test_a_definition_with_domains_behind_it_is_kept() -> None:
     text = "Let $y = A x$ with $A \\in \\mathbb{R}^{m \\times n}$.\n\n$$ 2 y = %s A x $$\n"
     found = [check_document(text % number, infer=True, effort=Effort(seconds=4.0)).steps[-1].verdict for number in "23"]
     assert found[0] in GOOD and found[1] is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("name", ["t", "s", "z"])
+def test_a_name_that_stands_in_the_sign_of_an_extent_is_new(name: str) -> None:
+    text = rf"Let $A \in \mathbb{{R}}^{{n \times n}}$ and ${name} = \sum_{{i=1}}^n A_{{ii}}$."
+    found = take_definitions([Paragraph(1, text)])[1]
+    assert [place for place, shown in found.items() if shown] == [1]  # behind what declares A
