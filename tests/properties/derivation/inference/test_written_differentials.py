@@ -54,3 +54,12 @@ def test_what_varies_elsewhere_and_is_held_here_leaves_a_false_step_open() -> No
     both = verdicts(f"{LINEAR} {WORDS}", r"dY = dX\, W + X\, dW", r"dY = dX\, W")
     assert both[0] in GOOD and both[1] is Verdict.UNDECIDED
     assert verdicts(f"{LINEAR} {WORDS}", r"dY = dX\, W")[0] in GOOD
+
+
+def test_the_differential_of_a_transpose_is_that_of_its_entries() -> None:
+    text = "We take differentials. Let $X \\in \\mathbb{R}^{n \\times d}$ and $Y = X^\\top X$.\n\n$$ dY = %s $$\n"
+    found = [
+        str(check_document(text % one, infer=True).steps[-1].verdict)
+        for one in (r"dX^\top X + X^\top dX", r"dX^\top X - X^\top dX")
+    ]
+    assert found[0] == "EXACT" and found[1] in ("REFUTED", "UNDECIDED")

@@ -208,3 +208,22 @@ def test_a_name_that_stands_in_the_sign_of_an_extent_is_new(name: str) -> None:
     text = rf"Let $A \in \mathbb{{R}}^{{n \times n}}$ and ${name} = \sum_{{i=1}}^n A_{{ii}}$."
     found = take_definitions([Paragraph(1, text)])[1]
     assert [place for place, shown in found.items() if shown] == [1]  # behind what declares A
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [r"Let $f(x) = 2 x$."],  # a declaration reads it
+        [r"take $q = a, b$"],
+        [r"take $q = a + \dots + b$"],
+        [r"Let $q \in \mathbb{R}$.", r"take $q = \beta k$"],  # a sentence says where it lives
+    ],
+)
+def test_what_other_sentences_say_is_left_to_them(texts: list[str]) -> None:
+    blocks = [Paragraph(line, text) for line, text in enumerate(texts, 1)]
+    assert take_definitions(blocks) == (blocks, {})
+
+
+def test_a_name_beside_a_definition_is_kept() -> None:
+    (block,), _ = take_definitions([Paragraph(1, r"Set $q = \beta k$ and $z$.")])
+    assert block.text == "Set $q$ and $z$."
