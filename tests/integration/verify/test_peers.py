@@ -202,6 +202,7 @@ def test_finding_17_flex_compiled_for_the_cpu_turns_nan_to_zeros() -> None:
     assert torch_sdpa.math(query, x, x)[0, 0, 0].isnan().all()
 
 
+@pytest.mark.thorough  # it compiles twice
 @deprecated
 @compiler
 @pytest.mark.skipif(

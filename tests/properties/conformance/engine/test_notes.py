@@ -43,6 +43,7 @@ def test_nothing_is_left_open_by_what_is_usual() -> None:
     assert waived("attention") == waived("multi-head") == waived("attention", array="numpy") == {}
 
 
+@pytest.mark.usefixtures("fewest_cases")
 def test_the_verdict_names_what_is_left_open() -> None:
     import torch
 

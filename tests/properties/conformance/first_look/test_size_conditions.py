@@ -101,7 +101,7 @@ def test_a_kernel_of_whole_blocks_is_judged_on_whole_blocks() -> None:
     """Its sizes are found, cases of these are drawn, and what is wrong there alone is refuted."""
 
     def of_blocks(n_q: int, n_kv: int, d: int, d_v: int) -> bool:
-        return n_q % 64 == n_kv % 64 == 0 and d in (32, 64, 128)
+        return n_q % 64 == n_kv % 64 == 0 and d in (32, 64)
 
     right, lost = judge(of_blocks).under_found, judge(of_blocks, wrong=True).under_found
     assert right is not None and right.verdict == "conforms", right

@@ -53,6 +53,7 @@ def test_a_wrong_output_is_refuted_however_invariant_it_is() -> None:
     assert {law.law for law in report.with_status("refuted")} == {"agrees_with_truth"}
 
 
+@pytest.mark.usefixtures("fewest_cases")
 def test_dropout_is_named_as_untested() -> None:
     kernel = faults.keys_one_by_one()
 

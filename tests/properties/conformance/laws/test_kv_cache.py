@@ -253,6 +253,7 @@ class StoredDetached(Cache):
         return super().append(key.detach(), value.detach())
 
 
+@pytest.mark.usefixtures("fewest_cases")
 @pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("target", [DecodingAlone, StoredDetached])
 def test_a_cache_for_decoding_alone_is_not_refuted_and_its_gradients_are_named(
@@ -265,6 +266,7 @@ def test_a_cache_for_decoding_alone_is_not_refuted_and_its_gradients_are_named(
     assert bool(told) is gradients
 
 
+@pytest.mark.usefixtures("fewest_cases")
 def test_gradients_of_our_cache_are_tested() -> None:
     report = check_implementation(Implementation(KeyValueCache, "f", CONTRACT, untested=("window",)), "quick")
     status = {r.law: r.status for r in report.laws}

@@ -64,6 +64,7 @@ def test_the_contract_borrows_laws_of_the_output() -> None:
     assert len(names) == len(laws_of(CONTRACT))
 
 
+@pytest.mark.usefixtures("fewest_cases")
 def test_a_function_without_lse_is_an_error_that_says_so() -> None:
     found = check_implementation(
         Implementation(dot_product_attention, contract=CONTRACT), "quick", laws=["lse_agrees_with_truth"]

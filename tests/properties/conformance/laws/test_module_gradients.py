@@ -99,6 +99,7 @@ class ForwardOnly(modules.MultiHead):
         return super().forward(x)
 
 
+@pytest.mark.usefixtures("fewest_cases")
 def test_a_module_that_is_forward_only_is_found_to_be_so() -> None:
     dtypes = ("float32", "float64")
     report = check_implementation(Implementation(ForwardOnly, "target", CONTRACT, dtypes=dtypes), "quick")
