@@ -15,7 +15,6 @@ between two equal formulas ($P = P^2 = P$).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +30,7 @@ from attention_core.derivation.decision.slips import (
     SCALES,
     SURE,
     find_usual,
+    is_value,
     loses_symbol,
     operates,
     vanishes,
@@ -41,7 +41,6 @@ from attention_core.derivation.latex.syntax import Expr, Name, Sub
 from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.records import GOOD, Verdict
 
-_VALUE = re.compile(r"^[^=^]*=\s*-?[01]$")
 _SURELY = frozenset({Verdict.PROVED, Verdict.EXACT})
 _OTHER = {"left": "right", "right": "left"}
 
@@ -73,14 +72,9 @@ def find_wrong_term(step: Step, decide: Decide, search: Search) -> WrongTerm | N
         if decide(neighbour, ()).verdict is not Verdict.REFUTED:
             continue
         mend = _mend_both(step, side, neighbour, decide, search)
-        if mend is not None and (mend.kind in SCALES or find_usual(step, decide, _is_value) is None):
+        if mend is not None and (mend.kind in SCALES or find_usual(step, decide, is_value) is None):
             return WrongTerm(mend, side, neighbour)
     return None
-
-
-def _is_value(formula: str) -> bool:
-    """Whether a hypothesis gives a symbol a value: an author who puts it in does not take it out again."""
-    return bool(_VALUE.search(formula))
 
 
 def list_neighbours(step: Step) -> Iterator[tuple[str, Step]]:

@@ -59,11 +59,12 @@ Word = tuple[tuple[str, bool], ...]
 """The letters of a product from left to right, and whether each stands in a sum in brackets."""
 
 
-def keeps_orders(step: Step) -> bool:
+def keeps_orders(step: Step, forms: bool = True) -> bool:
     r"""Whether a step has two undeclared letters in both orders, a cross between letters, or an adjoint.
 
     Args:
         step: A step that is false of numbers.
+        forms: Whether the two orders of an inner product count, which may be a form that is not symmetric.
     """
     letters = _open_letters(step)
     if _has_cross(step, letters) or any(r"\dagger" in one for one in letters):
@@ -71,7 +72,7 @@ def keeps_orders(step: Step) -> bool:
     pairs: set[Pair] = set()
     for side in (step.left, step.right):
         for node in walk(side):
-            if isinstance(node, Call) and node.function == "inner" and len(node.args) == 2:
+            if forms and isinstance(node, Call) and node.function == "inner" and len(node.args) == 2:
                 first, second = (to_latex(one) for one in node.args)
                 pairs.add((first, second))
                 letters = letters | {first, second}

@@ -40,6 +40,7 @@ def read_further(
     other = read_by_tables(step, found, judge)
     if other.verdict in (*GOOD, Verdict.REFUTED):
         return other
+    found = other  # with a likely slip of its tables, if it has one
     brief = replace(effort, seconds=min(effort.seconds, MOST_SECONDS) / PARTS)
     with suppress(OutOfTime), ceiling(TRIES * CEILING * brief.seconds):
         return read_by_equations(step, found, decide_with(brief), Search(4 * brief.seconds, brief.seed), judge)

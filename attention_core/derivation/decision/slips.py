@@ -101,6 +101,7 @@ _OPERATORS = frozenset(["d", "D", r"\delta", r"\Delta", r"\nabla", r"\partial"])
 r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change away from an identity of numbers."""
 _ACTS = re.compile(r"(?:\\Delta|\\partial|\\nabla|D)_\{?[^{}]*\}?$")  # a backpropagated `\delta_k` is a number
 _WORD = re.compile(r"\\(?:text\w*|mathrm|operatorname)\s*\{[a-zA-Z]{2,}\}$")
+_VALUE = re.compile(r"\\?[a-zA-Z]+'*(?:_\{?[^{}=\s]*\}?)?\s*=\s*-?[01]$")
 BESIDE = 2  # lines from a step to the display right above it
 NEAR = 3  # lines around a step whose words may say that something is left out, or lead to it
 
@@ -164,7 +165,7 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         decide: Decides a step under some more hypotheses.
         search: The time of a step, and where mends are tried first.
     """
-    if step.op != "=" or step.context.loose or assigns(step) or operates(step) or keeps_orders(step):
+    if step.op != "=" or step.context.loose or assigns(step) or operates(step) or keeps_orders(step, forms=False):
         return None
     if _names_a_whole(step) or find_newer_value(step, decide) or exchanges_indices((step.left, step.right)):
         return None
@@ -183,7 +184,7 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return not (named and is_trivial(one.step)) and not vanishes(one.step, search)
 
     likely = find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
-    return None if likely is None or _holds_under_usual(step, decide) else likely
+    return None if likely is None or find_usual(step, decide, is_value) else likely
 
 
 def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
@@ -241,6 +242,15 @@ def find_usual(step: Step, decide: Decide, skip: Callable[[str], bool] = lambda 
         return verdict_under(double_right(step), formula, decide) not in GOOD
 
     return next(filter(holds, usual_hypotheses(step, _further(step))), None)
+
+
+def is_value(formula: str) -> bool:
+    """Whether a hypothesis says that a symbol is 0, 1 or -1.
+
+    Args:
+        formula: The hypothesis.
+    """
+    return bool(_VALUE.match(formula))
 
 
 def _is_to_be_solved(step: Step, changed: Step, promised: bool) -> bool:
