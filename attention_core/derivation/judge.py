@@ -62,7 +62,7 @@ def judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Fin
         if other.verdict is not Verdict.UNREADABLE:
             judged, found = step.plain, other
     if _readings_of(step):
-        found = read_further(step, found, partial(decide_step, effort=effort), _decide_under, effort)
+        found = read_further(step, found, partial(decide_step, effort=effort, advise=advise), _decide_under, effort)
     if step.as_read and found.verdict is Verdict.UNDECIDED:
         found = _judge_as_read(judged, found, effort, advise)
         if found.verdict is Verdict.UNDECIDED and step.tables is not None:

@@ -59,7 +59,7 @@ def read_by_tables(step: Step, found: Finding, judge: Callable[[Step], Finding])
         return found
     if not shows_laws(step) and _may_be_functions(step):
         return found
-    other = judge(replace(step.tables, peers=step.peers))
+    other = judge(step.tables)
     normed = any(isinstance(side, Num) for side in (step.left, step.right))  # a number alone says what a law sums to
     if _is_slip(other) and not normed:
         return replace(

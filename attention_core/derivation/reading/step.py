@@ -245,6 +245,10 @@ class Step:
         """The value of an option, '' without."""
         return next((o.value for o in reversed(self.options) if o.key == key), "")
 
+    def readings(self) -> list[Step]:
+        """The step, and as it is read by its terms alone and with joint tables, if it is."""
+        return [self, *(one for one in (self.plain, self.tables) if one is not None)]
+
     def formulas(self) -> list[Expr | Chain]:
         """Its sides, its hypotheses and its conditions."""
         return [self.left, self.right, *(chain for chain, _ in self.assumed), *self.conditions]

@@ -137,9 +137,10 @@ def steps_of(
     displays = [one.line for one in blocks if isinstance(one, Display)]
     for step in walk.out:
         if isinstance(step, Step):
-            step.far_words, step.far_relations = far_words, far_relations
-            if step.context.formal is not None:
-                step.far_relations = _select_near(step, far_relations, headings, displays)
+            formal = step.context.formal is not None
+            known = _select_near(step, far_relations, headings, displays) if formal else far_relations
+            for one in step.readings():
+                one.far_words, one.far_relations = far_words, known
         else:
             _show_as_written(step, paragraphs, displays)
     return _name_steps(walk.out), context.understood
@@ -589,7 +590,6 @@ def _name_steps(steps: list[Step | Unread]) -> list[Step | Unread]:
     random = [s for s in steps if isinstance(s, Step) and s.option("check")]
     for step in random:
         step.sharing = len(random)
-    for step in steps:
-        if isinstance(step, Step):
-            step.peers = steps
+    for one in (reading for step in steps if isinstance(step, Step) for reading in step.readings()):
+        one.peers = steps
     return steps

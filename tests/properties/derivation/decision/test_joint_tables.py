@@ -82,3 +82,9 @@ def test_a_cross_entropy_elsewhere_does_not_concern_a_condition() -> None:
     assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true"))) is not OPEN
     step = step_of(r"H(X, Y) = H(X) + H(Y | X)", "# Entropy and Kolmogorov's axioms")
     assert read_by_tables(step, OPEN, lambda _: Finding(Verdict.PROVED, Evidence("true"))) is not OPEN
+
+
+def test_one_change_of_laws_that_words_leave_open_is_a_likely_slip() -> None:
+    text = "Up to an additive constant,\n\n$$ p(z | x) = \\frac{p(x | z) p(z)}{p(x)} + 1 $$\n"
+    step = check_document(text, infer=True).steps[0]
+    assert step.verdict is Verdict.UNDECIDED and step.likely_slip.startswith("with $")

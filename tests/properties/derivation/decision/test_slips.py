@@ -8,6 +8,7 @@ import pytest
 
 from attention_core.derivation import StepReport, check_document
 from attention_core.derivation.check import document_steps, report_step
+from attention_core.derivation.decision.slips import is_value
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
@@ -291,6 +292,24 @@ def test_numbers_that_another_arithmetic_makes_good_have_no_likely_slip() -> Non
     assert inferred("11 + 2 = 12", words).likely_slip == ""
     total = check_document("$$ 12 + 8 = 20 / 4 = 5 $$\n", infer=True, formulas=True).steps[0]
     assert total.verdict == "UNDECIDED" and total.likely_slip == ""
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"(1 + e^{2 z})^{-2} e^{z} = \frac{e^{z}}{(1 + e^{z})^2}",  # true at z = 0
+        r"\frac{\langle x, b \rangle}{\langle b, b \rangle} = - \frac{\langle b, x \rangle}{\|b\|^2}",
+    ],
+)
+def test_a_value_that_makes_a_step_good_and_the_orders_of_inner_products_leave_a_likely_slip(formula: str) -> None:
+    step = inferred(formula, UNREAD)
+    assert step.verdict == "UNDECIDED" and step.likely_slip
+    assert inferred(r"\|x\| \, x^\top y = y^\top x", UNREAD).likely_slip == ""  # of unit vectors
+
+
+def test_only_a_bare_symbol_has_a_value() -> None:
+    assert all(map(is_value, ["x = 0", r"\mu_{t} = 1", "x_1 = -1"]))
+    assert not any(map(is_value, [r"\|x\| = 1", "a + b = 1", r"\sum_i p_i = 1", "P^2 = P", "x = y"]))
 
 
 def test_a_refuted_step_names_its_slip_and_is_not_left_open() -> None:
