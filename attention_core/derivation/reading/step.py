@@ -245,7 +245,17 @@ class Step:
         """The value of an option, '' without."""
         return next((o.value for o in reversed(self.options) if o.key == key), "")
 
-    def readings(self) -> list[Step]:
+    def share_words(self, words: Sequence[FarWords], relations: Sequence[FarRelation]) -> None:
+        """Set the words of the document and the relations of its prose, for all readings of the step."""
+        for one in self._readings():
+            one.far_words, one.far_relations = words, relations
+
+    def share_peers(self, steps: list[Step | Unread]) -> None:
+        """Set all steps of the document, for all readings of the step."""
+        for one in self._readings():
+            one.peers = steps
+
+    def _readings(self) -> list[Step]:
         """The step, and as it is read by its terms alone and with joint tables, if it is."""
         return [self, *(one for one in (self.plain, self.tables) if one is not None)]
 

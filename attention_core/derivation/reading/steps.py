@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from attention_core.derivation.document.blocks import (
     Block,
@@ -137,10 +138,8 @@ def steps_of(
     displays = [one.line for one in blocks if isinstance(one, Display)]
     for step in walk.out:
         if isinstance(step, Step):
-            formal = step.context.formal is not None
-            known = _select_near(step, far_relations, headings, displays) if formal else far_relations
-            for one in step.readings():
-                one.far_words, one.far_relations = far_words, known
+            near = partial(_select_near, step, far_relations, headings, displays)
+            step.share_words(far_words, far_relations if step.context.formal is None else near())
         else:
             _show_as_written(step, paragraphs, displays)
     return _name_steps(walk.out), context.understood
@@ -590,6 +589,7 @@ def _name_steps(steps: list[Step | Unread]) -> list[Step | Unread]:
     random = [s for s in steps if isinstance(s, Step) and s.option("check")]
     for step in random:
         step.sharing = len(random)
-    for one in (reading for step in steps if isinstance(step, Step) for reading in step.readings()):
-        one.peers = steps
+    for step in steps:
+        if isinstance(step, Step):
+            step.share_peers(steps)
     return steps

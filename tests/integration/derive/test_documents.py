@@ -98,6 +98,34 @@ def test_every_step_is_as_its_document_says(path: Path) -> None:
         assert outcome(shown[tuple(row)]) == outcome(verdicts), f"{line}\n{REGENERATE}"
 
 
+@pytest.mark.thorough(
+    leave_out=(
+        "error_budget",
+        "averaging",
+        "scaling",
+        "copying",
+        "key_query_value",
+        "noisy_keys",
+        "span_corruption",
+        "attention",
+        "merged_parts",
+        "variants",
+        "normalised_heads",
+        "extraction",
+        "chosen_keys",
+        "selection_general",
+        "argmax",
+        "laws",
+        "rotary",
+        "features",
+    )
+)
+@pytest.mark.parametrize("path", TABLE.documents(), ids=lambda path: path.stem)
+def test_every_step_is_so_where_undeclared_symbols_are_read_too(path: Path) -> None:
+    report = check_document(path, effort=EFFORTS.get(path.stem, Effort(**FEW)), infer=True)
+    assert report.passed, [(s.line, s.id, str(s.verdict), s.evidence.text) for s in report.steps if not s.passed]
+
+
 def test_the_table_lists_every_step_of_every_document_and_nothing_else() -> None:
     rows = [row for path in TABLE.documents() for row in TABLE.rows_of(path)]
     order = sorted(rows, key=lambda row: (row.source == "own", row.source, row.question, row.document))
