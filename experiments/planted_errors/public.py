@@ -1,7 +1,8 @@
 """Plant errors in public documents: every break of each step that is accepted as it stands, decided in its document.
 
 The documents are those of the lists of experiments/wild_documents, fetched beforehand. A document declares
-little or nothing, so that an error is refuted only if it is wrong under every reading (see decision/slips.py). A break
+little or nothing, so that an error is refuted only if it is wrong under every reading (see decision/slips.py). A term
+that two relations of a chain share is broken in both, and the error is found where one of them is refuted. A break
 that is accepted left the step true, or is a wrong verdict: all are printed, to be looked at one by one.
 
 python experiments/planted_errors/public.py FOLDER [FOLDER ...]           # every error

@@ -55,6 +55,7 @@ EACH, EACH_OF_FEW = 0.08, 0.2  # of a step's time, for one; where points rule ou
 SHARE_OF_MANY = 0.4  # where points rule out most changes in a hundredth of a second
 SHORT = 12  # characters of a sum that is quoted whole
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_E = Name("e")
 _ZERO, _ONE, _TWO = Num(Fraction(0)), Num(Fraction(1)), Num(Fraction(2))
 
 
@@ -249,11 +250,11 @@ def _local(step: Step, rule: Rule) -> Iterator[Mend]:
 
 
 def _places(side: Expr) -> list[Any]:
-    """The nodes of a side that stand in an exponent, an index, or the ends of a sum."""
+    """The nodes of a side that stand in an exponent, an index, or the ends of a sum; $e^x$ is $\\exp(x)$."""
     small: list[Any] = []
     for node, _ in _nodes(side):
         if isinstance(node, Sup):
-            small.append(node.exponent)
+            small += [] if node.base == _E else [node.exponent]
         elif isinstance(node, Sub):
             small += node.items
         elif isinstance(node, Big):

@@ -249,7 +249,7 @@ UNREAD = "The labels come from a survey whose answers are alike in some towns."
     [
         (r"\sum_{i=1}^m (y_i - w)^2 = \sum_{i=1}^m y_i^2 - 2 w \sum_{i=1}^m y_1 + m w^2", "with $y_{i}$ in place of"),
         (r"- t + y = - (y - t)", "with $(y - t)$ in place of $-(y - t)$"),  # an equation to be solved, or a wrong sign
-        (r"e^a e^b = e^{2 a + b}", "with $a$ in place of $2 a$"),
+        (r"2^a 2^b = 2^{2 a + b}", "with $a$ in place of $2 a$"),
     ],
 )
 def test_a_step_that_words_leave_open_is_likely_to_have_a_slip(wrong: str, slip: str) -> None:
@@ -297,7 +297,7 @@ def test_numbers_that_another_arithmetic_makes_good_have_no_likely_slip() -> Non
 @pytest.mark.parametrize(
     "formula",
     [
-        r"(1 + e^{2 z})^{-2} e^{z} = \frac{e^{z}}{(1 + e^{z})^2}",  # true at z = 0
+        r"(1 + 2^{2 z})^{-2} 2^{z} = \frac{2^{z}}{(1 + 2^{z})^2}",  # true at z = 0
         r"\frac{\langle x, b \rangle}{\langle b, b \rangle} = - \frac{\langle b, x \rangle}{\|b\|^2}",
     ],
 )
@@ -305,6 +305,11 @@ def test_a_value_that_makes_a_step_good_and_the_orders_of_inner_products_leave_a
     step = inferred(formula, UNREAD)
     assert step.verdict == "UNDECIDED" and step.likely_slip
     assert inferred(r"\|x\| \, x^\top y = y^\top x", UNREAD).likely_slip == ""  # of unit vectors
+
+
+def test_no_sentence_makes_good_a_factor_in_an_exponential() -> None:
+    for formula in (r"e^a e^b = e^{2 a + b}", r"\exp(a) \exp(b) = \exp(2 a + b)"):
+        assert inferred(formula, UNREAD).verdict == "REFUTED"  # an author who knows that a is 0 leaves it out
 
 
 def test_only_a_bare_symbol_has_a_value() -> None:
