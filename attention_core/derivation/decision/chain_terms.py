@@ -10,39 +10,53 @@ Where another index, exponent or transpose is the change, a usual hypothesis on 
 still leaves it open: $\|P x\|^2 = x^\top P x = x^\top P^\top P x$ may show what a term is short for.
 
 A bare symbol does not count, since a chain may say what it is ($a_1 = a_2 = \frac{1}{2}$), and neither does a term
-between two equal formulas ($P = P^2 = P$).
+between two equal formulas ($P = P^2 = P$), nor one that would repeat what stands beside it without its change
+($a + b + c = a - b + c$, see `returning_chains`). Letters in two orders may not commute, and change their sign
+where they are exchanged ($a b c = - b a c = b c a$).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
+from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.mends import Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_arithmetics import equates_numbers
 from attention_core.derivation.decision.other_intents import is_beside, is_denied, is_of_other_numbers
-from attention_core.derivation.decision.other_meanings import may_calculate_otherwise, may_mean_otherwise
+from attention_core.derivation.decision.other_meanings import (
+    find_other_numbers,
+    may_calculate_otherwise,
+    may_mean_otherwise,
+)
+from attention_core.derivation.decision.returning_chains import (
+    OTHER,
+    is_short,
+    list_neighbours,
+    repeats,
+    returns_beside,
+)
 from attention_core.derivation.decision.slips import (
     ENTRIES,
     SCALES,
     SURE,
     find_usual,
+    has_parity,
     is_value,
     loses_symbol,
     operates,
+    turns_rest,
     vanishes,
     without_talk,
 )
 from attention_core.derivation.inference.members import exchanges_indices
-from attention_core.derivation.latex.syntax import Expr, Name, Sub
+from attention_core.derivation.latex.syntax import Expr
 from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.records import GOOD, Verdict
 
 _SURELY = frozenset({Verdict.PROVED, Verdict.EXACT})
-_OTHER = {"left": "right", "right": "left"}
 
 
 @dataclass(frozen=True)
@@ -66,30 +80,33 @@ def find_wrong_term(step: Step, decide: Decide, search: Search) -> WrongTerm | N
         return None
     if may_calculate_otherwise(step) or may_mean_otherwise(replace(step, far_words=_near_words(step))):
         return None
-    if exchanges_indices((step.left, step.right)):
+    if keeps_orders(step) or exchanges_indices((step.left, step.right)) or _has_reasons(step):
+        return None
+    if not collect_symbols(step) and find_other_numbers(step) is not None:
         return None
     for side, neighbour in list_neighbours(step):
+        equal_ends = getattr(step, OTHER[side]) == getattr(neighbour, side)
+        if equal_ends or is_short(getattr(step, side)) or keeps_orders(neighbour):
+            continue
         if decide(neighbour, ()).verdict is not Verdict.REFUTED:
             continue
         mend = _mend_both(step, side, neighbour, decide, search)
-        if mend is not None and (mend.kind in SCALES or find_usual(step, decide, is_value) is None):
+        if mend is None or _is_meant(step, mend, side, neighbour) or has_parity(step, decide):
+            continue
+        if mend.kind in SCALES or find_usual(step, decide, is_value) is None:
             return WrongTerm(mend, side, neighbour)
     return None
 
 
-def list_neighbours(step: Step) -> Iterator[tuple[str, Step]]:
-    """The equations next to a step in its chain, each with the side of the step that it shares.
+def _is_meant(step: Step, mend: Mend, side: str, neighbour: Step) -> bool:
+    """Whether a chain has nothing to say but for what a change takes away."""
+    return repeats(step, mend.step, side, neighbour) or returns_beside(step, mend.step, side, neighbour)
 
-    Args:
-        step: The step.
-    """
-    if not step.chained:
-        return
-    of_chain = (one for one in step.peers if isinstance(one, Step) and one.chained and one.of is step.of)
-    for peer in of_chain:
-        for one in (peer, peer.tables):
-            if one is not None and one.op == "=":
-                yield from ((side, one) for side in _OTHER if _share(step, one, side))
+
+def _has_reasons(step: Step) -> bool:
+    """Whether a display gives a reason that was not read, as `&& \\text{(by symmetry)}` in a row."""
+    last = max(step.of.lines) if step.of is not None and step.of.lines else step.line
+    return any((step.opens or step.line) <= one.line <= last for one in step.context.caveats)
 
 
 def without_far_words(step: Step, mend: Mend, decide: Decide) -> Step:
@@ -115,21 +132,12 @@ def _near_words(step: Step) -> list[FarWords]:
     return [one for one in step.far_words if is_beside(step, one.line)]
 
 
-def _share(step: Step, peer: Step, side: str) -> bool:
-    """Whether a side of a step is the other side of another one, stands for no symbol, and not between equal sides."""
-    other = _OTHER[side]
-    shared = getattr(step, side)
-    if isinstance(shared, Name | Sub) or getattr(peer, other) != shared:
-        return False
-    return bool(getattr(step, other) != getattr(peer, side))
-
-
 def _mend_both(step: Step, side: str, neighbour: Step, decide: Decide, search: Search) -> Mend | None:
     """The change of a side under which a step and its neighbour hold."""
-    other = _OTHER[side]
+    other = OTHER[side]
 
     def tells(one: Mend, verdict: Verdict) -> bool:
-        if getattr(one.step, other) != getattr(step, other):
+        if getattr(one.step, other) != getattr(step, other) or turns_rest(step, one):
             return False
         if one.kind in SURE and verdict not in _SURELY:
             return False
@@ -142,4 +150,4 @@ def _mend_both(step: Step, side: str, neighbour: Step, decide: Decide, search: S
     return find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
 
 
-__all__ = ["WrongTerm", "find_wrong_term", "list_neighbours", "without_far_words"]
+__all__ = ["WrongTerm", "find_wrong_term", "without_far_words"]

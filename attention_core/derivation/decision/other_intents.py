@@ -32,6 +32,16 @@ _DENIES = compile_quick(
     r"contrar\w+|contradict\w+|absurd\w*|myth|trap|confus\w+|typos?|errat\w+|corrected)\b",
     re.IGNORECASE,
 )
+_FINDS = compile_quick(
+    r"\b(?:find|spot|locate)\b(?: \w+){0,3} (?:errors?|mistakes?|slips?|fallacy)\b|"
+    r"\b(?:where|which|what)\b(?: \w+){0,5} (?:mistakes?|fallacy|wrong|incorrect)\b|"
+    r"\b(?:formulas?|equations?|displays?|chains?|lines?|terms?|steps?|identit(?:y|ies)|proofs?|comput\w+|calculations?|"
+    r"derivations?|solutions?)\b[^.;]{0,40}\b(?:is|are|was|were) (?:\w+ )?(?:wrong|false|incorrect|flawed|mistaken)\b|"
+    r"\b(?:answers?|solutions?|attempts?)\b[^.;]{0,20}\b(?:students?|pupils?)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says that has an error found, or denies a formula, wherever it stands."""
+_RATES = re.compile(r"\bfalse[ -](?:positive|negative|alarm|discover|accept|reject)\w*", re.IGNORECASE)
 _NOT = compile_quick(
     r"\b(?:(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)(?! (?:really |actually )?(?:need|have) to\b)|"
     r"cannot|never|nor)\b",
@@ -111,6 +121,7 @@ _FIELD = re.compile(
     r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\equiv.*\\b?mod\b|\\pmod"
 )
 _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
+_MOD = re.compile(r"\\(?:text|mathrm)\s*\{\s*mod\b")
 _TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
 
 
@@ -146,6 +157,8 @@ def is_of_other_numbers(step: Step) -> bool:
         step: A step that is false as it was read.
     """
     fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
+    if any(_MOD.search(one.quote) for one in step.context.caveats if is_beside(step, one.line)):
+        return True
     return _any(step.far_words, *fields) or any(_FIELD.search(one.quote) for one in step.far_words)
 
 
@@ -175,12 +188,16 @@ def is_posed(step: Step) -> bool:
 
 
 def is_denied(step: Step) -> bool:
-    """Whether words beside a false step, or beside the chain that it is in, may say that it is false.
+    """Whether words beside a false step or its chain, or a title above it, may say that it is false.
 
     Args:
         step: A step that is false as it was read.
     """
-    return _any((one for one in step.far_words if is_beside(step, one.line)), _DENIES)
+    words = step.far_words
+    titles = [one for one in words if one.title and one.line <= step.line <= one.until]
+    if any(_DENIES.search(_RATES.sub(" ", one.words)) for one in titles):
+        return True
+    return _any((one for one in words if is_beside(step, one.line)), _DENIES) or _any(words, _FINDS)
 
 
 def is_beside(step: Step, line: int) -> bool:

@@ -56,6 +56,7 @@ FOLLOWS = compile_quick(
 """Words of a sentence about all that follows."""
 _HABIT = _compile_any(
     r"all (?:formulas?|equations?|statements?|expressions?)",
+    r"only (?:the )?(?:absolute values?|magnitudes?|moduli)",
     r"notation|freely|as usual|only of interest|never|often|generally",
     r"do(?:es)? not (?:keep|care|write|track|matter|distinguish)",
     r"are (?:suppressed|ignored|neglected|dropped|omitted|forgotten|discarded|absorbed|hidden)",
@@ -68,6 +69,7 @@ _RINGS = _compile_any(
     rf"{_COUNT} (?:equals|is) (?:zero|0)",
     r"coefficients? (?:in|modulo|mod|are (?:bits|residues))",
     r"symmetric differences?|exclusive or|parit(?:y|ies)|even or odd|odd or even|evenness|cardinals?",
+    r"order (?:two|2)|residues",
     r"own (?:additive )?(?:inverses?|negatives?|opposites?)|equals minus itself",
     r"negative of (?:an?|each|every|the) element",
     r"no carr(?:y|ies)|without (?:a )?carr\w*|nim[- ]?(?:ber|sum|add\w*|mult\w*|value)s?|nimbers?",
@@ -106,6 +108,7 @@ _INDICES = _compile_any(
 _NUMBERS = _compile_any(
     r"angles?|radians?|headings?|compass|(?:half|quarter|full) (?:a )?(?:turns?|circles?)|decibels?|logarithmic|cipher",
     r"speed of light|relativis\w+|machine numbers?|decimal (?:digits|places)|percent(?:ages?)?|compound(?:s|ed)",
+    r"no (?:\w+ )?(?:zero|0)|ground floor|fence ?posts?",
     r"inclusive(?:ly)?|carr(?:y|ies) (?:to|is|are|digits?|bits?)|music\w*",
     r"(?:months?|weeks?|weekdays?|hours?|days?) (?:are|is|has|later|after|of the)",
     r"normali[sz]ed (?:haar )?measures?|measures?(?: \S+){1,6} normali[sz]ed|integrals(?: \S+){0,4} are averages",
@@ -128,7 +131,11 @@ _LIMIT = _compile_any(
     r"thermodynamic|macroscopic|continuum|without (?:bound|limit)|grows?|growing|asymptot\w*|in the limit|infinitely",
     r"(?:do(?:es)?|need|did) not distinguish|so (?:large|small|big|many) that|avogadro\w*|negligib\w*|neglect\w*",
 )
-_DROPS = _compile_any(rf"{_TO_DROP}{_NEXT}{_OF_FACTORS}", rf"{_OF_FACTORS}{_NEXT}{_TO_DROP}")
+_DROPS = _compile_any(
+    rf"{_TO_DROP}{_NEXT}{_OF_FACTORS}",
+    rf"{_OF_FACTORS}{_NEXT}{_TO_DROP}",
+    r"only (?:the )?(?:absolute values?|magnitudes?|moduli) (?:matters?|counts?)|signs? (?:does|do) not matter",
+)
 _VALUES = _compile_any(
     r"(?:each|every|any) (?:appearance|occurrence)|renam\w+|new names?|generic constants?",
     r"(?:not|need not be) (?:always )?the same",

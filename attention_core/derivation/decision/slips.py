@@ -21,6 +21,8 @@ change away from an identity. So such a step is refuted, unless
 * a letter may be a function of what stands in brackets (see `function_letters`), a function stands at two arguments in
   both orders, as a distance may, or a symbol has no other place in the
   step than the one whose index is changed: such an equation says what the symbol is;
+* a chain that comes back to where it began says no more than what is changed (see `returning_chains`), the sign of
+  any constant, or of what is small, says nothing ($+ C$, $- O(n)$), and a sign in $(-x)^n$ is that of an even n;
 * anything else in the document leaves it open (see `doubts`), or another reading makes it true.
 
 Where all hypotheses are promised to be formulas, an equation of one formula on both sides but for a sign or a number is
@@ -41,6 +43,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
@@ -52,15 +55,17 @@ from attention_core.derivation.decision.other_arithmetics import equates_numbers
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
 from attention_core.derivation.decision.out_of_date import find_newer_value
+from attention_core.derivation.decision.returning_chains import returns
 from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
+from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.inference.members import exchanges_indices
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Times
+from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Sup, Times
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.confirmed import has_old_value
 from attention_core.derivation.reading.step import Step
@@ -102,6 +107,8 @@ r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change awa
 _ACTS = re.compile(r"(?:\\Delta|\\partial|\\nabla|D)_\{?[^{}]*\}?$")  # a backpropagated `\delta_k` is a number
 _WORD = re.compile(r"\\(?:text\w*|mathrm|operatorname)\s*\{[a-zA-Z]{2,}\}$")
 _VALUE = re.compile(r"\\?[a-zA-Z]+'*(?:_\{?[^{}=\s]*\}?)?\s*=\s*-?[01]$")
+_REST = re.compile(r"[CK](?:_\{?\w+\}?)?$|(?:[oO]|\\mathcal\s*\{O\}) ?\(|\\(?:text|mathrm|operatorname)\s*\{const")
+"""A constant of integration, or what is left out."""
 BESIDE = 2  # lines from a step to the display right above it
 NEAR = 3  # lines around a step whose words may say that something is left out, or lead to it
 
@@ -137,9 +144,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return False
         if "with $0$ in place" in one.words and (_differentiates(step) or Num(Fraction(0)) in (step.left, step.right)):
             return False
-        if one.kind in SURE and not sure:
-            return False
-        if pulls_out_of_sum(step, one.step):
+        if (one.kind in SURE and not sure) or turns_rest(step, one) or pulls_out_of_sum(step, one.step):
             return False
         if one.kind in ENTRIES | SURE and not step.context.claims_all and loses_symbol(step, one.step):
             return False
@@ -149,7 +154,9 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
 
     kinds = frozenset({"direction"}) if step.op in TURNED else SCALES | ENTRIES | SURE
     slip = find_good_mend(step, search, kinds, tells)
-    if slip is None or (slip.kind in SCALES and _scales_a_term(step, slip.step)):
+    if slip is None or returns(step, slip.step) or ("sign" in slip.kind and has_parity(step, decide)):
+        return None
+    if slip.kind in SCALES and _scales_a_term(step, slip.step):
         return slip
     return None if _holds_under_usual(step, decide) else slip
 
@@ -303,6 +310,51 @@ def _without_number(term: Expr) -> list[str]:
     if isinstance(term, Frac) and isinstance(term.bottom, Num):
         return _without_number(term.top)
     return [] if isinstance(term, Num) else [to_latex(term)]
+
+
+def turns_rest(step: Step, mend: Mend) -> bool:
+    """Whether a term has another sign that stands for any constant, or for what is small: C or O(n).
+
+    Args:
+        step: The step as it stands.
+        mend: The change.
+    """
+    if "sign" not in mend.kind:
+        return False
+    pairs = ((step.left, mend.step.left), (step.right, mend.step.right))
+    turned = [term for old, new in pairs for _, term in set(list_terms(old)) - set(list_terms(new))]
+    return len(turned) == 1 and bool(_REST.match(turned[0]))
+
+
+def has_parity(step: Step, decide: Decide) -> bool:
+    """Whether a step holds where a symbol in its exponents is even, or where it is odd.
+
+    Args:
+        step: A step that is false as it was read.
+        decide: Decides a step under some more hypotheses.
+    """
+    sides = (step.left, step.right)
+    powers = {
+        node.exponent.text
+        for side in sides
+        for node in walk(side)
+        if isinstance(node, Sup) and isinstance(node.exponent, Name)
+    }
+    if len(powers) != 1:
+        return False
+    (name,) = powers
+    return any(
+        all(decide(_with_exponent(step, name, Num(Fraction(number))), ()).verdict in GOOD for number in numbers)
+        for numbers in ((2, 4), (3, 5))
+    )
+
+
+def _with_exponent(step: Step, name: str, number: Expr) -> Step:
+    def put(one: object) -> object | None:
+        return number if one == Name(name) else None
+
+    sides: Any = {side: substitute(getattr(step, side), put) for side in ("left", "right")}
+    return replace(step, **sides)
 
 
 def _positive(term: Expr) -> Expr:

@@ -13,7 +13,7 @@ from math import prod
 from types import MappingProxyType
 
 from attention_core.derivation.inference.usage import bound_letters, walk
-from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Big,
     Expr,
@@ -22,6 +22,7 @@ from attention_core.derivation.latex.syntax import (
     Name,
     Num,
     Plus,
+    Sub,
     Sup,
     Times,
     Transpose,
@@ -45,6 +46,32 @@ def is_trivial(step: Step) -> bool:
     numbers = not names_in(step.left)  # no unknown for which it could be solved
     turned = any(isinstance(node, Transpose) for node in walk(step.left))  # and not in the name of an average
     return left == right and not numbers and not turned
+
+
+def is_rearranged(left: Expr, right: Expr) -> bool:
+    """Whether two sides are the same formula but for the order of factors and terms, brackets, powers, 1 and 0.
+
+    Args:
+        left: A side.
+        right: Another one.
+    """
+    return _without_order(left) == _without_order(right)
+
+
+def list_signs(node: Expr, sign: int = 1) -> list[tuple[int, str]]:
+    """The terms of a side with their signs, as `list_terms` has them, but for the order of their factors.
+
+    Args:
+        node: The side.
+        sign: The sign in front of it.
+    """
+    if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
+        return list_signs(node.items[0].exprs[0], sign)
+    if isinstance(node, Minus):
+        return list_signs(node.body, -sign)
+    if isinstance(node, Plus):
+        return sorted(one for term in node.terms for one in list_signs(term, sign))
+    return [(sign, repr(_without_order(node)))]
 
 
 def list_terms(node: Expr, sign: int = 1) -> list[tuple[int, str]]:
@@ -79,6 +106,8 @@ def _without_order(node: object, bound: Names = MappingProxyType({})) -> object:
         return terms[0] if len(terms) == 1 else ("plus", *terms)
     if isinstance(node, Num):
         return ("Num", node.value)
+    if isinstance(node, Sub) and bound.keys().isdisjoint(names_in(node)) and (name := symbol_name(node)) is not None:
+        return ("Name", name)  # as a change writes it
     if isinstance(node, Name):
         return ("Name", bound.get(node.text, node.text))
     if isinstance(node, Big):
@@ -122,4 +151,4 @@ def _iterate_factors(node: object, bound: Names) -> Iterator[object]:
         yield _without_order(node, bound)
 
 
-__all__ = ["is_trivial", "list_terms"]
+__all__ = ["is_rearranged", "is_trivial", "list_signs", "list_terms"]
