@@ -31,6 +31,7 @@ from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.loose_forms import TERMS
 from attention_core.derivation.inference.opaque import is_opaque, unknown_dependence
 from attention_core.derivation.latex.commands import unknown_command
+from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Array, Num, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
 from attention_core.derivation.reading.any_loss import describe_losses, order_of_derivatives, tried_order
@@ -186,6 +187,8 @@ def _with_slip(
     with suppress(OutOfTime), ceiling(CEILING * seconds):
         advice = find_mend(step, search) if advise and step.op == "=" else ""
     trivial = not advice or "with $0$ in place" in advice or _trades_values(step, advice)  # both sides vanish, or agree
+    if trivial and likely is not None:
+        return replace(shown, evidence=replace(shown.evidence, advice=f"the step holds {likely.words}: is that meant?"))
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
 
 
@@ -201,8 +204,8 @@ def _refute_wrong_term(step: Step, found: Finding, search: Any, effort: Effort) 
     if refuted.verdict is not Verdict.REFUTED:
         return None
     text = (
-        f"as it was read it is false ({found.evidence.text}), and so is ${wrong.neighbour.text}$ beside it; "
-        f"both hold {wrong.mend.words}"
+        f"as it was read it is false ({found.evidence.text}), and so is ${wrong.neighbour.text}$ beside it: "
+        f"the term of both, ${to_latex(getattr(step, wrong.side))}$, is wrong, and both hold {wrong.mend.words}"
     )
     evidence = Evidence(text, {**found.evidence.figures, "slip": wrong.mend.words})
     return replace(refuted, evidence=_with_readings(evidence, _readings_of(step)))
@@ -246,6 +249,7 @@ def _weaken_for_any_function(step: Step, found: Finding, effort: Effort) -> Find
 def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
     """A factor that a side lacks, the nearest mend, or a hypothesis that may be missing; '' without an idea."""
     from attention_core.derivation.decision.advice import find_missing_factor, find_missing_hypothesis
+    from attention_core.derivation.decision.chain_terms import find_shared_mend
     from attention_core.derivation.decision.mends import Search, find_direction, find_mend
     from attention_core.derivation.decision.size_ranges import find_size_range
     from attention_core.derivation.decision.spots import find_spots
@@ -258,6 +262,9 @@ def _advise(step: Step, problem: Problem, extra: list[Relation]) -> str:
     if problem.tally.far:  # at the sizes that guesses are tried at, the step holds anyway
         return find_missing_factor(problem) or find_size_range(problem)
     if problem.claim.op == "=":
+        brief = replace(problem.effort, seconds=search.seconds / OTHERS)
+        if wrong := find_shared_mend(step, _decide_under(brief), search):
+            return f"this step and ${wrong.neighbour.text}$ beside it hold {wrong.mend.words}: is that meant?"
         found = find_missing_factor(problem) or find_mend(step, search)
         return found or find_size_range(problem) or find_missing_hypothesis(problem, extra)
     found = find_direction(step, search) or find_missing_hypothesis(problem, extra)

@@ -34,19 +34,22 @@ ORDER = (Verdict.STATISTICAL, Verdict.AGREES, Verdict.EXACT, Verdict.PROVED)
 
 
 def count_steps(steps: Sequence[tuple[bool, str]]) -> str:
-    """Say how many steps are as their document says, and how many of the others have no answer.
+    """Say how many steps are as their document says, and of the others how many are wrong or have no answer.
 
     Args:
         steps: Whether each step is as the document says, and its verdict.
 
     Example:
         >>> count_steps([(True, "PROVED"), (False, "REFUTED"), (False, "UNDECIDED")])
-        '1 of 3 steps are as the document says; without an answer: 1 UNDECIDED'
+        '1 of 3 steps are as the document says; 1 REFUTED; without an answer: 1 UNDECIDED'
     """
     left = [verdict for passed, verdict in steps if not passed]
-    unanswered = ", ".join(f"{count} {one}" for one in OPEN if (count := left.count(one)))
+    wrong, unanswered = (
+        ", ".join(f"{count} {one}" for one in some if (count := left.count(one)))
+        for some in ((Verdict.REFUTED, Verdict.VACUOUS), OPEN)
+    )
     good = f"{len(steps) - len(left)} of {len(steps)} steps are as the document says"
-    return f"{good}; without an answer: {unanswered}" if unanswered else good
+    return "; ".join(filter(None, (good, wrong, unanswered and f"without an answer: {unanswered}")))
 
 
 @dataclass(frozen=True)

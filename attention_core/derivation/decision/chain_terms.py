@@ -98,6 +98,22 @@ def find_wrong_term(step: Step, decide: Decide, search: Search) -> WrongTerm | N
     return None
 
 
+def find_shared_mend(step: Step, decide: Decide, search: Search) -> WrongTerm | None:
+    """The one change of a side that makes a refuted step and its neighbour in the chain hold, for advice.
+
+    Args:
+        step: A step that is refuted.
+        decide: Decides a step under some more hypotheses.
+        search: The time of a step, and where mends are tried first.
+    """
+    for side, neighbour in list_neighbours(step):
+        if decide(neighbour, ()).verdict is Verdict.REFUTED:
+            mend = _mend_both(step, side, neighbour, decide, search)
+            if mend is not None:
+                return WrongTerm(mend, side, neighbour)
+    return None
+
+
 def _is_meant(step: Step, mend: Mend, side: str, neighbour: Step) -> bool:
     """Whether a chain has nothing to say but for what a change takes away."""
     return repeats(step, mend.step, side, neighbour) or returns_beside(step, mend.step, side, neighbour)
@@ -150,4 +166,4 @@ def _mend_both(step: Step, side: str, neighbour: Step, decide: Decide, search: S
     return find_good_mend(step, search, SCALES | ENTRIES | SURE, tells)
 
 
-__all__ = ["WrongTerm", "find_wrong_term", "without_far_words"]
+__all__ = ["WrongTerm", "find_shared_mend", "find_wrong_term", "without_far_words"]

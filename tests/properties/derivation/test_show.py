@@ -17,7 +17,9 @@ def test_quiet_leaves_out_what_is_as_the_document_says(capsys: pytest.CaptureFix
     show_report(report, quiet=True)
     said = capsys.readouterr().out
     assert (
-        "right:" not in said and "REFUTED  wrong" in said and said.endswith("1 of 2 steps are as the document says\n")
+        "right:" not in said
+        and "REFUTED  wrong" in said
+        and said.endswith("1 of 2 steps are as the document says; 1 REFUTED\n")
     )
     show_report(report, explain=True)
     assert "x: a number" in capsys.readouterr().out
@@ -55,7 +57,7 @@ def test_steps_without_an_answer_are_counted(capsys: pytest.CaptureFixture[str])
     )
     show_report(report)
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "  1 of 4 steps are as the document says; without an answer: 1 UNDECIDED, 1 UNREADABLE"
+    assert last == "  1 of 4 steps are as the document says; 1 REFUTED; without an answer: 1 UNDECIDED, 1 UNREADABLE"
 
 
 def test_a_false_step_of_numbers_has_no_values() -> None:

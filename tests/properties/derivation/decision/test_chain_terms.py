@@ -28,7 +28,7 @@ CHAINS = [
 def test_a_term_that_is_wrong_on_both_sides_is_refuted_whatever_stands_far_away(formula: str, change: str) -> None:
     first, second = check(formula).steps
     assert first.verdict is second.verdict is Verdict.REFUTED
-    assert "beside it; both hold with" in first.evidence.text and change in first.evidence.text
+    assert "is wrong, and both hold with" in first.evidence.text and change in first.evidence.text
     assert first.evidence.figures["slip"] == second.evidence.figures["slip"]
 
 
@@ -86,3 +86,11 @@ def test_a_reason_in_a_row_that_was_not_read_leaves_the_chain_open() -> None:
     rows = r"\begin{aligned} (x + y)(x - y) &= x^2 + y^2 %s \\ &= x (x + y) - y (x + y) \end{aligned}"
     assert not any("both hold" in step.evidence.text for step in check(rows % r"&& \text{by the quiffed law}").steps)
     assert all("both hold" in step.evidence.text for step in check(rows % "").steps)
+
+
+def test_the_advice_on_a_refuted_chain_mends_both_relations() -> None:
+    squares = r"x^\top x + 2 x^\top y + y^\top y = x^\top x + 3 x^\top y + y^\top y = \|x\|^2 + 2 x^\top y + \|y\|^2"
+    words = "All hypotheses are declared as formulas. Let $x, y \\in \\mathbb{R}^n$.\n\n"
+    for step in check(squares, above=words).steps:
+        assert step.verdict is Verdict.REFUTED
+        assert "beside it hold with $2$ in place of $3$: is that meant?" in step.evidence.advice
