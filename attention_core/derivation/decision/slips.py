@@ -388,14 +388,17 @@ def vanishes(step: Step, search: Search) -> bool:
 
 
 def assigns(step: Step) -> bool:
-    r"""Whether a symbol stands alone on the left, and once on the right: a new value, as in `y = y + 1`.
+    r"""Whether the left side is a symbol that stands once on the right, or a term there: a new value, as in `y = y + 1`.
 
+    A value of a function may be a term as well: `Q(s, a) = Q(s, a) + \alpha (G - Q(s, a))`. But
     `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is not one of these: it is put together from parts.
 
     Args:
         step: The step.
     """
     name = _head(step.left)
+    if name and isinstance(step.right, Plus) and step.left in step.right.terms:
+        return True
     if not isinstance(step.left, Name | Sub) or not name or name not in all_names(step.right):
         return False
     return sum(symbol_name(one) == name for one in walk(step.right) if isinstance(one, Name | Sub)) == 1

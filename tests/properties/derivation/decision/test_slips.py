@@ -58,6 +58,8 @@ def test_a_slip_is_refuted_and_the_right_step_accepted(right: str, wrong: str, c
         (r"\mathbb{E}(Z^2) - (\mathbb{E} Z)^2 = \mathbb{E}(Z^2)", "We standardise $Z$."),  # its mean is 0
         (r"\frac{d}{dx} \frac{1}{2} x^2 = 2 x", "Up to a constant factor,"),
         (r"k = 2 q", ""),  # a definition
+        (r"Q_\pi(s, a) = Q_\pi(s, a) + \frac{1}{n} (G - Q_\pi(s, a))", ""),  # an update of a value
+        (r"V = V + \frac{1}{n} (G - V)", "We update the estimate."),
         (r"\delta x^2 = 2 x \delta x", ""),  # a differential
         (r"D x y = x D y - y D x", ""),
         (r"\mathcal{L} x^2 = 2 x \mathcal{L} x", ""),
