@@ -388,7 +388,7 @@ def vanishes(step: Step, search: Search) -> bool:
 
 
 def assigns(step: Step) -> bool:
-    r"""Whether the left side is a symbol that stands once on the right, or a term there: a new value, as in `y = y + 1`.
+    r"""Whether the left side is a symbol that stands once on the right, or a term of it: a value, as in `y = y + 1`.
 
     A value of a function may be a term as well: `Q(s, a) = Q(s, a) + \alpha (G - Q(s, a))`. But
     `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is not one of these: it is put together from parts.
