@@ -93,6 +93,20 @@ def unread_form(text: str) -> str:
     return f"a formula in the form '{found.group().strip()}' is not read: write it as $$...$$, or inline as $...$"
 
 
+def writes_double_dollars(text: str) -> bool:
+    """Whether a document writes the formulas of its sentences as `$$x$$`: one with `$x$` would make displays of them.
+
+    Args:
+        text: The document.
+
+    Example:
+        >>> sentences = "Take $$a$$ here, then $$b$$ and $$c$$ there."
+        >>> [writes_double_dollars(one) for one in (sentences, sentences + "Let $e$.")]
+        [True, False]
+    """
+    return _of_kramdown(text) != text
+
+
 def _of_kramdown(text: str) -> str:
     """The text with `$$x$$` in a sentence as `$x$`, where a document knows no other formulas in sentences.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from attention_core.derivation.document.blocks import Heading
+from attention_core.derivation.document.forms import writes_double_dollars
 from attention_core.derivation.document.source import blocks_of
 from attention_core.derivation.inference.infer import domain_text
 from attention_core.derivation.inference.opaque import is_opaque
@@ -54,7 +55,8 @@ def scaffold(text: str) -> str:
     for place in sorted(missing):
         if place >= 0:
             out += [f"Below line {headings[place].line}, '{headings[place].text}':", ""]
-        out += [_paragraph(missing[place], averaged.get(place, set()), laws_in(blocks)), ""]
+        paragraph = _paragraph(missing[place], averaged.get(place, set()), laws_in(blocks))
+        out += [paragraph.replace("$", "$$") if writes_double_dollars(text) else paragraph, ""]
     return "\n".join(out)
 
 

@@ -90,3 +90,11 @@ def test_samples_are_proposed_as_a_family_and_noise_with_its_law() -> None:
     stated = scaffold(f"The noise is $\\epsilon \\sim \\mathcal{{N}}(0, 1)$.\n\n{noise}")
     assert r"$\epsilon \sim \mathcal{N}(0, 1)$." in stated and r"\epsilon \in" not in stated
     assert r"Averaged, without a law: $\epsilon$. Write one" in scaffold(noise)
+
+
+def test_a_document_with_double_dollars_in_sentences_gets_its_declarations_so() -> None:
+    text = "Take $$a$$ here, then $$b$$ and $$c$$ there.\n\n$$\n(a + b)^2 = a^2 + b^2\n$$\n"
+    proposed = scaffold(text)
+    assert "$$a \\in \\mathbb{R}$$" in proposed and "$" not in proposed.replace("$$", "")
+    step, *others = check_document(f"{proposed}\n{text}", infer=True).steps
+    assert not others and "read as" not in step.evidence.text  # its letters are declared, and no sentence is a display
