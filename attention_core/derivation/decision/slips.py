@@ -64,6 +64,7 @@ from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.inference.members import exchanges_indices
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import walk, whole_names
+from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Sup, Times
 from attention_core.derivation.quick_patterns import compile_quick
@@ -176,7 +177,7 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if _names_a_whole(step) or find_newer_value(step, decide) or exchanges_indices((step.left, step.right)):
         return None
-    if any(has_old_value(step, name) for name in collect_symbols(step)):
+    if any(has_old_value(step, name) or unknown_command(name) for name in collect_symbols(step)):
         return None
     if not collect_symbols(step) and may_hold_otherwise(step):
         return None  # any numbers are one change away from an identity

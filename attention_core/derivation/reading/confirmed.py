@@ -29,6 +29,7 @@ from dataclasses import replace
 from attention_core.derivation.inference.infer import inferred_names
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import letter_of
+from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.reading.step import Step
 
@@ -64,6 +65,8 @@ def confirm_readings(step: Step) -> Step | None:
         return None
     context = step.context.copy()
     used = set(inferred_names(context, step.formulas()))
+    if any(map(unknown_command, used)):  # `\\pm` is no letter
+        return None
     context.inferred = {name: text for name, text in context.inferred.items() if _says_more(step, name, used)}
     context.caveats = [one for one in context.caveats if one.formula]
     return replace(step, context=context)

@@ -161,3 +161,11 @@ def test_a_declaration_that_was_not_read_leaves_a_step_of_its_symbols_open() -> 
         for one in ("|a| + |b| = b - a", "(c + 1)^2 = c^2 + c + 1")
     ]
     assert found == [Verdict.UNDECIDED, Verdict.REFUTED]
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\frac{1}{6} (20 \pm \sqrt{100}) = \frac{1}{3} (10 \pm 5)", r"a \frobs b = b \frobs c"]
+)
+def test_a_command_that_nothing_defines_confirms_nothing(formula: str) -> None:
+    (step,) = check_document(f"# Zeros\n\n$$ {formula} $$\n", infer=True, as_read=True).steps
+    assert step.verdict not in ("REFUTED", "PROVED") and not step.likely_slip
