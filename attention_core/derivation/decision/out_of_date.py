@@ -11,6 +11,7 @@ is neither accepted nor refuted by either.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +28,8 @@ from attention_core.derivation.records import BY_DISPLAY, GOOD, Finding
 from attention_core.derivation.terms.context import ProseEquation, Symbol
 from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch
 from attention_core.derivation.words.caveats import chains_of
+
+_DEFINES = re.compile(r":=|\\(?:coloneqq|triangleq)(?![a-zA-Z])")
 
 
 def find_newer_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) -> str:
@@ -76,12 +79,19 @@ def find_other_value(step: Step, decide: Callable[[Step, Sequence[Relation]], Fi
     heads = {plain_name(one.name): one for one in defined if one.kind in ("definition", "function")}
     for one in step.context.equations:
         symbol = heads.get(one.head)
-        if symbol is None or one.line < symbol.line or _is_claimed(step, one, symbol, decide):
+        if symbol is None or one.line < symbol.line or _is_own(one, symbol):
+            continue
+        if _is_claimed(step, one, symbol, decide):
             continue
         return f"line {one.line} may give {symbol.name} another value (${' '.join(one.formula.split())}$)"
     lines = {one.name: one.line for one in heads.values()}
     claimed = not step.context.inferred or step.context.claims_all  # what its displays say of declared symbols
     return "" if claimed else _find_newer_display(step, lines, decide)
+
+
+def _is_own(equation: ProseEquation, symbol: Symbol) -> bool:
+    """Whether an equation is the definition of a symbol itself, as in "Put $y := 2 x$"."""
+    return equation.line == symbol.line and bool(_DEFINES.search(equation.formula))
 
 
 def _is_claimed(

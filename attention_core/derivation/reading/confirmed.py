@@ -65,7 +65,7 @@ def confirm_readings(step: Step) -> Step | None:
         return None
     context = step.context.copy()
     used = set(inferred_names(context, step.formulas()))
-    if any(map(unknown_command, used)):  # `\\pm` is no letter
+    if any(map(unknown_command, used)):  # `\\pm` is not a letter
         return None
     context.inferred = {name: text for name, text in context.inferred.items() if _says_more(step, name, used)}
     context.caveats = [one for one in context.caveats if one.formula]
