@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from attention_core.derivation import DocumentReport, check_document
@@ -94,3 +96,14 @@ def test_the_advice_on_a_refuted_chain_mends_both_relations() -> None:
     for step in check(squares, above=words).steps:
         assert step.verdict is Verdict.REFUTED
         assert "beside it hold with $2$ in place of $3$: is that meant?" in step.evidence.advice
+
+
+def test_the_example_of_the_page_is_what_is_reported() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "derivation_inference.md").read_text(encoding="utf-8")
+    shown = page.split("**A term of a chain that is wrong on both sides.**")[1].split("```")[1]
+    step = check(r"e^{a} e^{-b} = e^{2 a - b} = \frac{e^{a}}{e^{b}}", above="# Notes\n\n").steps[0]
+    before, after = (
+        step.evidence.text.split(" at ", 1)[0],
+        step.evidence.text.split("), and so is")[1].split("; read as")[0],
+    )
+    assert f"REFUTED  {step.id}: {step.text}\n" in shown and before in shown and after in shown
