@@ -37,6 +37,7 @@ or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to h
 @click.option("--step", hidden=True, expose_value=False, callback=lambda *given: _refuse_step(given[2]))
 @click.option("--require", type=click.Choice(["exact", "proved"]), help="Ask for more than agreement.")
 @click.option("--explain", is_flag=True, help="Print what was understood of the declarations.")
+@click.option("-v", "--verbose", is_flag=True, help="Print all that each verdict rests on.")
 @click.option("--necessity", is_flag=True, help="Drop each hypothesis in turn and look for a counterexample.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the cases.")
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
@@ -59,13 +60,14 @@ or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to h
 def derive(
     files: tuple[str, ...], json_path: str | None, html_path: str | None, only: tuple[str, ...], require: str | None,
     explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, formulas: bool,
-    as_read: bool, witness: bool, scaffold: bool, watch: bool, lsp: bool, level: str,
+    as_read: bool, witness: bool, scaffold: bool, watch: bool, lsp: bool, level: str, verbose: bool,
 ) -> None:  # fmt: skip
     """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
     from attention_core.derivation.show import show_report
 
     settings = {"effort": _effort(seed, seconds), "require": require or "", "necessity": necessity,
                 "infer": not strict, "formulas": formulas, "as_read": as_read, "witness": witness}  # fmt: skip
+    shown: dict[str, Any] = {"explain": explain, "quiet": quiet, "verbose": verbose}
     if strict and as_read:
         raise click.UsageError("--strict reads no undeclared symbols: leave it out, or --as-read.")
     if lsp:
@@ -76,7 +78,7 @@ def derive(
     if watch:
         if json_path or html_path or github:
             raise click.UsageError("--watch only prints: leave out --json, --html and --github.")
-        sys.exit(_watch(files, settings, only, explain, quiet))
+        sys.exit(_watch(files, settings, only, shown))
     _check_outputs(files, json_path, html_path)
     reports: list[DocumentReport] = []
     unopened = 0
@@ -89,7 +91,7 @@ def derive(
         unopened = max(unopened, _write_json(json_path, reports))
     if json_path != STANDARD_OUTPUT:
         for report in reports:
-            show_report(report, explain, quiet, notes=not only, level=level)
+            show_report(report, **shown, notes=not only, level=level)
     if github:
         _annotate(reports, level, aside=json_path == STANDARD_OUTPUT)
     if html_path:
@@ -135,11 +137,11 @@ def _check(file: str, settings: dict[str, Any], names: Sequence[str]) -> Documen
         )
 
 
-def _watch(files: Sequence[str], settings: dict[str, Any], only: Sequence[str], explain: bool, quiet: bool) -> int:
+def _watch(files: Sequence[str], settings: dict[str, Any], only: Sequence[str], shown: dict[str, Any]) -> int:
     """Check files whenever they are saved; the status of what was found last."""
     from attention_core.derivation.editors.rechecks import watch
 
-    return watch(files, lambda file: _check(file, settings, only), explain=explain, quiet=quiet)
+    return watch(files, lambda file: _check(file, settings, only), **shown)
 
 
 def _serve(files: Sequence[str], settings: dict[str, Any]) -> int:

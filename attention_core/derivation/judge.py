@@ -22,7 +22,7 @@ from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.function_letters import find_compositions
 from attention_core.derivation.decision.further_readings import read_further
 from attention_core.derivation.decision.inferred_readings import settle_kinds
-from attention_core.derivation.decision.missing_declarations import ask_for_declarations
+from attention_core.derivation.decision.missing_declarations import CONFIRM, DECLARE, ask_for_declarations
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
@@ -44,6 +44,7 @@ from attention_core.derivation.records import (
     Finding,
     Verdict,
 )
+from attention_core.derivation.terms.context import OVER_ALL
 from attention_core.derivation.terms.relevance import averaged_without_law, find_tie_to_noise
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
@@ -69,6 +70,8 @@ def judge_step(step: Step, effort: Effort, advise: bool, necessity: bool) -> Fin
         if found.verdict is Verdict.UNDECIDED and step.tables is not None:
             other = _judge_as_read(step.tables, decide_step(step.tables, effort, advise), effort, advise)
             found = other if other.verdict is Verdict.REFUTED else found
+    elif found.evidence.figures.get("need") == DECLARE and not step.quoted:
+        found = _recommend_confirming(judged, found, effort)
     if step.unread_words and found.verdict is not Verdict.UNREADABLE:
         words = ", ".join(f"'{one}'" for one in dict.fromkeys(step.unread_words))
         return Finding(Verdict.UNDECIDED, Evidence(f"not understood in its display: {words}"))
@@ -310,6 +313,19 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
     return _with_confirmed(step, other)
 
 
+def _recommend_confirming(step: Step, found: Finding, effort: Effort) -> Finding:
+    """The finding on a step that is open, which recommends `--as-read` if the step is refuted with it."""
+    brief = replace(effort, seconds=effort.seconds / OTHERS)
+    promised = replace(step, as_read=True, context=step.context.copy())
+    if promised.context.formal is None:
+        promised.context.formal = OVER_ALL
+    open_ = found.verdict is Verdict.UNDECIDED
+    if not open_ or _judge_as_read(promised, found, brief, advise=False).verdict is not Verdict.REFUTED:
+        return found
+    text = found.evidence.text.replace(f"; {DECLARE}", f"; {CONFIRM}")
+    return replace(found, evidence=_with_figure(replace(found.evidence, text=text), "need", CONFIRM))
+
+
 def _refute_likely_slip(step: Step, found: Finding, effort: Effort) -> Finding:
     """The finding on a step that is open, or REFUTED where a person confirmed what it was read as and it has a slip."""
     from attention_core.derivation.decision.other_intents import is_led_to_otherwise
@@ -352,6 +368,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
         ask = ask_for_declarations(step, _inferred_names(step))
         verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); {ask}"
+        found = replace(found, evidence=_with_figure(found.evidence, "need", ask))
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
     elif verdict in GOOD and (command := next(filter(None, map(unknown_command, _inferred_names(step))), "")):

@@ -199,11 +199,15 @@ class StepReport:
         }
 
 
+UNDEFINED = "define the functions whose values were read as symbols of their own (--scaffold lists them)"
+"""What a step needs that is false only because nothing ties such values to each other."""
+
 BY_DISPLAY = "defined by the display: "
+NO_RELATION = "nothing to check: "
 UNCHECKED = (
     BY_DISPLAY,
     "declared by the display: ",
-    "nothing to check: ",
+    NO_RELATION,
     "a value, which states nothing: ",
     "an update, which states nothing: ",
     "not checked: ",

@@ -1,14 +1,27 @@
-"""Checked documents as text: the lines that `derive`, its watch and the notebook magic print."""
+"""Checked documents as text: the lines that `derive`, its watch and the notebook magic print.
+
+A step is one line. Below it stands what is wrong with it, and what symbols that it has first are read as. All that a
+verdict rests on is in the verbose report, in JSON and on the page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 import click
 
-from attention_core.derivation.records import DocumentReport, StepReport, count_steps, point_out_slips
+from attention_core.derivation.records import (
+    GOOD,
+    NO_RELATION,
+    UNDEFINED,
+    DocumentReport,
+    StepReport,
+    count_steps,
+    point_out_slips,
+)
 
 COLOURS = {
     "PROVED": "green",
@@ -19,10 +32,83 @@ COLOURS = {
     "VACUOUS": "red",
 }
 LONGEST = 110  # characters of a formula
+BRIEF = 240  # characters of a line below a step, unless the report is verbose
+NAMED = 48  # characters of a symbol that is read, unless the report is verbose
+MOST_LINES = 8  # numbers of lines in a note
+_READ_AS = re.compile(r";? ?read as: (.+?) \((?:not declared; a declaration would take precedence|taken as declared)\)")
+_ROUTINE = re.compile(
+    r"(?:^|[:,] )(?:holds for all|with symbolic entries|\d+ cases?\b|some cases at larger|so do |smallest margin"
+    r"|modulo 2\^61|the difference is of order).*$",
+    re.DOTALL,
+)
+"""What most verdicts rest on: it is left out, and whatever else their evidence says is shown."""
+_OF_FUNCTION = "(a value of a function that is not defined)"  # --scaffold lists these
+_LAWS = "with its laws as "
+_QUOTED = re.compile(r" \(\$.*?\$\)(?=$|[ ,:;])")
+
+
+class Readings:
+    """What was shown of undeclared symbols so far: each is shown once, until it is read as something else."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, str] = {}
+        self._notes: set[str] = set()
+        self._reasons: dict[str, int] = {}
+
+    def find_line(self, step: StepReport, reason: str) -> int:
+        """The line of the step that was shown before with the same reason; 0 where it is shown first."""
+        line = self._reasons.get(reason, 0)
+        self._reasons.setdefault(reason, step.line)
+        return line
+
+    def is_new_note(self, note: str) -> bool:
+        """Whether what an accepted step rests on is to be shown: what laws were read as is shown once."""
+        shown = note in self._notes and note.startswith(_LAWS)
+        self._notes.add(note)
+        return not shown
+
+    def take_new(self, step: StepReport) -> str:
+        r"""What the symbols of a step are read as that was not shown before, alike ones together; '' for nothing new.
+
+        Example:
+            >>> from attention_core.derivation import check_document
+            >>> report = check_document("$$ a^2 - b^2 = (a - b)(a + b) $$\n\n$$ a^2 \\ge 0 $$", infer=True)
+            >>> shown = Readings()
+            >>> [shown.take_new(step) for step in report.steps]
+            ['read as: a, b \\in \\mathbb{R} (a square)', '']
+        """
+        alike: dict[str, list[str]] = {}
+        for one in readings_of(step):
+            name, domain = _split_reading(one)
+            if domain.endswith(_OF_FUNCTION):
+                continue
+            if self._shown.get(name) != domain:
+                self._shown[name] = domain
+                alike.setdefault(domain, []).append(_cut(name, NAMED))
+        parts = [", ".join(names) + domain for domain, names in alike.items()]
+        return f"read as: {'; '.join(parts)}" if parts else ""
+
+
+def readings_of(step: StepReport) -> list[str]:
+    """What the undeclared symbols of a step are read as."""
+    if found := step.evidence.figures.get("read_as"):
+        return [str(one) for one in found]
+    return [one for part in _READ_AS.findall(step.evidence.text) for one in part.split("; ")]
+
+
+def _split_reading(reading: str) -> tuple[str, str]:
+    r"""`\sigma \in \mathbb{R} (a power)` as the symbol and what it is read as."""
+    at = reading.rfind(r" \in ")
+    return (reading[:at], reading[at:]) if at > 0 else (reading, "")
 
 
 def show_report(
-    report: DocumentReport, explain: bool = False, quiet: bool = False, notes: bool = True, level: str = "open"
+    report: DocumentReport,
+    explain: bool = False,
+    quiet: bool = False,
+    notes: bool = True,
+    level: str = "open",
+    verbose: bool = False,
 ) -> None:
     """Print a document: what was understood of it, its steps, and how many are as it says.
 
@@ -32,6 +118,7 @@ def show_report(
         quiet: Whether only steps that count against the document are.
         notes: Whether relations that are not steps are.
         level: What counts against the document, see `StepReport.fails`.
+        verbose: Whether all that each verdict rests on is shown.
     """
     click.secho(report.file, bold=True)
     remarks: list[tuple[int, str]] = []
@@ -39,25 +126,62 @@ def show_report(
         remarks = sorted(report.understood, key=itemgetter(0))
     elif notes and (not quiet or (report.status and level == "open")):
         remarks = sorted([*report.ignored_relations, *report.unchecked_relations])
+    bare = [] if verbose or explain else [one for one in remarks if one[1].startswith(NO_RELATION)]
+    remarks = [one for one in remarks if one not in bare]
     cell = 0
+    readings = None if verbose else Readings()
     for step in report.steps:
         if quiet and step.text and not step.fails(level):
             continue
         above = [one for one in remarks if not step.text or one[0] <= step.line]
-        _show_remarks(above, explain)
+        _show_remarks(above, explain, verbose)
         remarks = remarks[len(above) :]
         if report.find_cell(step.line) != cell:
             cell = report.find_cell(step.line)
             click.secho(f"  cell {cell}", bold=True)
-        show_steps([step])
-    _show_remarks(remarks, explain)
+        show_steps([step], readings)
+    _show_remarks(remarks, explain, verbose)
+    if readings is not None:
+        _show_needs(report.steps)
+    if bare:
+        lines = list_lines([line for line, _ in bare])
+        click.echo(f"  {lines}: nothing to check in {'a formula' if len(bare) == 1 else f'{len(bare)} formulas'}")
     show_count(report)
 
 
-def _show_remarks(remarks: Sequence[tuple[int, str]], explain: bool) -> None:
+def _show_remarks(remarks: Sequence[tuple[int, str]], explain: bool, verbose: bool) -> None:
     """Print what was understood, or what is not a step, each with its line."""
     for line, text in remarks:
-        click.secho(f"  {line:>5}  {text}", dim=explain, fg=None if explain else "yellow")
+        shown = text if explain or verbose else _cut(text.split(" (nothing else determines ")[0], BRIEF)
+        click.secho(f"  {line:>5}  {shown}", dim=explain, fg=None if explain else "yellow")
+
+
+def _show_needs(steps: Sequence[StepReport]) -> None:
+    """Print what steps need for a verdict, once for all that need the same."""
+    needs: dict[str, list[int]] = {}
+    for step in steps:
+        if need := _need_of(step):
+            needs.setdefault(need, []).append(step.line)
+    for need, lines in needs.items():
+        click.echo(f"  {list_lines(lines)}: {need}")
+
+
+def list_lines(lines: Sequence[int]) -> str:
+    """Numbers of lines in words; of many the first ones.
+
+    Example:
+        >>> list_lines([3]), list_lines([3, 5, 5]), list_lines(range(1, 99))
+        ('line 3', 'lines 3, 5', 'lines 1, 2, 3, 4, 5, 6, 7, 8 and 90 more')
+    """
+    some = list(dict.fromkeys(lines))
+    more = f" and {len(some) - MOST_LINES} more" if len(some) > MOST_LINES else ""
+    return f"{'line' if len(some) == 1 else 'lines'} {', '.join(map(str, some[:MOST_LINES]))}{more}"
+
+
+def _need_of(step: StepReport) -> str:
+    """What a step that is left open needs for a verdict, as its evidence says; '' if it says nothing of it."""
+    need = str(step.evidence.figures.get("need", ""))
+    return need if need and f"; {need}" in step.evidence.text else ""
 
 
 def show_count(report: DocumentReport) -> None:
@@ -69,17 +193,23 @@ def show_count(report: DocumentReport) -> None:
         click.secho(f"  {slips}", fg="magenta")
 
 
-def show_steps(steps: Sequence[StepReport]) -> None:
-    """Print steps, each with its verdict and what that rests on."""
+def show_steps(steps: Sequence[StepReport], readings: Readings | None = None) -> None:
+    """Print steps, each with its verdict.
+
+    Args:
+        steps: The steps.
+        readings: What was shown of their symbols so far; without it, all that the verdicts rest on is printed.
+    """
     for step in steps:
-        if not step.text and step.verdict == "UNREADABLE":  # about the document: no display, or no such name
-            click.secho(f"  {step.verdict}", fg="yellow", nl=False)
+        if not step.text and step.verdict == "UNREADABLE":  # about the document, or a place of it
+            where = f"{step.line:>5}  " if step.line > 1 else ""
+            click.secho(f"  {where}{step.verdict}", fg="yellow", nl=False)
             click.echo(f"  {step.evidence.text}")
         else:
-            _show_step(step)
+            _show_step(step, readings)
 
 
-def _show_step(step: StepReport) -> None:
+def _show_step(step: StepReport, readings: Readings | None) -> None:
     verdict = str(step.verdict)
     colour = (
         "green"
@@ -92,14 +222,15 @@ def _show_step(step: StepReport) -> None:
     )
     expected = " (expected)" if step.expected and step.passed else " (expected: refuted)" if step.expected else ""
     click.echo(f"  {step.line:>5}  ", nl=False)
-    click.secho(f"{step.title}{expected}", fg=colour, nl=False)
-    click.echo(f"  {step.id}: {_short(step.text)}")
-    for detail in details_of(step):
+    same, details = ("", details_of(step)) if readings is None else brief_details_of(step, readings)
+    click.secho(f"{step.title}{expected}{same}", fg=colour, nl=False)
+    click.echo(f"  {step.id}: {_cut(step.text, LONGEST)}")
+    for detail in details:
         click.secho(f"         {detail}", dim=step.passed)
 
 
 def details_of(step: StepReport) -> list[str]:
-    """What stands below a step: its evidence, both sides where they differ, advice, and the hypotheses it needs."""
+    """What a step rests on: its evidence, both sides where they differ, advice, and the hypotheses it needs."""
     details: list[Any] = [step.evidence.text]
     example = step.counterexample
     if not step.passed or step.verdict == "REFUTED":
@@ -108,16 +239,51 @@ def details_of(step: StepReport) -> list[str]:
             details.append(f"left side{where}: {example.left}; right side: {example.right}")
         if step.evidence.advice:
             details.append(step.evidence.advice)
+    return [*details, *_requirements_of(step)]
+
+
+def _requirements_of(step: StepReport) -> Iterator[str]:
     if step.required and not step.passed and step.verdict in ("AGREES", "EXACT", "STATISTICAL"):
-        details.append(f"{step.required.upper()} is required")
+        yield f"{step.required.upper()} is required"
     for record in step.evidence.figures.get("necessity", ()):
         note = f"needed: without it the step fails at {record['at']}" if record["needed"] else "not shown to be needed"
-        details.append(f"{record['hypothesis']} (line {record['line']}): {note}")
-    return details
+        yield f"{record['hypothesis']} (line {record['line']}): {note}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+def brief_details_of(step: StepReport, readings: Readings) -> tuple[str, list[str]]:
+    """What stands beside a verdict and below it in a report that is not verbose: what is wrong, and new readings.
+
+    Args:
+        step: The step.
+        readings: What was shown so far.
+    """
+    same, text = "", _READ_AS.sub("", step.evidence.text)
+    if need := _need_of(step):
+        text = "" if need == UNDEFINED else text.replace(f"; {need}", "")
+    if text and not step.passed and step.counterexample is None and (line := readings.find_line(step, text)):
+        same, text = " (as above)" if line == step.line else f" (as line {line})", ""
+    details = [text]
+    if step.passed and step.verdict in GOOD:
+        parts = (_ROUTINE.sub("", part).strip(" :,") for part in _QUOTED.sub("", text).split("; "))
+        note = "; ".join(filter(None, parts))
+        details = [note] if readings.is_new_note(note) else []
+    elif step.passed:
+        details = []  # refuted, as the document says
+    elif step.verdict not in GOOD:
+        example = step.counterexample
+        if example is not None and not (f"{example.left} " in text and example.right in text):
+            details.append(f"left side: {example.left}; right side: {example.right}")
+        if example is not None and example.where:
+            details[0] += f" ({example.where})" if text else ""
+        details.append(step.evidence.advice)
+    shown = [_cut(one, BRIEF) for one in details if one]
+    return same, [*shown, *_requirements_of(step), *filter(None, [_cut(readings.take_new(step), 2 * BRIEF)])]
 
 
-__all__ = ["COLOURS", "details_of", "show_count", "show_report", "show_steps"]
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+__all__ = [
+    "COLOURS", "Readings", "brief_details_of", "details_of", "readings_of", "show_count", "show_report", "show_steps",
+]  # fmt: skip

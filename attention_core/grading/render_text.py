@@ -67,7 +67,9 @@ def details(grade: Grade) -> Iterator[str]:
     if grade.case:
         yield f"smallest case ({grade.law.replace('_', ' ')}): {grade.case}"
     if grade.hint:
-        yield f"what to do: {grade.hint}"
+        yield f"{'the law' if grade.law else 'what to do'}: {grade.hint}"
+    if grade.law and grade.rule in RULES:  # the hint is what the law promises, and what was seen of it
+        yield f"what to do: {RULES[grade.rule].hint}"
     yield from grade.notes
     if grade.rule in RULES and RULES[grade.rule].sources and grade.rule not in NOT_CITED:
         yield f"known from: {'; '.join(RULES[grade.rule].sources)}"

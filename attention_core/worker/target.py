@@ -142,7 +142,8 @@ def _load_module(where: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or where
         if where == missing or where.startswith(f"{missing}."):
-            hint = f"is it installed, or in another folder? A file is written {where}.py:name"
+            path = where.replace(".", "/")
+            hint = f"is it installed, or in another folder? A file is written {path}.py:name"
             raise TargetError(f"no module named {missing!r} ({hint})") from error
         reason = explain_missing_module(missing)
         raise TargetError(f"{where} cannot be imported: it needs the module {missing!r} ({reason})") from error

@@ -208,7 +208,7 @@ def derive(*options: str) -> str:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("options", [(), ("--explain",)], ids=["plain", "explain"])
+@pytest.mark.parametrize("options", [(), ("--explain",), ("--verbose",)], ids=["plain", "explain", "verbose"])
 def test_verdicts_of_a_derivation(options: tuple[str, ...], snapshot: Any) -> None:
     assert derive(*options) == snapshot
 

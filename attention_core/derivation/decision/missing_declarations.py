@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import UNDEFINED
 from attention_core.derivation.terms.context import ENDED_ADVICE
 
+DECLARE = "declare its symbols for a verdict (--scaffold proposes how)"
+CONFIRM = (
+    "declare its symbols for a verdict (--scaffold proposes how; if its readings are right, --as-read takes them for "
+    "declared, and the step is refuted)"
+)
 _DEFINED = ("definition", "function")
 
 
@@ -32,9 +38,8 @@ def ask_for_declarations(step: Step, inferred: Sequence[str]) -> str:
             f"one{also}"
         )
     if any(map(is_opaque, inferred)):
-        return "define the functions whose values were read as symbols of their own (--scaffold lists them)"
-    confirm = "" if step.as_read or step.strange else "; --as-read takes these readings for declared"
-    return f"declare its symbols for a verdict (--scaffold proposes how{confirm})"
+        return UNDEFINED
+    return DECLARE
 
 
 def _is_declared_above(step: Step, name: str) -> bool:
@@ -43,4 +48,4 @@ def _is_declared_above(step: Step, name: str) -> bool:
     return symbol is not None and not inferred and symbol.line < step.line
 
 
-__all__ = ["ask_for_declarations"]
+__all__ = ["CONFIRM", "DECLARE", "ask_for_declarations"]

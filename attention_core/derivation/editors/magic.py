@@ -21,6 +21,7 @@ NAME = "derive"
 @click.argument("name", required=False)
 @click.option("--explain", is_flag=True)
 @click.option("-q", "--quiet", is_flag=True)
+@click.option("-v", "--verbose", is_flag=True)
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0)
 @click.option("--strict", is_flag=True)
 @click.option("--formulas", is_flag=True)
@@ -33,8 +34,8 @@ def options(**given: Any) -> dict[str, Any]:
 def register(shell: Any) -> None:
     r"""Give a shell of IPython the cell magic `%%derive [NAME]`.
 
-    Its options are those of `attention-core derive`: `--explain`, `--quiet`, `--seconds`, `--strict`, `--formulas`,
-    `--as-read`.
+    Its options are those of `attention-core derive`: `--explain`, `--quiet`, `--verbose`, `--seconds`,
+    `--strict`, `--formulas`, `--as-read`.
     With a NAME the report is kept in that variable.
 
     Args:
@@ -71,7 +72,7 @@ def check_cell(shell: Any, line: str, cell: str) -> None:
     how = {"infer": not given["strict"], "formulas": given["formulas"], "as_read": given["as_read"]}
     report = check_document(f"{cell}\n", effort=Effort(seconds=given["seconds"]), **how)
     report = replace(report, file="cell")
-    show_report(report, given["explain"], given["quiet"])
+    show_report(report, given["explain"], given["quiet"], verbose=given["verbose"])
     if name is not None:
         shell.user_ns[name] = report
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from attention_core.derivation.records import DocumentReport, StepReport
-from attention_core.derivation.show import show_count, show_report, show_steps
+from attention_core.derivation.show import Readings, show_count, show_report, show_steps
 
 PAUSE = 0.5  # seconds between two looks
 Stamp = tuple[int, int] | None  # time of the last change and size, None where there is no file
@@ -27,6 +27,7 @@ def watch(
     *,
     explain: bool = False,
     quiet: bool = False,
+    verbose: bool = False,
 ) -> int:
     """Check files, and each again when it changes, until Ctrl-C.
 
@@ -36,6 +37,7 @@ def watch(
         pause: Waits for some seconds.
         explain: Whether all that was understood is shown, of the first report.
         quiet: Whether steps that are as the document says are left out there.
+        verbose: Whether all that the verdicts rest on is shown, in all reports.
 
     Returns:
         The exit status of what was found last.
@@ -56,9 +58,9 @@ def watch(
                     continue
                 before, reports[file] = reports.get(file), report
                 if before is None:
-                    show_report(report, explain, quiet)
+                    show_report(report, explain, quiet, verbose=verbose)
                 else:
-                    show_changes(before, report)
+                    show_changes(before, report, verbose)
             pause(PAUSE)
     except KeyboardInterrupt:
         click.echo()
@@ -74,22 +76,24 @@ def _stamp(file: str) -> Stamp:
     return status.st_mtime_ns, status.st_size
 
 
-def show_changes(before: DocumentReport, report: DocumentReport) -> None:
+def show_changes(before: DocumentReport, report: DocumentReport, verbose: bool = False) -> None:
     """Print the steps that changed, and then the others that are not as the document says.
 
     Args:
         before: The report before the document was saved.
         report: The new one.
+        verbose: Whether all that the verdicts rest on is shown.
     """
+    readings = None if verbose else Readings()
     changed = changed_steps(before, report)
     click.secho(f"{report.file}, at {time.strftime('%H:%M:%S')}", bold=True)
     if not changed:
         click.echo("  no step changed")
-    show_steps(changed)
+    show_steps(changed, readings)
     rest = [step for step in report.steps if not step.passed and not any(step is one for one in changed)]
     if rest:
         click.secho("  as before:", dim=True)
-        show_steps(rest)
+        show_steps(rest, readings)
     show_count(report)
 
 

@@ -47,7 +47,7 @@ from attention_core.derivation.reading.display_roles import (
 )
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
-from attention_core.derivation.reading.step import FarRelation, Step, Unread
+from attention_core.derivation.reading.step import FarRelation, Step, Unread, select_new, without_defined
 from attention_core.derivation.reading.written_forms import write_forms
 from attention_core.derivation.records import BY_DISPLAY
 from attention_core.derivation.terms.context import Caveat, Context, Symbol, has_entries
@@ -173,14 +173,14 @@ def _read_somehow(
     context: Context, written: DisplayStatement, around: Around | None, supply: Supply | None, judge: Judge | None
 ) -> list[Step | Unread]:
     """The steps of one statement, read as its section uses the symbols, or by itself where that cannot be."""
-    before = None if supply is None or judge is None else context.copy()
+    before, noted = None if supply is None or judge is None else context.copy(), len(context.understood)
     found = _read_statement(context, written, around, supply)
     if before is None or judge is None or not (why := _unreadable(found, judge)):
         return found
-    again = _read_alone(before, written, around, supply, judge)
-    if again is None:
+    if (again := _read_alone(before, written, around, supply, judge)) is None:
         return found
-    context.understood += before.understood
+    again = without_defined(again, notes := context.understood[noted:])
+    context.understood += select_new(before.understood, notes)
     for one, plain in zip(again, found if len(again) == len(found) else [None] * len(again), strict=True):
         if isinstance(one, Step):
             one.strange = why

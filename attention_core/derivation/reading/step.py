@@ -25,6 +25,7 @@ from attention_core.derivation.document.blocks import (
 from attention_core.derivation.latex.syntax import Chain, Expr
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.table_rows import relations_in_rows
+from attention_core.derivation.records import BY_DISPLAY
 from attention_core.derivation.terms.context import Context
 from attention_core.derivation.words.caveats import is_goal, relation_in
 from attention_core.derivation.words.paragraphs import is_declaration
@@ -274,3 +275,29 @@ class Unread:
     message: str
     options: list[Option] = field(default_factory=list)
     remark: bool = False  # it stands beside relations and has none
+
+
+def without_defined(steps: list[Step | Unread], notes: Sequence[tuple[int, str]]) -> list[Step | Unread]:
+    """The steps of a statement, without the equation that was noted as a definition.
+
+    Args:
+        steps: The steps, as another reading of the statement has them.
+        notes: What was understood of it at first, with lines.
+    """
+    defined = [text for _, text in notes if text.startswith(BY_DISPLAY)]
+    return [one for one in steps if not any(text.startswith(f"{BY_DISPLAY}${one.text}$") for text in defined)]
+
+
+def select_new(more: Sequence[tuple[int, str]], notes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """What was understood of a statement in another reading, without the definitions that were noted at first.
+
+    Args:
+        more: What was understood, with lines.
+        notes: What was understood at first.
+
+    Example:
+        >>> select_new([(1, f"{BY_DISPLAY}$f(x) = x$ (of f)"), (1, "x")], [(1, f"{BY_DISPLAY}$f(x) = x$ (of f(x))")])
+        [(1, 'x')]
+    """
+    defined = {(line, text.split("$ (")[0]) for line, text in notes if text.startswith(BY_DISPLAY)}
+    return [one for one in more if one not in notes and (one[0], one[1].split("$ (")[0]) not in defined]

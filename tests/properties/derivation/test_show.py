@@ -7,7 +7,7 @@ import re
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.show import LONGEST, details_of, show_report
+from attention_core.derivation.show import BRIEF, LONGEST, Readings, details_of, show_report
 
 TEXT = "Let $x \\in \\mathbb{R}$.\n\n$$ (x + 1)^2 = x^2 + 2 x + 1 \\tag{right} $$\n\n$$ x + 1 = x \\tag{wrong} $$\n"
 
@@ -79,6 +79,79 @@ def test_notes_stand_at_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert [one for one in lines if one.isdigit()] == ["1", "3", "5"]
     show_report(check_document("$$ D = 3 $$\n\n$$ F = 4 $$\n", infer=True))
     assert capsys.readouterr().out.splitlines()[-1].startswith("  UNREADABLE  no display claims anything")
+
+
+def test_an_accepted_step_is_one_line_unless_the_report_is_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    report = check_document(TEXT)
+    show_report(report)
+    said = capsys.readouterr().out
+    assert "cases agree" not in said and len(said.splitlines()) == 6
+    show_report(report, verbose=True)
+    assert "cases agree" in capsys.readouterr().out
+
+
+READ = (
+    "$$ a^2 - b^2 = (a - b)(a + b) $$\n\n$$ a^2 + b^2 = (a + b)(a + b) $$\n\n$$ (a + b)^2 = a^2 + b^2 $$\n\n"
+    "$$ a^\\top a = a^\\top a $$\n"
+)
+
+
+def test_readings_are_shown_once_and_so_is_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    report = check_document(READ, infer=True)
+    show_report(report)
+    said = capsys.readouterr().out
+    assert said.count("a, b \\in \\mathbb{R}") == 1 and said.count("declare its symbols") == 1
+    assert "  lines 3, 5: declare its symbols" in said
+    show_report(report, verbose=True)
+    assert capsys.readouterr().out.count("declare its symbols") == 2
+    assert "declare its symbols" in report.steps[1].as_dict()["evidence"]["text"]  # JSON has all of it
+
+
+def test_a_symbol_that_is_read_as_something_else_is_shown_again() -> None:
+    text = "# One\n\n$$ a^2 + 1 \\ge 0 $$\n\n# Two\n\n$$ a^\\top B a = a^\\top B^\\top a $$\n"
+    first, second = check_document(text, infer=True).steps
+    shown = Readings()
+    assert shown.take_new(first).count("a \\in") == 1 and shown.take_new(second).count("a \\in") == 1
+    assert shown.take_new(second) == ""
+
+
+def test_values_that_nothing_defines_are_named_once_for_all_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(check_document("$$ f(x) + h(x) = g(x) + h(y) $$\n\n$$ f(x) - g(x) = h(y) - k(x) $$\n", infer=True))
+    said = capsys.readouterr().out
+    assert "  lines 1, 3: define the functions" in said and "as it was read" not in said
+
+
+def test_a_long_line_below_a_step_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"\\alpha_{{{number}}}" for number in range(40)]
+    text = f"Let ${', '.join(names)} \\in \\mathbb{{R}}$.\n\n$$ {' + '.join(names)} = 1 $$\n"
+    show_report(check_document(text))
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.endswith("...") for line in lines[2:]) and max(map(len, lines)) <= BRIEF + 20
+
+
+def test_a_reason_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "$$ x \\otimes x = x \\otimes x = x $$\n\n$$ y + 1 = x \\otimes x $$\n"
+    report = check_document(f"Let $x, y \\in \\mathbb{{R}}^{{2}}$.\n\n{text}")
+    first, second, _ = report.steps
+    assert first.evidence.text == second.evidence.text and first.verdict == "UNREADABLE"
+    show_report(report)
+    said = capsys.readouterr().out
+    assert "UNREADABLE (as above)  line-3[2]" in said and said.count(first.evidence.text) == 1
+    show_report(report, verbose=True)
+    assert capsys.readouterr().out.count(first.evidence.text) >= 2
+
+
+def test_what_else_the_evidence_of_an_accepted_step_says_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "Let $x \\in \\mathbb{R}$.\n\n$$ x + x = 2 x \\quad \\text{since } x \\star x = x $$\n"
+    show_report(check_document(text))
+    said = capsys.readouterr().out
+    assert "PROVED" in said and "         not checked: the reason" in said and "cases agree" not in said
+
+
+def test_what_cannot_be_read_in_a_document_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(check_document("Words.\n\n" + "$$ 1 = 1 $$\n\n" * 4001))
+    (line,) = capsys.readouterr().out.splitlines()[1:]
+    assert re.match(r"^ +\d+  UNREADABLE  the document has more than", line), line
 
 
 SLIP = "The labels are alike in some towns.\n\n$$ \\sum_{i=1}^m y_i w = w \\sum_{i=1}^m y_1 $$\n"

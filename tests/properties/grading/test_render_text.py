@@ -23,6 +23,13 @@ def test_the_verdict_comes_first_and_a_refused_one_has_no_speed() -> None:
     assert any("known from" in line and "flashinfer" in line for line in details(STALE))
 
 
+def test_a_broken_law_is_named_as_one_and_then_what_to_do() -> None:
+    broken = Grade("a.py", "t", "refused", rule="law", reason="agrees", hint="It agrees. got 1", law="agrees")
+    said = list(details(broken))
+    assert "the law: It agrees. got 1" in said and f"what to do: {RULES['law'].hint}" in said
+    assert "what to do: Compute." in list(details(STALE))
+
+
 def test_the_table_has_the_fastest_first() -> None:
     slow = Grade("slow.py", "t", "accepted", timings=[{**TIMING, "comparison": {"ratio": 4.0}}])
     console = Console(width=120, record=True, file=StringIO())

@@ -75,6 +75,7 @@ BAD = [
     ("latin.py:f", "latin.py cannot be imported: SyntaxError: "),
     ("nowhere:f", "no module named 'nowhere' (is it installed, or in another folder? A file is written nowhere.py:name)"),
     ("torch.nowhere:f", "no module named 'torch.nowhere'"),
+    ("my_package.module:f", "A file is written my_package/module.py:name)"),
     ("torch:nowhere", "torch has no attribute 'nowhere'"),
     ("needs:f", "needs cannot be imported: it needs the module 'a_module_nobody_has'"),
     ("raises:f", "raises cannot be imported: ValueError: "),

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from attention_core.derivation.check import document_steps
+from attention_core.derivation.check import check_document, document_steps
 from attention_core.derivation.decision.missing_declarations import ask_for_declarations
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import Verdict
 
 STEP = "# Two\n\n$$ y + x = x + 2 y $$\n"
 
 
-def ask(text: str, as_read: bool = False) -> str:
-    step = document_steps(text, infer=True, as_read=as_read)[1][-1]
+def ask(text: str) -> str:
+    step = document_steps(text, infer=True)[1][-1]
     assert isinstance(step, Step)
     return ask_for_declarations(step, list(step.context.inferred))
 
@@ -22,8 +21,8 @@ def ask(text: str, as_read: bool = False) -> str:
 @pytest.mark.parametrize(
     ("above", "starts", "ends"),
     [
-        ("# One\n\n$$ x + 1 = 2 $$\n\n", "declare its symbols for a verdict", "takes these readings for declared)"),
-        ("", "declare its symbols for a verdict", "takes these readings for declared)"),
+        ("# One\n\n$$ x + 1 = 2 $$\n\n", "declare its symbols for a verdict", "(--scaffold proposes how)"),
+        ("", "declare its symbols for a verdict", "(--scaffold proposes how)"),
     ],
 )
 def test_only_what_was_declared_has_ended(above: str, starts: str, ends: str) -> None:
@@ -31,14 +30,26 @@ def test_only_what_was_declared_has_ended(above: str, starts: str, ends: str) ->
     assert words.startswith(starts) and words.endswith(ends), words
 
 
-def test_functions_are_defined_and_confirmed_readings_not_proposed() -> None:
+def test_functions_are_defined() -> None:
     assert ask("$$ g(x) = 2 g(x) + h(x) $$\n").startswith("define the functions whose values were read as symbols")
-    assert "--as-read" not in ask(STEP, as_read=True)
 
 
-def test_readings_that_do_not_fit_their_section_are_not_proposed() -> None:
-    step = document_steps(STEP, infer=True)[1][-1]
-    assert isinstance(step, Step)
-    names = list(step.context.inferred)
-    assert "--as-read" in ask_for_declarations(step, names)
-    assert "--as-read" not in ask_for_declarations(replace(step, strange="its shapes do not fit"), names)
+CALCULATED = "$$ (a + b)^2 = a^2 + b^2 $$\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "helps"),
+    [
+        (CALCULATED, True),
+        ("The labels are alike in some towns.\n\n" + CALCULATED, True),
+        (STEP, True),
+        ("$$ a b - b = 0 $$\n", False),
+        ("$$ y + x^2 = 2 x $$\n", False),  # it may say what y is
+    ],
+)
+def test_confirming_readings_is_recommended_where_it_refutes(text: str, helps: bool) -> None:
+    (step,) = check_document(text, infer=True).steps
+    (confirmed,) = check_document(text, as_read=True).steps
+    assert step.verdict is Verdict.UNDECIDED
+    assert ("--as-read" in step.evidence.text) is helps is (confirmed.verdict is Verdict.REFUTED)
+    assert "--as-read takes" not in confirmed.evidence.text

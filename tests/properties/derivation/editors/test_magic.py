@@ -40,7 +40,7 @@ def shell() -> Shell:
 def test_a_cell_is_checked_and_its_report_kept(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell_magic("derive", "found --seconds 20", CELL)
     said = capsys.readouterr().out
-    assert "REFUTED  square" in said and "left side" in said and "0 of 1 steps" in said
+    assert "REFUTED  square" in said and "4 is not 2 at x = 1" in said and "0 of 1 steps" in said
     found = shell.user_ns["found"]
     assert isinstance(found, DocumentReport) and found.steps[0].verdict is Verdict.REFUTED and found.steps[0].line == 3
 

@@ -94,3 +94,15 @@ def test_shapes_of_declared_symbols_that_do_not_fit_are_refuted(display: str) ->
     head = "Let $n \\in \\mathbb{N}$, $x, y \\in \\mathbb{R}^n$ and $A, B \\in \\mathbb{R}^{n \\times n}$.\n\n"
     (step,) = check_document(f"{head}$$ {display} $$\n", infer=True, effort=BRIEF).steps
     assert step.verdict in ("REFUTED", "UNREADABLE"), step.evidence.text
+
+
+BROKEN = r"$$ \rho = \frac{OPT}{C} = \frac{OPT}{E[\texttt{RAN}]} = 2 \cdot \frac{w(V)}{w(V)} = 2 $$"
+
+
+def test_a_definition_is_not_a_step_where_the_rest_of_its_chain_is_read_otherwise() -> None:
+    report = check_document(f"{BROKEN}\n", infer=True)
+    ((_, note),) = report.unchecked_relations
+    assert note.startswith(r"defined by the display: $\rho = ") and not any(
+        step.text.startswith(r"\rho") for step in report.steps
+    )
+    assert len(report.steps) == 3 and report.steps[-1].verdict == "PROVED"
