@@ -22,9 +22,11 @@ from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.function_letters import find_compositions
 from attention_core.derivation.decision.further_readings import read_further
 from attention_core.derivation.decision.inferred_readings import settle_kinds
+from attention_core.derivation.decision.mends import Mend
 from attention_core.derivation.decision.missing_declarations import CONFIRM, DECLARE, ask_for_declarations
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
 from attention_core.derivation.decision.other_kinds import find_contradiction
+from attention_core.derivation.decision.places_as_factors import find_place_as_factor
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
@@ -160,6 +162,8 @@ def _with_slip(
     left_open = shown.verdict is Verdict.UNDECIDED and found.verdict is Verdict.REFUTED
     if not left_open or found.counterexample is None or step.context.loose or problem is None:
         return shown
+    if find_place_as_factor(step):
+        return shown
     from attention_core.derivation.decision.mends import Search, find_mend
     from attention_core.derivation.decision.slips import find_likely_slip, find_slip, without_talk
     from attention_core.derivation.decision.spots import find_spots
@@ -167,12 +171,15 @@ def _with_slip(
     seconds = _time_for_advice(effort.seconds)
     search = Search(seconds, effort.seed, find_spots(problem))
     likely = None
+    if _is_of_two_values(step, effort):
+        return shown
     with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
         decide_under = _decide_under(replace(effort, seconds=seconds / OTHERS))
         wrong = _refute_wrong_term(step, found, search, effort)
         if wrong is not None:
             return wrong
         slip = find_slip(step, decide_under, search)
+        slip = None if slip is not None and _has_reason(step, slip, decide_under) else slip
         mended = None if slip is None else replace(slip.step, strange="")  # read by itself, as the step is
         if mended is not None and decide_step(mended, replace(effort, seconds=seconds)).verdict not in GOOD:
             slip = None  # as it was read, the changed step would not be accepted either
@@ -193,6 +200,25 @@ def _with_slip(
     if trivial and likely is not None:
         return replace(shown, evidence=replace(shown.evidence, advice=f"the step holds {likely.words}: is that meant?"))
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
+
+
+def _has_reason(step: Step, slip: Mend, decide_under: Callable[[Step, Sequence[Relation]], Finding]) -> bool:
+    """Whether a reason that was not read stands beside a step, and may make good what a slip changes."""
+    from attention_core.derivation.decision.given_reasons import has_reasons, holds_by_symmetry
+    from attention_core.derivation.decision.slips import SCALES
+
+    if slip.kind in SCALES:
+        return step.context.formal is not None and not step.context.claims_all and has_reasons(step)
+    return has_reasons(step) or holds_by_symmetry(step, decide_under)
+
+
+def _is_of_two_values(step: Step, effort: Effort) -> bool:
+    """Whether a false step may mix the old and the new value of a symbol, or two versions of one quantity."""
+    from attention_core.derivation.decision.new_values import mixes_new_value
+    from attention_core.derivation.decision.two_versions import names_two_versions
+
+    decide_under = _decide_under(replace(effort, seconds=effort.seconds / OTHERS))
+    return mixes_new_value(step, decide_under) or names_two_versions(step, decide_under)
 
 
 def _refute_wrong_term(step: Step, found: Finding, search: Any, effort: Effort) -> Finding | None:
@@ -297,8 +323,15 @@ def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
 
 def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> Finding:
     """The finding on a step that is open, or REFUTED where it is false as a person has confirmed that it was read."""
+    from attention_core.derivation.decision.given_reasons import has_reasons, holds_by_symmetry
+    from attention_core.derivation.decision.out_of_date import find_newer_value
     from attention_core.derivation.decision.unclaimed import find_usual_meaning, may_claim_nothing
 
+    decide_under = _decide_under(effort)
+    if has_reasons(step) or _is_of_two_values(step, effort) or holds_by_symmetry(step, decide_under):
+        return found
+    if find_newer_value(step, decide_under):
+        return found
     confirmed = confirm_readings(step)
     if confirmed is None or may_claim_nothing(step):
         return _refute_likely_slip(step, found, effort)
@@ -308,7 +341,7 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
         return replace(found, evidence=_with_readings(other.evidence, readings))
     if other.verdict is not Verdict.REFUTED or other.counterexample is None:  # shapes may be read wrongly
         return _refute_likely_slip(step, found, effort)
-    if meant := find_usual_meaning(step, confirmed, other, _decide_under(effort)):
+    if meant := find_usual_meaning(step, confirmed, other, decide_under):
         return replace(meant, evidence=_with_readings(meant.evidence, readings))
     return _with_confirmed(step, other)
 
@@ -360,7 +393,9 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     """The finding with the readings that it rests on; nothing is refuted by these alone, but those of indices."""
     text = found.evidence.text
     verdict = found.verdict
-    if verdict in (Verdict.REFUTED, Verdict.VACUOUS) and step.context.loose:
+    if verdict in (*GOOD, Verdict.REFUTED, Verdict.VACUOUS) and (place := find_place_as_factor(step)):
+        verdict, text = Verdict.UNDECIDED, f"{place} was read as a factor, which it is not: nothing was decided"
+    elif verdict in (Verdict.REFUTED, Verdict.VACUOUS) and step.context.loose:
         forms = ", ".join(sorted(step.context.loose))
         verdict, text = Verdict.UNDECIDED, f"{forms} were read as symbols of their own, which does not decide it"
         text = f"{step.strange}; {text}" if step.strange else text

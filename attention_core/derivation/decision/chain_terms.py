@@ -23,6 +23,7 @@ from typing import Any
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
+from attention_core.derivation.decision.given_reasons import has_reasons
 from attention_core.derivation.decision.mends import Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_arithmetics import equates_numbers
 from attention_core.derivation.decision.other_intents import is_beside, is_denied, is_of_other_numbers
@@ -80,7 +81,7 @@ def find_wrong_term(step: Step, decide: Decide, search: Search) -> WrongTerm | N
         return None
     if may_calculate_otherwise(step) or may_mean_otherwise(replace(step, far_words=_near_words(step))):
         return None
-    if keeps_orders(step) or exchanges_indices((step.left, step.right)) or _has_reasons(step):
+    if keeps_orders(step) or exchanges_indices((step.left, step.right)) or has_reasons(step):
         return None
     if not collect_symbols(step) and find_other_numbers(step) is not None:
         return None
@@ -117,12 +118,6 @@ def find_shared_mend(step: Step, decide: Decide, search: Search) -> WrongTerm | 
 def _is_meant(step: Step, mend: Mend, side: str, neighbour: Step) -> bool:
     """Whether a chain has nothing to say but for what a change takes away."""
     return repeats(step, mend.step, side, neighbour) or returns_beside(step, mend.step, side, neighbour)
-
-
-def _has_reasons(step: Step) -> bool:
-    """Whether a display gives a reason that was not read, as `&& \\text{(by symmetry)}` in a row."""
-    last = max(step.of.lines) if step.of is not None and step.of.lines else step.line
-    return any((step.opens or step.line) <= one.line <= last for one in step.context.caveats)
 
 
 def without_far_words(step: Step, mend: Mend, decide: Decide) -> Step:

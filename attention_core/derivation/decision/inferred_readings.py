@@ -83,7 +83,13 @@ def find_false_reading(step: Step, found: Finding, decide: Decide) -> Finding | 
     """
     if one := _find_false_with_matrices(step, found, decide):
         return one
-    changed = (*_increments(step), *_symbols_apart(step), *_matrices_together(step), *_numbers_for_sizes(step))
+    changed = (
+        *_increments(step),
+        *_letters_among_matrices(step),
+        *_symbols_apart(step),
+        *_matrices_together(step),
+        *_numbers_for_sizes(step),
+    )
     for words, changes in islice(changed, MOST):
         if not _is_allowed(step, changes):
             continue
@@ -309,6 +315,20 @@ def _matrices_together(step: Step) -> Iterator[Change]:
         yield words, {size: Symbol(size, "size", step.line, step.context.level), **changes}
 
 
+def _letters_among_matrices(step: Step) -> Iterator[Change]:
+    """Capitals that are numbers by their letter alone, and the matrices beside them, as square matrices of one size."""
+    letters = [one for one in _open_symbols(step, _LETTERS) if one.type is not None and one.type.scalar]
+    used = collect_symbols(step)
+    beside = _open_symbols(step, (CAPITAL,), frozenset(step.context.inferred))  # those of its section as well
+    matrices = [one for one in beside if one.type is not None and one.type.kind == "matrix"]
+    size = next((name for name in FRESH if name not in step.context.symbols and name not in all_names(step.left)), "")
+    if letters and any(one.name in used for one in matrices) and size:
+        edge = Size.symbol(size)
+        changes = _declare_as_one_kind([*letters, *matrices], matrix(edge, edge))[1]
+        words = _declare_as_one_kind([one for one in (*letters, *matrices) if one.name in used], matrix(edge, edge))[0]
+        yield words, {size: Symbol(size, "size", step.line, step.context.level), **changes}
+
+
 def _numbers_for_sizes(step: Step) -> Iterator[Change]:
     """Letters that are whole numbers since a root of them is taken, as any number."""
     known = step.context.symbols
@@ -326,10 +346,11 @@ def _declare_as_one_kind(symbols: Sequence[Symbol], kind: Type) -> Change:
     return f"with ${names} \\in {domain_text(kind)}$", changes
 
 
-def _open_symbols(step: Step, reasons: tuple[str, ...]) -> list[Symbol]:
+def _open_symbols(step: Step, reasons: tuple[str, ...], names: frozenset[str] | None = None) -> list[Symbol]:
     """The inferred symbols of a step that nothing is known of, and for whose kind no more than these reasons speak."""
     context = step.context
-    named = [n for n in sorted(collect_symbols(step) & set(context.inferred)) if n in context.symbols]
+    names = collect_symbols(step) if names is None else names
+    named = [n for n in sorted(names & set(context.inferred)) if n in context.symbols]
     found = [context.symbols[n] for n in named if context.inferred[n].endswith(reasons)]
     plain = [one for one in found if one.kind == "array" and one.law is None and one.term is None and one.type]
     held = {name for one in context.symbols.values() if one.term is not None for name in one.mentions}

@@ -20,7 +20,7 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.printer import symbol_name
-from attention_core.derivation.latex.syntax import Expr, Name, Sub, Unreadable
+from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times, Unreadable
 from attention_core.derivation.reading.claimed_sides import plain_name
 from attention_core.derivation.reading.defining_formulas import definition_in
 from attention_core.derivation.reading.step import Step
@@ -132,6 +132,12 @@ def _holds(peer: Step, decide: Callable[[Step, Sequence[Relation]], Finding]) ->
 
 
 def _name_of(side: Expr) -> str:
+    """The symbol that a side is, or the function whose value at letters it is; '' for any other formula."""
+    match side:
+        case Times((Name() | Sub() as head, Group("(", items)), ("",)) if all(
+            one.alone and isinstance(one.exprs[0], Name) for one in items
+        ):
+            return symbol_name(head) or ""
     return (symbol_name(side) or "") if isinstance(side, Name | Sub) else ""
 
 

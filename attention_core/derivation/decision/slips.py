@@ -103,6 +103,11 @@ _LEADS = compile_quick(
     r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
     re.IGNORECASE,
 )
+_CASE = re.compile(
+    r"^\W*(?:(?:now|and|but|then)\W+)?(?:with|without|under|for|in|if|when|after|adding|including|using)\b.*\bbecomes?\b",
+    re.IGNORECASE,
+)
+"""Words that lead to what a symbol is in a case of its own: "With weight decay the loss becomes"."""
 _OPERATORS = frozenset(["d", "D", r"\delta", r"\Delta", r"\nabla", r"\partial"])
 r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change away from an identity of numbers."""
 _ACTS = re.compile(r"(?:\\Delta|\\partial|\\nabla|D)_\{?[^{}]*\}?$")  # a backpropagated `\delta_k` is a number
@@ -441,7 +446,8 @@ def defines_anew(step: Step) -> bool:
     heads = {_head(side) for side in (step.left, step.right)}
     if step.assumed or not any(_is_tied(step.context, name) for name in heads) or _goes_on(step, heads):
         return False
-    return not any(0 < step.line - one.line <= NEAR and _LEADS.search(one.words) for one in step.far_words)
+    leads = (one.words for one in step.far_words if 0 < step.line - one.line <= NEAR)
+    return not any(_LEADS.search(words) and not _CASE.search(words) for words in leads)
 
 
 def _goes_on(step: Step, heads: set[str]) -> bool:
@@ -459,7 +465,9 @@ def _head(side: Expr) -> str:
 
 def _is_tied(context: Context, name: str) -> bool:
     symbol = context.symbols.get(name)
-    return symbol is not None and (symbol.term is not None or any(name in one.mentions for one in context.hypotheses))
+    if symbol is None or symbol.kind == "function":
+        return symbol is not None
+    return symbol.term is not None or any(name in one.mentions for one in context.hypotheses)
 
 
 def leaves_out(step: Step) -> bool:
@@ -490,8 +498,12 @@ _TWO_VALUES = re.compile(
 _TWO_NUMBERS = re.compile(r"\{\s*[-+]?\s*[01]\s*,|\\pm\s*1|=\s*[-+]?\s*[01](?![\d.])|\^\s*\{?2\}?\s*=")
 
 
-def _mentions_two_values(step: Step) -> bool:
-    """Whether a document may say that numbers are 0 and 1, or signs, whose squares are not new."""
+def mentions_two_values(step: Step) -> bool:
+    """Whether a document may say that numbers are 0 and 1, or signs, whose squares are not new.
+
+    Args:
+        step: The step.
+    """
     relations = (one.formula for one in step.far_relations)
     own = (one.text for one in step.context.hypotheses)
     return any(_TWO_VALUES.search(one.words) for one in step.far_words) or any(
@@ -509,7 +521,7 @@ def _further(step: Step) -> Iterator[str]:
     yield from (f"{one.name} \\odot {one.name} = {one.name}" for one in arrays if one.name not in numbers)
     letter = next((one for one in "ijklrst" if one not in known), "i'")
     members = [f"{one.name}_{letter}" for one in own if one.kind == "family"]
-    if _mentions_two_values(step):
+    if mentions_two_values(step):
         yield from (f"{one}^2 = {value}" for one in (*members, *numbers) for value in (one, "1"))
     counts = [one.name for one in own if one.kind in ("size", "index")]
     if "(-1)" in step.text.replace(" ", ""):  # of an even, or odd, exponent

@@ -22,6 +22,7 @@ from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.other_intents import LEADS, is_led_to_otherwise
 from attention_core.derivation.decision.slips import assigns, defines_anew, leaves_out, operates
 from attention_core.derivation.decision.stated_above import MAX_STATED, assume_equations
+from attention_core.derivation.decision.two_values import find_two_values
 from attention_core.derivation.decision.usual import meant_by_words, words_of
 from attention_core.derivation.decision.usual_domains import find_usual_domain
 from attention_core.derivation.graph.nodes import Unsettled
@@ -66,7 +67,7 @@ def find_usual_meaning(step: Step, confirmed: Step, found: Finding, decide: Deci
     """
     if words := _find_meaning_of_words(step, confirmed, decide):
         return Finding(Verdict.UNDECIDED, Evidence(f"{words}; as it was read, {found.evidence.text}"))
-    domain = find_usual_domain(step, confirmed, decide)
+    domain = find_usual_domain(step, confirmed, decide) or find_two_values(step, confirmed, decide)
     if not domain:
         return None
     text = f"it holds if ${domain}$; as it was read, {found.evidence.text}"
@@ -110,7 +111,9 @@ def _restricts(step: Step, claim: Relation) -> bool:
     if symbol_name(step.left) in free & all_names(step.right) and isinstance(step.left, Name | Sub):
         return True
     left, right = (_find_own(step, side) for side in (claim.left, claim.right))
+    first, last = (_find_free_indices(step, side) for side in (claim.left, claim.right))
     apart = bool(left - right and right - left) or not left or not right
+    apart = apart or bool((left - right and last - first) or (right - left and first - last))  # of the label of a class
     return (apart and bool(free & (left ^ right))) or (step.op == "=" and _is_worked_out(step.left, step.right))
 
 
@@ -127,6 +130,15 @@ def _find_own(step: Step, side: Term) -> set[str]:
         if more <= found:
             return {one for one in found if known[one].term is None}
         found |= more
+
+
+def _find_free_indices(step: Step, side: Term) -> set[str]:
+    """The indices of a side that no sum of it binds."""
+    if side.op == "int":
+        symbol = step.context.symbols.get(str(side.data))
+        return {symbol.name} if symbol is not None and symbol.kind == "index" else set()
+    found = set[str]().union(*(_find_free_indices(step, one) for one in side.args))
+    return found - {str(side.data[1])} if side.op == "reduce" else found
 
 
 def _is_worked_out(*sides: Expr) -> bool:

@@ -172,3 +172,20 @@ def test_an_undeclared_i_may_be_the_imaginary_unit(formula: str, good: bool, as_
     (step,) = check_document(f"$$ {formula} $$\n", infer=True, as_read=as_read).steps
     assert (step.verdict is Verdict.AMBIGUOUS) is good and step.verdict not in GOOD, step.evidence.text
     assert ("where $i$ is the imaginary unit" in step.evidence.text) is good
+
+
+@pytest.mark.parametrize("formula", ["L U = U L", "U^{-1} L^{-1} = L^{-1} U^{-1}", "S T = T S", "N A = A N"])
+def test_a_capital_that_is_a_number_by_its_letter_may_be_a_matrix_beside_one(formula: str) -> None:
+    (step,) = check_document(f"$$ {formula} $$\n", infer=True).steps
+    assert step.verdict == "AMBIGUOUS" and "it is false with" in step.evidence.text
+
+
+@pytest.mark.parametrize("formula", ["(L U)^{-1} = U^{-1} L^{-1}", "N (A + B) = N A + N B"])
+def test_what_holds_of_such_matrices_too_is_accepted(formula: str) -> None:
+    (step,) = check_document(f"$$ {formula} $$\n", infer=True).steps
+    assert step.verdict in ("PROVED", "EXACT", "AGREES")
+
+
+def test_such_a_letter_is_a_number_where_the_section_divides_by_it() -> None:
+    text = "$$ T A = A T $$\n\n$$ A \\frac{1}{T} = \\frac{1}{T} A $$\n"
+    assert [step.verdict for step in check_document(text, infer=True).steps] == ["PROVED", "PROVED"]

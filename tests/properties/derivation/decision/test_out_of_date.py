@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
 
 FIRST = "The first vector is\n\n$$ v_1 = \\begin{pmatrix} 1 \\\\ -1 \\end{pmatrix} $$\n\n"
 STEP = "The axes are\n\n$$ %s c v_1 = c \\begin{pmatrix} 2 \\\\ -1 \\end{pmatrix} $$\n"
@@ -80,3 +81,16 @@ def test_a_display_that_gives_a_defined_symbol_a_number_says_so() -> None:
 
 def test_a_display_that_cannot_be_read_gives_no_new_value() -> None:
     assert check("They are found to be\n\n$$ v_1 = \\frac{2 $$\n\n") == "REFUTED"
+
+
+@pytest.mark.parametrize("as_read", [False, True])
+def test_a_function_that_a_display_may_define_anew_is_neither_accepted_nor_refuted_by_the_old_one(
+    as_read: bool,
+) -> None:
+    above = "The gate is $f(x) = \\max(0, x)$.\n\n$$ f(2) = 2 $$\n\n"
+    text = f"{above}Now let\n\n$$ f(x) = x^2 $$\n\n$$ f(2) = 4 $$\n\n$$ f(3) = 3 $$\n"
+    first, *rest = check_document(text, infer=True, as_read=as_read).steps
+    assert first.verdict is Verdict.AGREES or first.verdict is Verdict.PROVED
+    assert [step.verdict for step in rest] == [Verdict.UNDECIDED] * 3
+    plain = f"{above}$$ f(2) = 4 $$\n"
+    assert check_document(plain, infer=True, as_read=as_read).steps[-1].verdict is Verdict.REFUTED

@@ -374,3 +374,16 @@ def test_the_value_of_a_section_that_has_ended_is_no_slip(as_read: bool, defined
     assert first.verdict in GOOD and second.verdict is Verdict.UNDECIDED, second.evidence.text
     kept = document.replace("# Two\n\n", "")
     assert check_document(kept, infer=True, as_read=as_read).steps[1].verdict is Verdict.REFUTED
+
+
+FUNCTION = "The loss is\n\n$$ L(w) = (w - a)^2 + 3 $$\n\n"
+
+
+@pytest.mark.parametrize("as_read", [False, True])
+@pytest.mark.parametrize("words", ["For the second experiment it is", "With weight decay the loss becomes"])
+def test_a_function_that_is_defined_anew_has_no_slip(words: str, as_read: bool) -> None:
+    text = f"{FUNCTION}{words}\n\n$$ L(w) = (w - a)^2 - 3 $$\n"
+    assert check_document(text, infer=True, as_read=as_read).steps[-1].verdict == "UNDECIDED"
+    for result in ("Hence", "Expanding, it becomes"):
+        text = f"{FUNCTION}{result}\n\n$$ L(w) = (w - a)^2 - 3 $$\n"
+        assert check_document(text, infer=True, as_read=as_read).steps[-1].verdict == "REFUTED"

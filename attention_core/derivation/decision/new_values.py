@@ -1,0 +1,76 @@
+r"""Steps beside a display that gives a symbol a new value by its old one, such as `x = x + 1`.
+
+Around such a display the old and the new value have one name: in `n - i = n - i - 1` the i on the left is the new one.
+So a false step stays open if it holds with the new value in the place of the old one on one of its sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.elaborate.functions import substitute
+from attention_core.derivation.graph.nodes import Unsettled
+from attention_core.derivation.latex.printer import all_names, symbol_name
+from attention_core.derivation.latex.syntax import Chain, Expr, Group, Name, Sub, Unreadable
+from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD, Finding
+from attention_core.derivation.terms.terms import Relation, ShapeMismatch
+
+Decide = Callable[[Step, Sequence[Relation]], Finding]
+MOST = 6
+"""Displays with a new value that are tried."""
+
+
+def mixes_new_value(step: Step, decide: Decide) -> bool:
+    """Whether a false step holds with the new value of a symbol on one side and its old one on the other.
+
+    Args:
+        step: A step that is false as it was read.
+        decide: Decides a step under some more hypotheses.
+    """
+    if step.op != "=" or step.context.claims_all:
+        return False
+    for name, value in list(_iterate_new_values(step))[:MOST]:
+        for side in ("left", "right"):
+            changed = _put(getattr(step, side), name, value)
+            if changed is not None and _holds(step, side, changed, decide):
+                return True
+    return False
+
+
+def _iterate_new_values(step: Step) -> Iterator[tuple[str, Expr]]:
+    """The symbols of a step to which another display gives a new value, and that value."""
+    known, names = step.context.symbols, collect_symbols(step)
+    for peer in step.peers:
+        if not isinstance(peer, Step) or peer is step or peer.op != "=" or not isinstance(peer.left, Name | Sub):
+            continue
+        name = symbol_name(peer.left) or ""
+        own = peer.context.symbols.get(name)
+        if name in names and own is not None and own == known.get(name) and name in all_names(peer.right):
+            yield name, peer.right
+
+
+def _put(side: Expr, name: str, value: Expr) -> Expr | None:
+    """A side with a value in the place of a symbol, None where it has no such symbol."""
+    group = Group("(", (Chain((value,)),), ")")
+
+    def put(one: object) -> object | None:
+        named = symbol_name(one) if isinstance(one, Name | Sub) else None
+        return group if named == name else (one if named else None)  # x_1 is another symbol than x
+
+    made: Any = substitute(side, put)
+    return None if made == side else made
+
+
+def _holds(step: Step, side: str, changed: Expr, decide: Decide) -> bool:
+    sides: Any = {side: changed}
+    try:
+        return decide(replace(step, **sides), ()).verdict in GOOD
+    except (Unreadable, ShapeMismatch, Unsettled):
+        return False
+
+
+__all__ = ["mixes_new_value"]

@@ -1,0 +1,35 @@
+"""Beside a display with a new value of a symbol, what holds with the new one on a side is not refuted."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
+
+PAIRS = [
+    ("x = x + 1", "x + 1 - 1 = x + 1", "x + 2 - 1 = x + 3"),
+    ("i = i + 1", "n - i = n - i - 1", "n - i = n - i - 2"),
+]
+
+
+@pytest.mark.parametrize("as_read", [False, True])
+@pytest.mark.parametrize(("update", "right", "wrong"), PAIRS)
+def test_what_holds_with_the_new_value_on_one_side_stays_open(
+    update: str, right: str, wrong: str, as_read: bool
+) -> None:
+    for first, second, place in ((update, right, 1), (right, update, 0)):
+        text = f"In the loop\n\n$$ {first} $$\n\nand\n\n$$ {second} $$\n"
+        assert check_document(text, infer=True, as_read=as_read).steps[place].verdict is Verdict.UNDECIDED
+    text = f"In the loop\n\n$$ {update} $$\n\nso\n\n$$ {wrong} $$\n"
+    assert check_document(text, infer=True, as_read=as_read).steps[1].verdict is Verdict.REFUTED
+
+
+def test_without_the_display_there_is_no_new_value() -> None:
+    text = "In the loop\n\n$$ y = y + 1 $$\n\nso\n\n$$ 3 x + 1 - 1 + y = 3 x + y + 1 $$\n\n$$ x + 1 - 1 = x + 1 $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED
+
+
+def test_an_index_makes_another_symbol() -> None:
+    text = "In the loop\n\n$$ x = x + 1 $$\n\nso\n\n$$ 2 x_1 + x_2 = 2 x_1 + x_2 + 3 $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED

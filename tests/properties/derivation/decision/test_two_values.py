@@ -1,0 +1,45 @@
+"""What holds of labels, masks and signs stays open with --as-read where the document speaks of such numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+from attention_core.derivation.records import Verdict
+
+
+def verdict(formula: str, above: str) -> Verdict:
+    return check_document(f"{above}\n\n$$ {formula} $$\n", as_read=True).steps[-1].verdict
+
+
+PAIRS = [
+    ("With mask $m$,", "(m x)^2 + b = m x^2 + b", "(m x)^2 + b = 2 m x^2 + b"),
+    ("A hard gate chooses one of the two inputs.", "(g x + (1 - g) y)^2 = g x^2 + (1 - g) y^2", "(g x + (1 - g) y)^2 = g x^2 + (1 + g) y^2"),
+    ("The label is a sign, so", "(y - f)^2 = 1 - 2 y f + f^2", "(y - f)^2 = 1 - 3 y f + f^2"),
+    ("For $y = 1$ the loss is $-\\log p$ and for $y = 0$ it is $-\\log(1 - p)$:", "y^2 p + (1 - y)^2 (1 - p) = y p + (1 - y) (1 - p)", "y^2 p + (1 - y)^2 (1 - p) = y p + y (1 - p)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("above", "right", "wrong"), PAIRS, ids=range(len(PAIRS)))
+def test_two_values_leave_open_what_holds_of_them(above: str, right: str, wrong: str) -> None:
+    assert verdict(right, above) is not Verdict.REFUTED
+    assert verdict(wrong, above) is Verdict.REFUTED
+    assert verdict(right, "We expand and find") is Verdict.REFUTED
+
+
+ONE_HOT = [
+    (r"-\sum_k y_k \log p_k = -\log p_c", r"-\sum_k p_k \log p_k = -\log p_c"),
+    (r"\sum_k y_k z_k - \log \sum_k e^{z_k} = z_c - \log \sum_k e^{z_k}", r"\sum_k z_k z_k - \log \sum_k e^{z_k} = z_c - \log \sum_k e^{z_k}"),
+    (r"\sum_k z_k \log \pi_k = \log \pi_k", r"\sum_k \pi_k \log \pi_k = \log \pi_k"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong"), ONE_HOT, ids=range(len(ONE_HOT)))
+def test_a_symbol_that_picks_a_term_of_a_sum_is_said_by_the_step(right: str, wrong: str) -> None:
+    assert verdict(right, "The loss is") is Verdict.UNDECIDED
+    assert verdict(wrong, "The loss is") is Verdict.REFUTED
+
+
+def test_another_index_alone_says_nothing() -> None:
+    formula = r"\frac{\partial}{\partial z_j} \log \sum_k e^{z_k} = \frac{e^{z_i}}{\sum_k e^{z_k}}"
+    assert verdict(formula, "We differentiate and find") is Verdict.REFUTED
