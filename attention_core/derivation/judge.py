@@ -23,7 +23,12 @@ from attention_core.derivation.decision.function_letters import find_composition
 from attention_core.derivation.decision.further_readings import read_further
 from attention_core.derivation.decision.inferred_readings import settle_kinds
 from attention_core.derivation.decision.mends import Mend
-from attention_core.derivation.decision.missing_declarations import CONFIRM, DECLARE, ask_for_declarations
+from attention_core.derivation.decision.missing_declarations import (
+    CONFIRM,
+    DECLARE,
+    ask_for_declarations,
+    name_unsaid,
+)
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.decision.places_as_factors import find_place_as_factor
@@ -162,7 +167,7 @@ def _with_slip(
     left_open = shown.verdict is Verdict.UNDECIDED and found.verdict is Verdict.REFUTED
     if not left_open or found.counterexample is None or step.context.loose or problem is None:
         return shown
-    if find_place_as_factor(step):
+    if find_place_as_factor(step) or _is_of_two_values(step, effort):
         return shown
     from attention_core.derivation.decision.mends import Search, find_mend
     from attention_core.derivation.decision.slips import find_likely_slip, find_slip, without_talk
@@ -171,17 +176,13 @@ def _with_slip(
     seconds = _time_for_advice(effort.seconds)
     search = Search(seconds, effort.seed, find_spots(problem))
     likely = None
-    if _is_of_two_values(step, effort):
-        return shown
     with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
         decide_under = _decide_under(replace(effort, seconds=seconds / OTHERS))
         wrong = _refute_wrong_term(step, found, search, effort)
         if wrong is not None:
             return wrong
         slip = find_slip(step, decide_under, search)
-        slip = None if slip is not None and _has_reason(step, slip, decide_under) else slip
-        mended = None if slip is None else replace(slip.step, strange="")  # read by itself, as the step is
-        if mended is not None and decide_step(mended, replace(effort, seconds=seconds)).verdict not in GOOD:
+        if slip is not None and (_has_reason(step, slip, decide_under) or not _is_accepted(slip, seconds, effort)):
             slip = None  # as it was read, the changed step would not be accepted either
         refuted = shown
         if slip is not None:
@@ -200,6 +201,11 @@ def _with_slip(
     if trivial and likely is not None:
         return replace(shown, evidence=replace(shown.evidence, advice=f"the step holds {likely.words}: is that meant?"))
     return shown if trivial else replace(shown, evidence=replace(shown.evidence, advice=advice))
+
+
+def _is_accepted(slip: Mend, seconds: float, effort: Effort) -> bool:
+    """Whether the changed step is accepted, read by itself, as the step is."""
+    return decide_step(replace(slip.step, strange=""), replace(effort, seconds=seconds)).verdict in GOOD
 
 
 def _has_reason(step: Step, slip: Mend, decide_under: Callable[[Step, Sequence[Relation]], Finding]) -> bool:
@@ -324,13 +330,14 @@ def _with_readings(evidence: Evidence, readings: Sequence[str]) -> Evidence:
 def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> Finding:
     """The finding on a step that is open, or REFUTED where it is false as a person has confirmed that it was read."""
     from attention_core.derivation.decision.given_reasons import has_reasons, holds_by_symmetry
+    from attention_core.derivation.decision.left_unsaid import leaves_something_unsaid
     from attention_core.derivation.decision.out_of_date import find_newer_value
     from attention_core.derivation.decision.unclaimed import find_usual_meaning, may_claim_nothing
 
     decide_under = _decide_under(effort)
     if has_reasons(step) or _is_of_two_values(step, effort) or holds_by_symmetry(step, decide_under):
         return found
-    if find_newer_value(step, decide_under):
+    if leaves_something_unsaid(step) or find_newer_value(step, decide_under):
         return found
     confirmed = confirm_readings(step)
     if confirmed is None or may_claim_nothing(step):
@@ -402,7 +409,8 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         readings = [] if TERMS in step.context.loose else readings  # terms once more, and nothing to declare
     elif verdict in (Verdict.REFUTED, Verdict.VACUOUS):
         ask = ask_for_declarations(step, _inferred_names(step))
-        verdict, text = Verdict.UNDECIDED, f"as it was read it is false ({text}); {ask}"
+        unsaid = name_unsaid(step, _inferred_names(step), None if problem is None else problem.claim)
+        verdict, text = Verdict.UNDECIDED, f"{unsaid or 'as it was read it is false'} ({text}); {ask}"
         found = replace(found, evidence=_with_figure(found.evidence, "need", ask))
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt

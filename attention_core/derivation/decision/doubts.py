@@ -26,6 +26,8 @@ from attention_core.derivation.decision.conventions import (
     readings,
     softmax_of_columns,
 )
+from attention_core.derivation.decision.counted_ends import name_count
+from attention_core.derivation.decision.ended_values import find_ended_value
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.held_fixed import find_varying
 from attention_core.derivation.decision.number_arrays import has_array
@@ -159,7 +161,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if found.verdict in (*GOOD, Verdict.REFUTED) and not expected:
         found = weigh_letter_pi(step, found, decide)
     if found.verdict in GOOD:
-        if not expected and (message := find_other_value(step, decide) or find_varying(step)):
+        if not expected and (message := _find_other_basis(step, decide)):
             return _withhold_verdict(found, message)
         return _without_law(step, _check_endings(step, _otherwise_usual(step, found, decide), decide))
     if found.verdict is Verdict.VACUOUS:
@@ -185,7 +187,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if numbers and not step.context.claims_all and has_array(step) and (words := find_singled_place(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))
     unsaid = numbers and step.context.formal is None
-    if numbers and (notation := name_notation(step)):
+    if numbers and (notation := name_notation(step) or name_count(step)):
         return _withhold_verdict(found, notation)
     if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step) or find_unread_words(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))
@@ -194,6 +196,11 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
         return _withhold_verdict(found, message)
     meant = None if found.counterexample is None else meant_by_words(step, decide, slip)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
+
+
+def _find_other_basis(step: Step, decide: Decide) -> str:
+    """What a step that holds may not rest on: a value that was replaced or has ended, or one that is held fixed."""
+    return find_other_value(step, decide) or find_varying(step) or find_ended_value(step, decide)
 
 
 def _otherwise_usual(step: Step, found: Finding, decide: Decide) -> Finding:

@@ -3,7 +3,7 @@ r"""Reasons that an author gives for a step in its own display, and that were no
 Words of other lines may be about anything. A reason in a row is about that row: it says what makes the step good. So it
 is not set aside where a person confirms what the symbols are. A mark over a relation, as in `\stackrel{(a)}{=}`, points
 to such a reason. "By symmetry" says that symbols of one letter may stand for one another, wherever it stands beside a
-step: `x_1 x_1` for `x_1 x_2` is no slip then, if the step holds where these are equal.
+step: `x_1 x_1` for `x_1 x_2` is not a slip then, if the step holds where these are equal.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import UNDEFINED
 from attention_core.derivation.terms.context import ENDED_ADVICE
+from attention_core.derivation.terms.terms import Relation
 
 DECLARE = "declare its symbols for a verdict (--scaffold proposes how)"
 CONFIRM = (
@@ -15,6 +16,7 @@ CONFIRM = (
     "declared, and the step is refuted)"
 )
 _DEFINED = ("definition", "function")
+MOST_NAMED = 3  # values of functions that are named
 
 
 def ask_for_declarations(step: Step, inferred: Sequence[str]) -> str:
@@ -42,10 +44,30 @@ def ask_for_declarations(step: Step, inferred: Sequence[str]) -> str:
     return DECLARE
 
 
+def name_unsaid(step: Step, inferred: Sequence[str], claim: Relation | None) -> str:
+    """What to say of a step that is false of any numbers in the place of what nothing defines, '' for any other.
+
+    Args:
+        step: The step.
+        inferred: Its undeclared symbols.
+        claim: Its claim.
+    """
+    values = [name for name in inferred if is_opaque(name)]
+    if values:
+        more = ", ..." if len(values) > MOST_NAMED else ""
+        names = f"{', '.join(values[:MOST_NAMED])}{more}"
+        return f"nothing here defines {names}, and it is not true of all values"
+    inside = [part for side in (() if claim is None else (claim.left, claim.right)) for part in side.walk()]
+    averaged = any(part.op == "expect" for part in inside)
+    if averaged and not any(symbol.law is not None for symbol in step.context.symbols.values()):
+        return "no law was read for what is averaged here, and it is not true of all numbers"
+    return ""
+
+
 def _is_declared_above(step: Step, name: str) -> bool:
     """Whether a section that ended above a step says what a name is."""
     symbol, inferred = step.context.ended.get(name, (None, True))
     return symbol is not None and not inferred and symbol.line < step.line
 
 
-__all__ = ["CONFIRM", "DECLARE", "ask_for_declarations"]
+__all__ = ["CONFIRM", "DECLARE", "ask_for_declarations", "name_unsaid"]

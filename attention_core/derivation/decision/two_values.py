@@ -2,11 +2,13 @@ r"""Steps that hold of labels, masks, bits and signs, where a document mentions 
 
 A person who confirms that y is a number has not said that it may be 2. `(m x)^2 = m x^2` is true of a mask, and
 `(y - f)^2 = 1 - 2 y f + f^2` of a sign. So a step that is false as it was confirmed stays open where it holds with
-y^2 = y or y^2 = 1, and the document has a word for such numbers, or names their values.
+y^2 = y or y^2 = 1, and the document has a word for such numbers, or names their values. Where it speaks of classes, of
+a softmax or of an entropy, entries may sum to one, as labels and shares do.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from attention_core.derivation.decision.conventions import collect_symbols
@@ -17,8 +19,11 @@ from attention_core.derivation.records import GOOD, Finding
 from attention_core.derivation.terms.terms import Relation
 
 Decide = Callable[[Step, Sequence[Relation]], Finding]
-MOST = 12
+MOST = 16
 """Hypotheses that are tried."""
+_SHARES = re.compile(
+    r"softmax|cross\W?entrop|one\W?hot|\bclass(?:es|ifi\w+)?\b|categor|probabilit|distribution", re.IGNORECASE
+)
 
 
 def find_two_values(step: Step, confirmed: Step, decide: Decide) -> str:
@@ -29,24 +34,40 @@ def find_two_values(step: Step, confirmed: Step, decide: Decide) -> str:
         confirmed: The step with its readings declared, which is false so.
         decide: Decides a step under some more hypotheses.
     """
-    if not mentions_two_values(step):
-        return ""
-    formulas = list(_write_values(step, confirmed))[:MOST]
-    return next((one for one in formulas if verdict_under(confirmed, one, decide) in GOOD), "")
+    formulas: list[str] = []
+    if any(_SHARES.search(one.words) for one in step.far_words):
+        formulas += [
+            rf"\sum_{{{_choose_index(confirmed)}}} {one} = 1" for one, many in _list_numbers(step, confirmed) if many
+        ]
+    if mentions_two_values(step):
+        formulas += _write_values(step, confirmed)
+    return next((one for one in formulas[:MOST] if verdict_under(confirmed, one, decide) in GOOD), "")
 
 
 def _write_values(step: Step, confirmed: Step) -> Iterator[str]:
-    known = confirmed.context.symbols
-    own = [known[name] for name in sorted(collect_symbols(step) & set(step.context.inferred)) if name in known]
-    index = next((one for one in "ijklrst" if one not in known), "i'")
-    for one in own:
-        if one.term is not None or one.type is None:
+    """That each number has two values, and that all have."""
+    numbers = [one for one, _ in _list_numbers(step, confirmed)]
+    for values in ("{0}^2 = {0}", "{0}^2 = 1"):
+        each = [values.format(one) for one in numbers]
+        yield from each
+        yield from [", ".join(each)] if len(each) > 1 else []
+
+
+def _choose_index(step: Step) -> str:
+    return next((one for one in "ijklrst" if one not in step.context.symbols), "i'")
+
+
+def _list_numbers(step: Step, confirmed: Step) -> Iterator[tuple[str, bool]]:
+    """The undeclared numbers of a step as they are written, and whether each is one of many."""
+    known, index = confirmed.context.symbols, _choose_index(confirmed)
+    for name in sorted(collect_symbols(step) & set(step.context.inferred) & set(known)):
+        one = known[name]
+        if one.term is not None or one.type is None or step.context.inferred[name].endswith("says so)"):
             continue
-        entries = one.kind == "array" and one.type.vector and one.type.column
-        if one.kind == "family" or entries:
-            yield from (f"{one.name}_{index}^2 = {value}" for value in (f"{one.name}_{index}", "1"))
+        if one.kind == "family" or (one.kind == "array" and one.type.vector and one.type.column):
+            yield f"{name}_{index}", True
         elif one.kind == "array" and one.type.scalar:
-            yield from (f"{one.name}^2 = {value}" for value in (one.name, "1"))
+            yield name, False
 
 
 __all__ = ["find_two_values"]

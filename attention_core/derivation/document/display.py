@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
+from attention_core.derivation.document.row_labels import without_row_labels
 from attention_core.derivation.document.segments import Piece, in_brackets
 from attention_core.derivation.document.splitter import split_statements
 from attention_core.derivation.document.typed import as_formula
@@ -87,7 +88,8 @@ def _require_environments(text: str, line: int) -> None:
 
 def without_frames(text: str) -> str:
     """The content of the frames `aligned`, `gather` and so on, every line where it was."""
-    return _without_boxes(_without_array(_without_braces(_FRAME.sub(lambda m: " ", _without_system(text)))))
+    plain = _without_array(_without_braces(_FRAME.sub(lambda m: " ", _without_system(text))))
+    return _without_boxes(without_row_labels(plain) if "&" in plain else plain)
 
 
 def _without_braces(text: str) -> str:

@@ -34,6 +34,7 @@ from attention_core.derivation.reading.any_loss import loss_in, loss_of
 from attention_core.derivation.reading.assuming import Standing
 from attention_core.derivation.reading.describe import describe, name_subjects
 from attention_core.derivation.reading.domains import domain_of, require_space
+from attention_core.derivation.reading.listed_values import lists_values
 from attention_core.derivation.reading.memberships import (
     bare_scalar,
     bounded_modulus,
@@ -232,6 +233,9 @@ class Reader(ReaderState):
             pieces = read_pieces(text, line)
         except Unreadable as error:
             self.pass_over(error, bool(DECLARES.search(text)))
+            return
+        if lists_values([one for _, one in pieces]):
+            self.leave_out(text, line)
             return
         waiting: list[Expr] = []
         for tokens, statement in pieces:

@@ -25,3 +25,12 @@ def test_another_word_is_a_factor() -> None:
         "$$ 2 + \\text{rate}_w \\|w\\|^2 + c^2 = c^2 + \\text{rate}_w \\|w\\|^2 + 2 $$\n", infer=True
     ).steps
     assert step.verdict is Verdict.PROVED
+
+
+def test_places_of_equal_functions_are_equal() -> None:
+    place = r"\underset{w}{argmax}"
+    text = rf"$$ {place} \log(a b) = {place} (\log a + \log b) $$"
+    (step,) = check_document(text, infer=True).steps
+    assert step.verdict in (Verdict.PROVED, Verdict.EXACT, Verdict.AGREES)
+    (step,) = check_document(rf"$$ {place} \log(a b) + c = {place} (\log a + \log b) + c $$", infer=True).steps
+    assert step.verdict is Verdict.UNDECIDED

@@ -16,6 +16,8 @@ PAIRS = [
     ("With mask $m$,", "(m x)^2 + b = m x^2 + b", "(m x)^2 + b = 2 m x^2 + b"),
     ("A hard gate chooses one of the two inputs.", "(g x + (1 - g) y)^2 = g x^2 + (1 - g) y^2", "(g x + (1 - g) y)^2 = g x^2 + (1 + g) y^2"),
     ("The label is a sign, so", "(y - f)^2 = 1 - 2 y f + f^2", "(y - f)^2 = 1 - 3 y f + f^2"),
+    ("Labels are $\\pm 1$.", "(y - h)^2 = 2 - 2 y h", "(y - h)^2 = 2 - 3 y h"),
+    ("One-hot labels cancel:", r"(\sum_{c \ne j} y_c + y_j) p_j - y_j = p_j - y_j", r"(\sum_{c \ne j} y_c + y_j) p_j - y_j = 2 p_j - y_j"),
     ("For $y = 1$ the loss is $-\\log p$ and for $y = 0$ it is $-\\log(1 - p)$:", "y^2 p + (1 - y)^2 (1 - p) = y p + (1 - y) (1 - p)", "y^2 p + (1 - y)^2 (1 - p) = y p + y (1 - p)"),
 ]  # fmt: skip
 
