@@ -3,7 +3,8 @@ r"""Steps that hold of labels, masks, bits and signs, where a document mentions 
 A person who confirms that y is a number has not said that it may be 2. `(m x)^2 = m x^2` is true of a mask, and
 `(y - f)^2 = 1 - 2 y f + f^2` of a sign. So a step that is false as it was confirmed stays open where it holds with
 y^2 = y or y^2 = 1, and the document has a word for such numbers, or names their values. Where it speaks of classes, of
-a softmax or of an entropy, entries may sum to one, as labels and shares do.
+a softmax or of an entropy, entries may sum to one, as labels and shares do,
+and where it normalizes, columns may have the norm one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _SHARES = re.compile(
     r"softmax|cross\W?entrop|one\W?hot|\bclass(?:es|ifi\w+)?\b|categor|probabilit|distribution", re.IGNORECASE
 )
 
+_MARGINS = re.compile(r"\b(?:hinge|margins?|svms?|support[ -]vector|perceptron|\w*boost\w*)\b", re.IGNORECASE)
+_UNITS = re.compile(r"\b(?:re)?normali[sz]\w*|\bunit\b|\bspher\w+|\bcosine\b", re.IGNORECASE)
+
 
 def find_two_values(step: Step, confirmed: Step, decide: Decide) -> str:
     """The formula by which undeclared numbers have two values and a false step holds, '' for none.
@@ -39,7 +43,9 @@ def find_two_values(step: Step, confirmed: Step, decide: Decide) -> str:
         formulas += [
             rf"\sum_{{{_choose_index(confirmed)}}} {one} = 1" for one, many in _list_numbers(step, confirmed) if many
         ]
-    if mentions_two_values(step):
+    if any(_UNITS.search(one.words) for one in step.far_words):
+        formulas += _write_norms(step, confirmed)
+    if mentions_two_values(step) or any(_MARGINS.search(one.words) for one in step.far_words):
         formulas += _write_values(step, confirmed)
     return next((one for one in formulas[:MOST] if verdict_under(confirmed, one, decide) in GOOD), "")
 
@@ -51,6 +57,15 @@ def _write_values(step: Step, confirmed: Step) -> Iterator[str]:
         each = [values.format(one) for one in numbers]
         yield from each
         yield from [", ".join(each)] if len(each) > 1 else []
+
+
+def _write_norms(step: Step, confirmed: Step) -> list[str]:
+    """That each column has the norm 1, and that all have."""
+    known = confirmed.context.symbols
+    names = sorted(collect_symbols(step) & set(step.context.inferred) & set(known))
+    arrays = [known[name] for name in names if known[name].kind == "array" and known[name].term is None]
+    each = [rf"\|{one.name}\| = 1" for one in arrays if one.type is not None and one.type.vector and one.type.column]
+    return [*each, ", ".join(each)] if len(each) > 1 else each
 
 
 def _choose_index(step: Step) -> str:

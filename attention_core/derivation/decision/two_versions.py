@@ -5,6 +5,8 @@ are called the variance, of a population and of a sample, and a grid of n points
 So an equation stays open whose sides are one formula but for that, and so does one where words speak of it.
 
 A sum from 1 to T and one of the same terms from 0 to T - 1 run over the same entries, counted in two ways.
+
+`u_0 = u_N` of two entries of one symbol calculates nothing either: it says what they are, at the ends of a range.
 """
 
 from __future__ import annotations
@@ -56,6 +58,8 @@ def names_two_versions(step: Step, decide: Decide) -> bool:
     """
     if step.op != "=" or step.context.claims_all:
         return False
+    if isinstance(step.left, Sub) and isinstance(step.right, Sub) and step.left.base == step.right.base:
+        return True
     ranges = _map_sides(step, _begin_at_one)
     same = (ranges.left, ranges.right) == (step.left, step.right)
     return _has_two_divisors(step, decide) or (not same and _holds(ranges, decide))

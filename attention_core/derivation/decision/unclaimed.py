@@ -8,11 +8,13 @@ What tells them from claims that are false:
   is defined above, and numbers alone may be rounded, or of another arithmetic;
 * sides that have each a symbol of their own, or one of which has none, are equal for no two of its values: the
   equation says what that symbol is. `A^2 = A` and `a x^2 = b x` have nothing to work out on either side;
-* words that ask, deny, set a condition or speak of a limit lead to it.
+* words that ask, deny, set a condition or speak of a limit lead to it;
+* C as a term may be any constant, and another one on each side: `(x - a)^2 + C = x^2 - 2 a x + C`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -32,6 +34,12 @@ from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
+
+_CONSTANTS = frozenset(["C", r"\text{const}", r"\mathrm{const}", r"\text{const.}", r"\text{constant}"])
+"""Letters that stand for whatever does not matter, where they are terms of a sum."""
+_SMALL = frozenset("cK")
+"""Those that do beside a logarithm, an integral or words of constants."""
+_OF_CONSTANTS = re.compile(r"\\(?:log|ln|int)(?![a-zA-Z])|\bconstants?\b|\bproportional", re.IGNORECASE)
 
 
 def may_claim_nothing(step: Step) -> bool:
@@ -108,6 +116,8 @@ def _restricts(step: Step, claim: Relation) -> bool:
     free = set(step.context.inferred) & collect_symbols(step)
     if not free:
         return False
+    if _adds_any_constant(step, free):
+        return True
     if symbol_name(step.left) in free & all_names(step.right) and isinstance(step.left, Name | Sub):
         return True
     left, right = (_find_own(step, side) for side in (claim.left, claim.right))
@@ -115,6 +125,17 @@ def _restricts(step: Step, claim: Relation) -> bool:
     apart = bool(left - right and right - left) or not left or not right
     apart = apart or bool((left - right and last - first) or (right - left and first - last))  # of the label of a class
     return (apart and bool(free & (left ^ right))) or (step.op == "=" and _is_worked_out(step.left, step.right))
+
+
+def _adds_any_constant(step: Step, free: set[str]) -> bool:
+    """Whether a side has an undeclared constant as a term."""
+    terms = {symbol_name(term) for side in (step.left, step.right) for term in _list_terms(side)} & free
+    if terms & _CONSTANTS:
+        return True
+    chain = [one.text for one in step.peers if isinstance(one, Step) and one.of is step.of]
+    return bool(terms & _SMALL) and any(
+        _OF_CONSTANTS.search(text) for text in (step.text, *chain, *(one.words for one in step.far_words))
+    )
 
 
 def _find_own(step: Step, side: Term) -> set[str]:

@@ -55,14 +55,6 @@ def test_confirming_readings_is_recommended_where_it_refutes(text: str, helps: b
     assert "--as-read takes" not in confirmed.evidence.text
 
 
-def test_readings_that_do_not_fit_their_section_are_not_proposed() -> None:
-    step = document_steps(STEP, infer=True)[1][-1]
-    assert isinstance(step, Step)
-    names = list(step.context.inferred)
-    assert "--as-read" in ask_for_declarations(step, names)
-    assert "--as-read" not in ask_for_declarations(replace(step, strange="its shapes do not fit"), names)
-
-
 def test_values_that_nothing_defines_and_averages_without_a_law_are_not_false() -> None:
     values, average, plain = check_document(
         "$$ f(2) = 2 f(1) $$\n\n$$ \\mathbb{E}[x] = \\mu + 1 $$\n\n$$ a + b = 2 a + b $$\n", infer=True

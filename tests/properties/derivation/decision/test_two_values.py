@@ -18,6 +18,8 @@ PAIRS = [
     ("The label is a sign, so", "(y - f)^2 = 1 - 2 y f + f^2", "(y - f)^2 = 1 - 3 y f + f^2"),
     ("Labels are $\\pm 1$.", "(y - h)^2 = 2 - 2 y h", "(y - h)^2 = 2 - 3 y h"),
     ("One-hot labels cancel:", r"(\sum_{c \ne j} y_c + y_j) p_j - y_j = p_j - y_j", r"(\sum_{c \ne j} y_c + y_j) p_j - y_j = 2 p_j - y_j"),
+    ("The hinge loss has", r"(1 - y f)^2 = (y - f)^2", r"(1 - y f)^2 = (y - 2 f)^2"),
+    ("We normalize both.", r"\|x - y\|^2 = 2 - 2 x^\top y", r"\|x - y\|^2 = 2 - 3 x^\top y"),
     ("For $y = 1$ the loss is $-\\log p$ and for $y = 0$ it is $-\\log(1 - p)$:", "y^2 p + (1 - y)^2 (1 - p) = y p + (1 - y) (1 - p)", "y^2 p + (1 - y)^2 (1 - p) = y p + y (1 - p)"),
 ]  # fmt: skip
 

@@ -37,3 +37,13 @@ def test_words_about_the_divisor_leave_a_calculation_open() -> None:
 def test_a_promise_of_formulas_leaves_no_other_version() -> None:
     text = f"All hypotheses are declared as formulas.\n\n$$ {PAIRS[0][0]} $$\n"
     assert check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED
+
+
+def test_equal_entries_at_the_ends_are_said_and_not_calculated() -> None:
+    sums = "\n\n$$ \\sum_{i=1}^N u_i^2 = \\sum_{i=0}^{N-1} u_i^2 + u_N^2 - u_0^2 $$"
+    assert (
+        check_document(f"The ends are fixed:\n\n$$ u_0 = u_N = 0 $$ {sums}\n", as_read=True).steps[0].verdict
+        is Verdict.UNDECIDED
+    )
+    wrong = f"We find\n\n$$ u_0 + c = u_N + c $$ {sums}\n"
+    assert check_document(wrong, as_read=True).steps[0].verdict is Verdict.REFUTED

@@ -140,3 +140,20 @@ def test_another_equation_above_a_step_is_no_condition_of_it(above: str) -> None
     text = f"We have\n\n$$ {above} $$\n\nso\n\n$$ (1 - b)^2 = 1 - b $$\n"
     step = check_document(text, as_read=True).steps[-1]
     assert step.verdict is Verdict.REFUTED, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    ("constant", "above"),
+    [("C", "We find"), (r"\text{const}", "We find"), ("c", "We find, with a constant,")],
+)
+def test_a_constant_as_a_term_may_be_any_and_another_one_on_each_side(constant: str, above: str) -> None:
+    for right in (rf"x^2 - 2 a x + {constant}", "x^2 - 2 a x"):
+        assert verdict(rf"(x - a)^2 + {constant} = {right}", above) is not Verdict.REFUTED
+    assert verdict("(x - a)^2 + b = x^2 - 2 a x + b", above) is Verdict.REFUTED
+
+
+def test_a_small_c_or_one_that_is_a_factor_is_a_number() -> None:
+    assert verdict("(x - a)^2 + c = x^2 - 2 a x + c", "We expand and find") is Verdict.REFUTED
+    assert verdict("c (x - a)^2 = c x^2 - 2 c a x", "Here $c$ is a constant. We find") is Verdict.REFUTED
+    chain = r"\log p = -(x - m)^2 + c = -x^2 + 2 m x + c"
+    assert verdict(chain, "We expand and find") is not Verdict.REFUTED
