@@ -44,7 +44,7 @@ from attention_core.derivation.latex.syntax import Chain, Expr, Statement, Unrea
 from attention_core.derivation.latex.tokens import Tok
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
-from attention_core.derivation.records import GOOD, count_steps, point_out_slips
+from attention_core.derivation.records import GOOD, UNCHECKED, count_steps, point_out_slips
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 _SPANS = re.compile(
-    r"(?<!\\)\$(?P<formula>.+?)(?<!\\)\$|`(?P<code>[^`\n]+)`|\*\*(?P<b>.+?)\*\*"
+    r"(?<![\\$])\$(?!\$)(?P<formula>.+?)(?<!\\)\$(?!\$)|`(?P<code>[^`\n]+)`|\*\*(?P<b>.+?)\*\*"
     r"|(?<![\w*])\*(?P<i>[^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*])"
     r"|\\textbf\s*\{(?P<strong>[^{}]*)\}|\\(?:emph|textit|textsl)\s*\{(?P<em>[^{}]*)\}|\\(?:texttt|url)\s*\{(?P<tt>[^{}]*)\}"
     r"|!?\[(?P<link>[^\[\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"\n]*\")?\)",
@@ -394,13 +394,16 @@ def page(documents: Sequence[tuple[DocumentReport, str]], infer: bool = False, f
 def document(report: DocumentReport, text: str, infer: bool = False, formulas: bool = False) -> str:
     """One document: its blocks in their order, every step where it stands."""
     message = count_steps([(step.passed, step.verdict) for step in report.steps])
-    state = "PROVED" if all(step.passed for step in report.steps) and report.steps else "failed"
+    state = "PROVED" if report.passed else "failed" if report.status == 1 else "UNDECIDED"
     out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
     out += [f"<p class='verdict slip'>{slips}</p>"] if (slips := point_out_slips(report.steps)) else []
     shown = {step.id: step for step in report.steps}
     written = {step.id: step for step in steps_of(text, infer, why_unreadable, formulas)[0]}
     left = [(shown[name], written.get(name)) for name in shown]
-    for block in blocks_of(text):
+    notes = sorted([*report.ignored_relations, *report.unchecked_relations])
+    blocks = blocks_of(text)
+    shown_by = [range(one.line, last_line(one) + 1) for one in blocks if isinstance(one, Display)]
+    for block in blocks:
         if isinstance(block, Heading):
             level = min(block.level, 6)
             words = _SECTION.sub(r"\1", block.text)
@@ -411,16 +414,30 @@ def document(report: DocumentReport, text: str, infer: bool = False, formulas: b
         here = [pair for pair in left if block.line <= pair[0].line <= last_line(block)]
         left = [pair for pair in left if pair not in here]
         out.append(paragraph(block, here) if isinstance(block, Paragraph) else display(block, here))
-        lines = report.ignored_relations if isinstance(block, Paragraph) else report.unchecked_relations
-        out += [note(text) for line, text in lines if block.line <= line <= last_line(block)]
+        own = [one for one in notes if block.line <= one[0] <= last_line(block)]
+        if isinstance(block, Paragraph):  # of a display inside it, the display has the note
+            own = [one for one in own if not any(one[0] in lines for lines in shown_by) or one[1].startswith("not ass")]
+        notes = [one for one in notes if one not in own]
+        out += _notes_of(block, own, {step.line for step, _ in here})
     out += [problem(step, source) for step, source in left]
-    return "".join(out) + "</article>"
+    return "".join([*out, *(note(text) for _, text in notes)]) + "</article>"
+
+
+def _notes_of(block: Block, notes: Sequence[tuple[int, str]], lines: Container[int]) -> Iterator[str]:
+    """What a block says that is not a step; formulas are not repeated where the display shows all of their line."""
+    shown = [line for line, _ in definitions(block, lines)] if isinstance(block, Display) else []
+    noted = [line for line, _ in notes]
+    brief = (
+        note(text.partition(":")[0] if shown.count(line) == noted.count(line) and text.startswith(UNCHECKED) else text)
+        for line, text in notes
+    )
+    yield from dict.fromkeys(brief)
 
 
 def note(text: str) -> str:
-    """A line about a relation that is not a step: what it is, and the relation as a formula."""
-    what, _, formula = text.partition(": ")
-    shown = prose(text) if "$" in text else f"{escape(what)}: {inline(formula)}"
+    """A line about a relation that is not a step: what it is, and the relation as a formula if there is one."""
+    what, colon, formula = text.split(" (nothing else determines ")[0].partition(": ")
+    shown = prose(what + colon + formula) if "$" in formula or not colon else f"{escape(what)}: {inline(formula)}"
     return f"<p class='line'>{shown}</p>"
 
 

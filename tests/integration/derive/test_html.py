@@ -83,10 +83,17 @@ def test_every_step_stands_in_its_place_with_its_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "state"), [("$$ 1 + 1 = 2 $$", "PROVED"), ("$$ 1 + 1 = 3 $$", "failed"), ("Nothing.\n", "failed")]
+    ("text", "state"),
+    [
+        ("$$ 1 + 1 = 2 $$", "PROVED"),
+        ("$$ 1 + 1 = 3 $$", "failed"),
+        ("$$ x + 1 = y - x $$", "UNDECIDED"),
+        ("Nothing.\n", "UNDECIDED"),
+    ],
 )
 def test_the_verdict_on_the_document_has_its_colour(text: str, state: str) -> None:
-    assert f"<p class='verdict {state}'>" in page([(check_document(text), text)])
+    shown = page([(check_document(text), text)])
+    assert f"<p class='verdict {state}'>" in shown and "<code>$" not in shown
 
 
 def test_nothing_of_a_document_is_a_tag_or_is_loaded() -> None:
@@ -243,7 +250,7 @@ def test_definitions_and_readings_are_formulas() -> None:
         assert formula in formulas, formula
     outside = re.sub(r"<math.*?</math>|<details>.*?</details>", "", shown, flags=re.DOTALL)
     assert "read as: " in outside and "\\mathbb" not in outside and "<pre>" not in outside
-    assert "a value, which states nothing: " in outside and "defined by the display: " in outside
+    assert "a value, which states nothing<" in outside and "defined by the display<" in outside
 
 
 def test_the_page_shows_the_steps_of_the_report() -> None:
@@ -321,3 +328,19 @@ def test_a_tex_document_is_shown_without_its_commands() -> None:
 def test_words_of_messages_stay_as_they_are() -> None:
     assert prose("the sign '.' is not expected after ''") == "the sign &#x27;.&#x27; is not expected after &#x27;&#x27;"
     assert prose(r"a \partial ~ b \in \mathbb{R}") == r"a \partial ~ b \in \mathbb{R}"
+
+
+NOTED = (
+    "The mean is $m = \\frac{a + b}{2}$.\n\n$$ f(x) = x^2 + 1 = 1 + x^2 $$\n\n$$ g = s^2, \\qquad h = s^3 $$\n\n"
+    "- a list with $q = a^2$:\n\n  $$ q + 1 = 1 + a^2 $$\n\n> Then $$ t = a + 1 $$\n"
+)
+
+
+def test_every_definition_of_the_report_stands_on_the_page_once() -> None:
+    report = check_document(NOTED, infer=True)
+    defined = [line for line, text in report.unchecked_relations if text.startswith("defined by the display")]
+    shown = page([(report, NOTED)], infer=True)
+    assert defined == [1, 3, 5, 5, 7, 11]
+    assert shown.count("defined by the display") == 5  # both of line 5 in one
+    after = shown.partition("<mi>g</mi>")[2]  # the display of line 5 shows both, and the note repeats none
+    assert "<mi>g</mi>" not in after and "nothing else determines" not in shown
