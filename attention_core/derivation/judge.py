@@ -471,14 +471,20 @@ def _apply_doubts(step: Step, found: Finding, effort: Effort, slip: bool = False
 
 
 def _decide_under(effort: Effort) -> Callable[[Step, Sequence[Relation]], Finding]:
-    """What decides a step under some more hypotheses, with this effort."""
+    """What decides a step under some more hypotheses, with this effort; alone, it is decided once."""
 
     def decide(one: Step, more: Sequence[Relation]) -> Finding:
+        if not more and effort in one.decided:
+            found: Finding = one.decided[effort]
+            return found
         try:
             with ceiling(CEILING * effort.seconds):
-                return _decide_step(one, effort, more)[0]
+                found = _decide_step(one, effort, more)[0]
         except OutOfTime:
             return Finding(Verdict.UNDECIDED, Evidence(LATE))
+        if not more:
+            one.decided[effort] = found
+        return found
 
     return decide
 

@@ -89,7 +89,7 @@ def find_wrong_term(step: Step, decide: Decide, search: Search) -> WrongTerm | N
         equal_ends = getattr(step, OTHER[side]) == getattr(neighbour, side)
         if equal_ends or is_short(getattr(step, side)) or keeps_orders(neighbour):
             continue
-        if decide(neighbour, ()).verdict is not Verdict.REFUTED:
+        if decide(neighbour, ()).verdict is not Verdict.REFUTED or _differ(step, side, neighbour, search):
             continue
         mend = _mend_both(step, side, neighbour, decide, search)
         if mend is None or _is_meant(step, mend, side, neighbour) or has_parity(step, decide):
@@ -108,7 +108,7 @@ def find_shared_mend(step: Step, decide: Decide, search: Search) -> WrongTerm | 
         search: The time of a step, and where mends are tried first.
     """
     for side, neighbour in list_neighbours(step):
-        if decide(neighbour, ()).verdict is Verdict.REFUTED:
+        if decide(neighbour, ()).verdict is Verdict.REFUTED and not _differ(step, side, neighbour, search):
             mend = _mend_both(step, side, neighbour, decide, search)
             if mend is not None:
                 return WrongTerm(mend, side, neighbour)
@@ -141,6 +141,12 @@ def without_far_words(step: Step, mend: Mend, decide: Decide) -> Step:
 
 def _near_words(step: Step) -> list[FarWords]:
     return [one for one in step.far_words if is_beside(step, one.line)]
+
+
+def _differ(step: Step, side: str, neighbour: Step, search: Search) -> bool:
+    """Whether what stands in front of a side and behind it in the chain differs: then no change of it mends both."""
+    ends: Any = {OTHER[side]: getattr(step, OTHER[side])}
+    return search.decide(replace(neighbour, **ends)) is Verdict.REFUTED
 
 
 def _mend_both(step: Step, side: str, neighbour: Step, decide: Decide, search: Search) -> Mend | None:

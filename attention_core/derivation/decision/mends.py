@@ -19,7 +19,7 @@ from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.advice import LIGHT
 from attention_core.derivation.decision.decide import decide
-from attention_core.derivation.decision.spots import Point, fails_at_spots
+from attention_core.derivation.decision.spots import Point, fails_at_spots, has_no_sites
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.effort import Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
@@ -50,6 +50,7 @@ from attention_core.derivation.terms.terms import ShapeMismatch
 Wanted = Callable[["Mend", Verdict], bool]
 MAX_TRIED = 150  # mends of one step
 MAX_MADE = 600  # mends that are put in order
+MAX_LISTED = MAX_MADE + 3  # with those of another direction
 SHARE = 0.25  # of a step's time, for all of them
 EACH, EACH_OF_FEW = 0.08, 0.2  # of a step's time, for one; where points rule out most, those that are left are few
 SHARE_OF_MANY = 0.4  # where points rule out most changes in a hundredth of a second
@@ -73,13 +74,23 @@ class Search:
     """How mends of a step are searched for.
 
     `seconds` are the processor time of the step, of which a share is used; `seed` is of the cases; each mend is tried
-    at the points `spots` first (see there); `tried` keeps the verdicts, for the next search among mends of this step.
+    at the points `spots` first (see there); `tried` keeps the verdicts, and `made` the mends, for the next search.
     """
 
     seconds: float
     seed: int = 0
     spots: Sequence[Point] = ()
     tried: dict[tuple[str, str, str], Verdict | None] = field(default_factory=dict)
+    made: list[tuple[Step, bool, list[Mend]]] = field(default_factory=list)
+
+    def list_mends(self, step: Step, alike: bool = False) -> Iterator[Mend]:
+        """The mends of a step, see `mends_of`; those of the same step are made once."""
+        for one, with_alike, mends in self.made:
+            if one is step and with_alike is alike:
+                return iter(mends)
+        mends = list(islice(mends_of(step, alike), MAX_LISTED))
+        self.made.append((step, alike, mends))
+        return iter(mends)
 
     def decide(self, step: Step) -> Verdict | None:
         """The verdict on a mended step, which is looked for once."""
@@ -105,7 +116,7 @@ def find_mend(step: Step, search: Search) -> str:
         wrote_zero = _ZERO in sides and one.kind not in ("symbols", "subscripts")
         return wrote_zero or step.op != "=" or search.decide(double_right(one.step)) not in GOOD
 
-    return _advise(_first_good(mends_of(step), search, says_something))
+    return _advise(_first_good(search.list_mends(step), search, says_something))
 
 
 def find_good_mend(step: Step, search: Search, kinds: frozenset[str], wanted: Wanted) -> Mend | None:
@@ -117,7 +128,7 @@ def find_good_mend(step: Step, search: Search, kinds: frozenset[str], wanted: Wa
         kinds: Those that are tried.
         wanted: Whether a mend that holds so will do.
     """
-    mends = (one for one in mends_of(step, alike=True) if one.kind in kinds)
+    mends = (one for one in search.list_mends(step, alike=True) if one.kind in kinds)
     found = _first_good(mends, search, wanted)
     return None if found is None else found[0]
 
@@ -173,6 +184,8 @@ def verdict_of(step: Step, seconds: float, seed: int, spots: Sequence[Point] = (
             with ceiling(seconds):
                 if fails_at_spots(problem, spots):
                     return Verdict.REFUTED
+                if has_no_sites(problem, spots):
+                    return Verdict.UNDECIDED
                 if spots and is_proved_everywhere(problem):  # and both sides have values at the points
                     return Verdict.PROVED
                 found = decide(problem)

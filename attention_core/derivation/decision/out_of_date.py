@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.graph.nodes import Unsettled
@@ -25,8 +26,8 @@ from attention_core.derivation.reading.claimed_sides import plain_name
 from attention_core.derivation.reading.defining_formulas import definition_in
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import BY_DISPLAY, GOOD, Finding
-from attention_core.derivation.terms.context import ProseEquation, Symbol
-from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch
+from attention_core.derivation.terms.context import Context, ProseEquation, Symbol
+from attention_core.derivation.terms.terms import SCALAR, Relation, ShapeMismatch, Type
 from attention_core.derivation.words.caveats import chains_of
 
 _DEFINES = re.compile(r":=|\\(?:coloneqq|triangleq)(?![a-zA-Z])")
@@ -98,10 +99,37 @@ def _is_claimed(
     step: Step, equation: ProseEquation, symbol: Symbol, decide: Callable[[Step, Sequence[Relation]], Finding]
 ) -> bool:
     """Whether an equation of the prose follows from what its symbol is defined as."""
-    kinds = (one.type for one in step.context.symbols.values() if one.type is not None and not one.type.scalar)
+    key = _names_and_conventions(step, equation)
+    if any(one == key for one in equation.follows):
+        return True
+    found = _follows(step, equation, symbol, decide)
+    if found:
+        equation.follows.append(key)
+    return found
+
+
+def _names_and_conventions(step: Step, equation: ProseEquation) -> tuple[Any, ...]:
+    """What the meaning of an equation of the prose rests on: its symbols, the hypotheses and the conventions."""
+    context = step.context
+    names = {one for one in context.symbols if one in equation.formula}
+    while more := {one for name in names for one in context.symbols[name].mentions & context.symbols.keys()} - names:
+        names |= more
+    signs = (context.broadcast, context.readings, context.repeated, context.imaginary, context.loose, context.stated)
+    return (*((one, context.symbols[one]) for one in sorted(names)), *_kinds_of(context), *context.hypotheses, *signs)
+
+
+def _kinds_of(context: Context) -> tuple[Type, ...]:
+    """The shapes of the arrays that are known, which an argument may have."""
+    kinds = (one.type for one in context.symbols.values() if one.type is not None and not one.type.scalar)
+    return tuple(dict.fromkeys(kinds))
+
+
+def _follows(
+    step: Step, equation: ProseEquation, symbol: Symbol, decide: Callable[[Step, Sequence[Relation]], Finding]
+) -> bool:
     made = definition_in(equation.formula)
     args = made.args if made is not None else ()
-    for kind in (SCALAR, *dict.fromkeys(kinds)) if args else (SCALAR,):
+    for kind in (SCALAR, *_kinds_of(step.context)) if args else (SCALAR,):
         context = step.context.copy()
         for name in args:
             context.symbols.setdefault(name, Symbol(name, "array", step.line, context.level, kind))

@@ -18,6 +18,7 @@ MOST = 4
 """Points of one step: a false change that holds at so many is searched for as others are."""
 SEEDS = 12  # cases that are drawn for them
 BITS = 256
+SIZES = 5  # tuples of small sizes at which a change is looked at
 
 Key = tuple[str, Any]  # the name of a symbol, and which of its entries
 Point = tuple[dict[str, int], dict[Key, Any]]  # sizes and indices, and the value of each entry
@@ -42,6 +43,22 @@ def fails_at_spots(problem: Problem, spots: Sequence[Point]) -> bool:
         spots: Points of the step as it stands.
     """
     return any(_fails_at(problem, env, values) for env, values in spots)
+
+
+def has_no_sites(problem: Problem, spots: Sequence[Point]) -> bool:
+    """Whether a relation has no value at small sizes, nor where its step has one: it names y_0, or sums up to 1/2.
+
+    Args:
+        problem: The changed step.
+        spots: Points of the step as it stands.
+    """
+    tuples = problem.tuples
+    names = (*tuples.sizes, *tuples.indices)
+    if not spots or not names or not set(names) <= spots[0][0].keys():
+        return False
+    small = tuples.small()
+    envs = [{name: spots[0][0][name] for name in names}, *small[:: max(1, len(small) // SIZES)]]
+    return bool(small) and all(problem.site(env) is None for env in envs)
 
 
 def _key(site: Site, node: int) -> Key:
@@ -79,4 +96,4 @@ def _fails_at(problem: Problem, env: dict[str, int], values: dict[Key, Any]) -> 
     return _holds(problem, site, {node: values[_key(site, node)] for node in site.plan.entries}) is False
 
 
-__all__ = ["Point", "find_spots", "fails_at_spots"]
+__all__ = ["Point", "fails_at_spots", "find_spots", "has_no_sites"]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from attention_core.derivation.document.blocks import (
     Block,
@@ -241,6 +242,8 @@ class Step:
     as_read: bool = False  # a person has confirmed what was read of it, see `reading.confirmed`
     tables: Step | None = field(default=None, repr=False)  # with joint tables in the place of laws, if it has any
     sharing: int = 1  # how many steps of the document are tested with random samples: they share alpha
+    decided: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was found of this step, by how much was tried; a changed copy of it has none."""
 
     def option(self, key: str) -> str:
         """The value of an option, '' without."""

@@ -127,6 +127,7 @@ class ProseEquation:
     head: str
     value: str
     formula: str
+    follows: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)  # contexts that it holds in
 
 
 @dataclass

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from attention_core.derivation import DocumentReport, check_document
+from attention_core.derivation.decision import chain_terms
 from attention_core.derivation.records import Verdict
 
 FAR = "# Notes\n\nAssume that all weights are quiffed and constant.\n\nNow the first result.\n\nIt is short.\n\n"
@@ -107,3 +109,18 @@ def test_the_example_of_the_page_is_what_is_reported() -> None:
         step.evidence.text.split("), and so is")[1].split("; read as")[0],
     )
     assert f"REFUTED  {step.id}: {step.text}\n" in shown and before in shown and after in shown
+
+
+def test_no_change_is_looked_for_where_the_terms_around_a_false_one_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_for: list[str] = []
+    mend_both = chain_terms._mend_both
+
+    def count(step: Any, *rest: Any) -> Any:
+        looked_for.append(step.text)
+        return mend_both(step, *rest)
+
+    monkeypatch.setattr(chain_terms, "_mend_both", count)
+    check_document("$$ (a + b)^2 = a^2 - 2 a b + b^2 = a^2 + 3 a b + 7 b^2 $$\n", infer=True)
+    assert not looked_for
+    wrong = check_document("$$ (a + b)^2 = a^2 - 2 a b + b^2 = a^2 + b^2 + 2 a b $$\n", infer=True).steps
+    assert looked_for and [str(step.verdict) for step in wrong] == ["REFUTED", "REFUTED"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.decision import out_of_date
 from attention_core.derivation.records import Verdict
 
 FIRST = "The first vector is\n\n$$ v_1 = \\begin{pmatrix} 1 \\\\ -1 \\end{pmatrix} $$\n\n"
@@ -94,3 +97,20 @@ def test_a_function_that_a_display_may_define_anew_is_neither_accepted_nor_refut
     assert [step.verdict for step in rest] == [Verdict.UNDECIDED] * 3
     plain = f"{above}$$ f(2) = 4 $$\n"
     assert check_document(plain, infer=True, as_read=as_read).steps[-1].verdict is Verdict.REFUTED
+
+
+def test_what_a_sentence_says_of_a_defined_symbol_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided: list[str] = []
+    follows = out_of_date._follows
+
+    def count(*given: Any) -> bool:
+        decided.append(given[1].formula)
+        return follows(*given)
+
+    monkeypatch.setattr(out_of_date, "_follows", count)
+    text = (
+        "Let $a, b \\in \\mathbb{R}$. Put $s := a + b$.\n\nNote that $s = b + a$.\n\n" + "$$ 2 s = 2 a + 2 b $$\n\n" * 4
+    )
+    assert all(step.passed for step in check_document(text, infer=True).steps) and len(decided) == 1
+    section = "# Two\n\nPut $s := a - b$.\n\nWe have $s = b + a$.\n\n$$ 2 s = 2 a - 2 b $$\n"
+    assert not check_document(text + section, infer=True).steps[-1].passed  # of another value it does not follow
