@@ -259,10 +259,12 @@ def evidence_of(step: StepReport, text: str | None = None) -> str:
     """
     text = step.evidence.text if text is None else text
     out, at = "", 0
-    if text.startswith(_FALSE) and " at " in (shown := text[len(_FALSE) : find_closing(text, len(_FALSE) - 1) - 1]):
+    if (opens := _FALSE.match(text)) and " at " in (
+        shown := text[opens.end() : find_closing(text, opens.end() - 1) - 1]
+    ):
         sides, _, point = shown.partition(" at ")
-        at = len(_FALSE) + len(shown)
-        out = f"{_FALSE}{prose(sides)} at {', '.join(map(_show_value, split_at_commas(point)))}"
+        at = opens.end() + len(shown)
+        out = f"{prose(opens[0])}{prose(sides)} at {', '.join(map(_show_value, split_at_commas(point)))}"
     for found in _READ_AS.finditer(text):
         out += prose(text[at : found.start(1)]) + "; ".join(map(reading, found[1].split("; ")))
         at = found.end(1)
@@ -279,7 +281,9 @@ def _show_value(text: str) -> str:
     )
 
 
-_FALSE = "as it was read it is false ("
+_FALSE = re.compile(
+    r"(?:as it was read it is false|(?:nothing here defines|no law was read) .*?, and it is not true of all \w+) \("
+)
 _READ_AS = re.compile(r"read as: (.+?) \((?:not declared; a declaration|taken as declared\))")
 
 

@@ -55,7 +55,7 @@ def name_unsaid(step: Step, inferred: Sequence[str], claim: Relation | None) -> 
     values = [name for name in inferred if is_opaque(name)]
     if values:
         more = ", ..." if len(values) > MOST_NAMED else ""
-        names = f"{', '.join(values[:MOST_NAMED])}{more}"
+        names = ", ".join(f"${one}$" for one in values[:MOST_NAMED]) + more
         return f"nothing here defines {names}, and it is not true of all values"
     inside = [part for side in (() if claim is None else (claim.left, claim.right)) for part in side.walk()]
     averaged = any(part.op == "expect" for part in inside)

@@ -59,6 +59,6 @@ def test_values_that_nothing_defines_and_averages_without_a_law_are_not_false() 
     values, average, plain = check_document(
         "$$ f(2) = 2 f(1) $$\n\n$$ \\mathbb{E}[x] = \\mu + 1 $$\n\n$$ a + b = 2 a + b $$\n", infer=True
     ).steps
-    assert values.evidence.text.startswith("nothing here defines f(2), f(1), and it is not true of all values (")
+    assert values.evidence.text.startswith("nothing here defines $f(2)$, $f(1)$, and it is not true of all values (")
     assert average.evidence.text.startswith("no law was read for what is averaged here")
     assert plain.evidence.text.startswith("as it was read it is false (")
