@@ -39,6 +39,7 @@ from attention_core.derivation.decision.other_meanings import find_other_numbers
 from attention_core.derivation.decision.other_notations import name_notation
 from attention_core.derivation.decision.other_pi import weigh_letter_pi
 from attention_core.derivation.decision.out_of_date import find_newer_value, find_other_value
+from attention_core.derivation.decision.rounded_entries import name_rounding
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
@@ -187,7 +188,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if numbers and not step.context.claims_all and has_array(step) and (words := find_singled_place(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))
     unsaid = numbers and step.context.formal is None
-    if numbers and (notation := name_notation(step) or name_count(step)):
+    if numbers and (notation := name_notation(step) or name_count(step) or name_rounding(step)):
         return _withhold_verdict(found, notation)
     if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step) or find_unread_words(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))

@@ -42,6 +42,21 @@ def has_array(step: Step) -> bool:
     return any(isinstance(node, Array) for side in (step.left, step.right) for node in walk(side))
 
 
+def list_values(step: Step) -> list[tuple[Fraction, Fraction]] | None:
+    """The entries of both sides of an equation of arrays of numbers, None where these have other shapes.
+
+    Args:
+        step: A step without symbols.
+    """
+    try:
+        grids = [_calculate(_as_grid(_expand(side, multiply_matrices))) for side in (step.left, step.right)]
+        if _shape(grids[0]) != _shape(grids[1]):
+            return None
+        return [(_at(grids[0], place), _at(grids[1], place)) for place in _places(grids[0])]
+    except (ArithmeticError, ValueError):
+        return None
+
+
 def find_entries(step: Step) -> list[tuple[Expr, Expr]] | None:
     """The equations of numbers that one of arrays is, the false one first; None where arrays may be meant otherwise.
 

@@ -9,6 +9,7 @@ What tells them from claims that are false:
 * sides that have each a symbol of their own, or one of which has none, are equal for no two of its values: the
   equation says what that symbol is. `A^2 = A` and `a x^2 = b x` have nothing to work out on either side;
 * words that ask, deny, set a condition or speak of a limit lead to it;
+* `Attention(K, Q, V)` of letters is what the document says it is, with its own order and scale;
 * C as a term may be any constant, and another one on each side: `(x - a)^2 + C = x^2 - 2 a x + C`.
 """
 
@@ -21,6 +22,7 @@ from dataclasses import replace
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
+from attention_core.derivation.decision.mends import TURNED
 from attention_core.derivation.decision.other_intents import LEADS, is_led_to_otherwise
 from attention_core.derivation.decision.slips import assigns, defines_anew, leaves_out, operates
 from attention_core.derivation.decision.stated_above import MAX_STATED, assume_equations
@@ -30,7 +32,19 @@ from attention_core.derivation.decision.usual_domains import find_usual_domain
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.opaque import unknown_dependence
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Expr, Group, Minus, Name, Num, Plus, Sub, Sup, Times, Unreadable
+from attention_core.derivation.latex.syntax import (
+    Call,
+    Expr,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Sub,
+    Sup,
+    Times,
+    Unreadable,
+)
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Evidence, Finding, Verdict
 from attention_core.derivation.terms.terms import Relation, ShapeMismatch, Term
@@ -53,6 +67,8 @@ def may_claim_nothing(step: Step) -> bool:
     except (Unreadable, ShapeMismatch, Unsettled):
         return True
     if not collect_symbols(step) or unknown_dependence(claim) or defines_anew(step):
+        return True
+    if any(_is_attention_of_letters(side) for side in (step.left, step.right)):
         return True
     if is_led_to_otherwise(step) or leaves_out(step) or assigns(step) or operates(step):
         return True
@@ -124,7 +140,17 @@ def _restricts(step: Step, claim: Relation) -> bool:
     first, last = (_find_free_indices(step, side) for side in (claim.left, claim.right))
     apart = bool(left - right and right - left) or not left or not right
     apart = apart or bool((left - right and last - first) or (right - left and first - last))  # of the label of a class
+    apart = apart or step.op in TURNED  # how large a symbol may be that the other side lacks
     return (apart and bool(free & (left ^ right))) or (step.op == "=" and _is_worked_out(step.left, step.right))
+
+
+def _is_attention_of_letters(side: Expr) -> bool:
+    r"""Whether a side is attention of three letters: the other side says which kind, and in which order they stand."""
+    if not isinstance(side, Call) or side.function != "attention":
+        return False
+    return len(set(side.args)) == len(side.args) and all(
+        one.alone and isinstance(one.exprs[0], Name | Sub) for one in side.args
+    )
 
 
 def _adds_any_constant(step: Step, free: set[str]) -> bool:

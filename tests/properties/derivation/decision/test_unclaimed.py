@@ -157,3 +157,16 @@ def test_a_small_c_or_one_that_is_a_factor_is_a_number() -> None:
     assert verdict("c (x - a)^2 = c x^2 - 2 c a x", "Here $c$ is a constant. We find") is Verdict.REFUTED
     chain = r"\log p = -(x - m)^2 + c = -x^2 + 2 m x + c"
     assert verdict(chain, "We expand and find") is not Verdict.REFUTED
+
+
+def test_an_inequality_may_say_how_large_a_symbol_is() -> None:
+    assert verdict(r"r b \eta \sqrt{n} \le \frac{r^2 b^2}{n}", "Setting up the bound:") is not Verdict.REFUTED
+    assert verdict(r"r b + 3 r^2 \le r b + r^2 + b - b", "We find") is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("order", ["Q, K, V", "K, Q, V"])
+@pytest.mark.parametrize("scores", [r"\frac{Q K^\top}{\sqrt{d_k}}", r"Q K^\top"])
+def test_attention_of_letters_is_what_the_document_says_it_is(order: str, scores: str) -> None:
+    formula = rf"\text{{Attention}}({order}) = \text{{softmax}}({scores}) V"
+    assert verdict(formula, "Attention is") is Verdict.UNDECIDED
+    assert verdict(rf"2 {formula}", "We find") is Verdict.REFUTED
