@@ -58,8 +58,7 @@ def _put(side: Expr, name: str, value: Expr) -> Expr | None:
     group = Group("(", (Chain((value,)),), ")")
 
     def put(one: object) -> object | None:
-        named = symbol_name(one) if isinstance(one, Name | Sub) else None
-        return group if named == name else (one if named else None)  # x_1 is another symbol than x
+        return group if isinstance(one, Name | Sub) and symbol_name(one) == name else None
 
     made: Any = substitute(side, put)
     return None if made == side else made

@@ -28,8 +28,3 @@ def test_what_holds_with_the_new_value_on_one_side_stays_open(
 def test_without_the_display_there_is_no_new_value() -> None:
     text = "In the loop\n\n$$ y = y + 1 $$\n\nso\n\n$$ 3 x + 1 - 1 + y = 3 x + y + 1 $$\n\n$$ x + 1 - 1 = x + 1 $$\n"
     assert check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED
-
-
-def test_an_index_makes_another_symbol() -> None:
-    text = "In the loop\n\n$$ x = x + 1 $$\n\nso\n\n$$ 2 x_1 + x_2 = 2 x_1 + x_2 + 3 $$\n"
-    assert check_document(text, infer=True).steps[-1].verdict is Verdict.REFUTED
