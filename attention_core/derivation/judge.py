@@ -32,7 +32,7 @@ from attention_core.derivation.decision.missing_declarations import (
 from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.decision.places_as_factors import find_place_as_factor
-from attention_core.derivation.decision.said_later import is_said_later
+from attention_core.derivation.decision.stated_later import is_stated_later
 from attention_core.derivation.effort import CEILING, LATE, Effort, OutOfTime, ceiling
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.infer import inferred_names
@@ -108,7 +108,7 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
         found = _weaken_for_any_function(step, found, effort)
         readings = _readings_of(step)
         step = _settle_kinds(step, effort) if found.verdict in GOOD else step
-        certain = rests_on_indices(step, _inferred_names(step)) and not is_said_later(step)
+        certain = rests_on_indices(step, _inferred_names(step)) and not is_stated_later(step)
         if readings and not (found.verdict is Verdict.REFUTED and certain):
             shown = _other_reading(step, _under_readings(found, readings, problem, step), found, effort)
             return _with_slip(step, shown, found, effort, advise, problem)
@@ -339,7 +339,7 @@ def _judge_as_read(step: Step, found: Finding, effort: Effort, advise: bool) -> 
     decide_under = _decide_under(effort)
     if has_reasons(step) or _is_of_two_values(step, effort) or holds_by_symmetry(step, decide_under):
         return found
-    if leaves_something_unsaid(step) or is_said_later(step) or find_newer_value(step, decide_under):
+    if leaves_something_unsaid(step) or is_stated_later(step) or find_newer_value(step, decide_under):
         return found
     confirmed = confirm_readings(step)
     if confirmed is None or may_claim_nothing(step):

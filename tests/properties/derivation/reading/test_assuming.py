@@ -89,7 +89,7 @@ def test_a_claim_said_twice_is_refuted() -> None:
     assert [str(step.verdict) for step in report.steps] == ["REFUTED"]
 
 
-def test_a_claim_restates_nothing_where_sizes_are_said_later() -> None:
+def test_a_claim_restates_nothing_where_sizes_are_stated_later() -> None:
     text = "Let $x \\in \\mathbb{R}^{n}$. Often $p \\in [0, 1]$. Let $n \\in \\mathbb{N}$.\n\n$$ p \\le 1 $$\n"
     report = check_document(text)
     assert [str(step.verdict) for step in report.steps] == ["UNREADABLE"] and report.ignored_relations

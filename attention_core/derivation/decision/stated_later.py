@@ -15,16 +15,16 @@ from attention_core.derivation.reading.step import Step
 _SAYS = re.compile(r"\(line (\d+) says so\)$")
 
 
-def is_said_later(step: Step) -> bool:
+def is_stated_later(step: Step) -> bool:
     """Whether a reading of a step rests on a sentence of a section that begins below it.
 
     Args:
         step: The step.
     """
     names = inferred_names(step.context, step.formulas())
-    said = (_SAYS.search(step.context.inferred[name]) for name in names)
-    last = max((int(one[1]) for one in said if one is not None), default=0)
+    stated = (_SAYS.search(step.context.inferred[name]) for name in names)
+    last = max((int(one[1]) for one in stated if one is not None), default=0)
     return any(one.title and step.line < one.line <= last for one in step.far_words)
 
 
-__all__ = ["is_said_later"]
+__all__ = ["is_stated_later"]
