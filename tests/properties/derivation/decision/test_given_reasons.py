@@ -20,7 +20,7 @@ def row(reason: str, formula: str = WRONG.replace("=", "&=")) -> str:
 
 @pytest.mark.parametrize(
     "reason",
-    [r"&& \text{(by symmetry)}", r"\quad \text{since both are quiffed}", r"\\ & \text{(by symmetry)}"],
+    [r"&& \text{(by symmetry)}", r"\quad \text{since both are quiffed}", r"\\ & \text{(since both are quiffed)}"],
 )
 def test_a_reason_in_a_row_is_not_set_aside(reason: str) -> None:
     assert verdict(row(reason)) is Verdict.UNDECIDED
