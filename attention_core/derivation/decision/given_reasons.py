@@ -45,7 +45,6 @@ def has_reasons(step: Step) -> bool:
     """
     last = max(step.of.lines) if step.of is not None and step.of.lines else step.line
     first = step.opens or step.line
-    last += first < last  # a row of its own behind the last one
     return any(
         first <= one.line <= last or (_EXPLAINS.search(one.quote) and is_beside(step, one.line))
         for one in step.context.caveats
