@@ -83,7 +83,7 @@ def test_functions_are_to_be_defined_and_not_declared() -> None:
     ).steps  # fmt: skip
     asked = "define the functions whose values were read as symbols of their own (--scaffold lists them)"
     assert asked in value.evidence.text and asked in both.evidence.text
-    assert "declare its symbols for a verdict (--scaffold proposes how; --as-read takes" in plain.evidence.text
+    assert "declare its symbols for a verdict (--scaffold proposes how)" in plain.evidence.text
 
 
 def test_terms_that_are_read_as_symbols_are_not_listed() -> None:
