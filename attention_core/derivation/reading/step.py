@@ -281,14 +281,15 @@ class Unread:
 
 
 def without_defined(steps: list[Step | Unread], notes: Sequence[tuple[int, str]]) -> list[Step | Unread]:
-    """The steps of a statement, without the equation that was noted as a definition.
+    """The steps of a statement, without the equation that was noted as a definition; alone, it stays.
 
     Args:
         steps: The steps, as another reading of the statement has them.
         notes: What was understood of it at first, with lines.
     """
     defined = [text for _, text in notes if text.startswith(BY_DISPLAY)]
-    return [one for one in steps if not any(text.startswith(f"{BY_DISPLAY}${one.text}$") for text in defined)]
+    kept = [one for one in steps if not any(text.startswith(f"{BY_DISPLAY}${one.text}$") for text in defined)]
+    return kept or steps  # its value does not have the space that the statement says
 
 
 def select_new(more: Sequence[tuple[int, str]], notes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -511,7 +511,7 @@ class _Walk:
 
 def _says_space(context: Context, display: Display, step: Step | Unread) -> bool:
     """Whether a step only says in which space what a display defines lies, and that is so."""
-    if not isinstance(step, Step) or step.op != "in" or step.strange:
+    if not isinstance(step, Step) or step.op != "in":
         return False
     try:
         require_space(context, parse_expression(display.text.split(" := ")[0], display.line), step.right, display.line)
