@@ -148,9 +148,11 @@ def main() -> None:
             partial(plant, seconds=given.seconds, every=given.every, as_read=given.as_read),
             iterate_documents(given.folders),
         )
-        found = [one for some in lists for one in some]
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        found = []
+        for some in lists:  # a run that is stopped keeps what it has
+            found += some
+            if given.json and some:
+                given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     print_table(found)
 
 

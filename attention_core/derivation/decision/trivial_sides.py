@@ -7,7 +7,7 @@ differentiates. What a derivative, or a sum over an index, is taken out of is an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from math import prod
 from types import MappingProxyType
@@ -58,36 +58,32 @@ def is_rearranged(left: Expr, right: Expr) -> bool:
     return _without_order(left) == _without_order(right)
 
 
-def list_signs(node: Expr, sign: int = 1) -> list[tuple[int, str]]:
+def list_signs(node: Expr) -> list[tuple[int, str]]:
     """The terms of a side with their signs, as `list_terms` has them, but for the order of their factors.
 
     Args:
         node: The side.
-        sign: The sign in front of it.
     """
-    if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
-        return list_signs(node.items[0].exprs[0], sign)
-    if isinstance(node, Minus):
-        return list_signs(node.body, -sign)
-    if isinstance(node, Plus):
-        return sorted(one for term in node.terms for one in list_signs(term, sign))
-    return [(sign, repr(_without_order(node)))]
+    return _list_terms(node, 1, lambda term: repr(_without_order(term)))
 
 
-def list_terms(node: Expr, sign: int = 1) -> list[tuple[int, str]]:
+def list_terms(node: Expr) -> list[tuple[int, str]]:
     """The terms of a side with their signs, each as it is written, in one order: terms commute in any algebra.
 
     Args:
         node: The side.
-        sign: The sign in front of it.
     """
+    return _list_terms(node, 1, to_latex)
+
+
+def _list_terms(node: Expr, sign: int, write: Callable[[Expr], str]) -> list[tuple[int, str]]:
     if isinstance(node, Group) and len(node.items) == 1 and node.items[0].alone:
-        return list_terms(node.items[0].exprs[0], sign)
+        return _list_terms(node.items[0].exprs[0], sign, write)
     if isinstance(node, Minus):
-        return list_terms(node.body, -sign)
+        return _list_terms(node.body, -sign, write)
     if isinstance(node, Plus):
-        return sorted(one for term in node.terms for one in list_terms(term, sign))
-    return [(sign, to_latex(node))]
+        return sorted(one for term in node.terms for one in _list_terms(term, sign, write))
+    return [(sign, write(node))]
 
 
 Names = Mapping[str, str]
