@@ -70,6 +70,7 @@ def keeps_orders(step: Step, forms: bool = True) -> bool:
     if _has_cross(step, letters) or any(r"\dagger" in one for one in letters):
         return True
     pairs: set[Pair] = set()
+    forms = forms and not _is_sum_of_entries(step)
     for side in (step.left, step.right):
         for node in walk(side):
             if forms and isinstance(node, Call) and node.function == "inner" and len(node.args) == 2:
@@ -84,6 +85,18 @@ def keeps_orders(step: Step, forms: bool = True) -> bool:
                 if first != second and not (summed and also)
             }
     return any(first in letters and second in letters and (second, first) in pairs for first, second in pairs)
+
+
+def _is_sum_of_entries(step: Step) -> bool:
+    r"""Whether an inner product has a side made of entries, $\langle x \odot h, 1_n \rangle$: it is no other form."""
+    nodes = [node for side in (step.left, step.right) for node in walk(side)]
+    sides = [one for node in nodes if isinstance(node, Call) and node.function == "inner" for one in node.args]
+    return any(
+        r"\odot" in node.ops if isinstance(node, Times) else (symbol_name(node) or "").startswith(r"\mathbf{1}_")
+        for side in sides
+        for node in walk(side)
+        if isinstance(node, Times | Name | Sub)
+    )
 
 
 def find_moved_factor(step: Step) -> str:

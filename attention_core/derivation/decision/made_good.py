@@ -171,7 +171,7 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
     if not all(trial.is_false_under(one) for one in restricting):
         return True
     named = caveat.names is not None or any(_names_one(one, names) for one in parts[1::2])
-    if not named and not restricting and _is_of_later_section(step, caveat):
+    if not named and not restricting and is_of_later_section(step, caveat):
         return False
     prose = _without_harmless(step, " ".join(parts[::2]))
     for pattern in [] if _DENIES.search(prose) else trial.harmless:
@@ -222,8 +222,13 @@ def _is_of_setting(step: Step, caveat: Caveat) -> bool:
     return any(_ABOUT_ALL.search(one.words) for one in titles)
 
 
-def _is_of_later_section(step: Step, caveat: Caveat) -> bool:
-    """Whether a sentence stands in another section below a step, and does not point back or speak of the whole text."""
+def is_of_later_section(step: Step, caveat: Caveat) -> bool:
+    """Whether a sentence stands in another section below a step, and does not point back or speak of the whole text.
+
+    Args:
+        step: The step.
+        caveat: What was not read.
+    """
     titles = [one for one in step.far_words if one.title and step.line < one.line <= caveat.line]
     if any(_ABOUT_ALL.search(one.words) for one in titles) or _PAST.search(caveat.quote):
         return False
@@ -381,4 +386,4 @@ def _names_one(formula: str, names: Sequence[str]) -> bool:
     return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formula) for name in names)
 
 
-__all__ = ["Trial", "may_be_alike", "may_make_good"]
+__all__ = ["Trial", "is_of_later_section", "may_be_alike", "may_make_good"]

@@ -30,10 +30,11 @@ from attention_core.derivation.decision.other_notations import is_written_otherw
 from attention_core.derivation.decision.other_sums import flatten, is_other_share, is_other_sum, is_sum_of_shares
 from attention_core.derivation.decision.words_of_numbers import leads_to
 from attention_core.derivation.inference.usage import walk
-from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Num, Plus, Sup, Times, children
+from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Num, Plus, Sup, Times, Unreadable, children
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.terms.context import Caveat
+from attention_core.derivation.words.caveats import chains_of
 
 MOST_DIGITS = 30  # behind the point of a decimal number
 ROUNDED = Fraction(1, 20)  # of the largest number: what is printed with decimals may be off by it
@@ -61,6 +62,8 @@ _ROUGH = compile_quick(
     re.IGNORECASE,
 )
 _ORDER_OF_SIZE = compile_quick(r"\b(?:orders? of magnitude|fermi|envelope|ballpark|guess\w*)\b", re.IGNORECASE)
+_MIXED = re.compile(r"(?<![\d.}])(\d+)\s*(\\[dt]?frac\s*\{\d+\}\s*\{\d+\})")
+_PERCENT = re.compile(r"\s*\\?%")
 _COMMAND = re.compile(r"\\(?:begin|end)\s*\{\w+\*?\}|\\[a-zA-Z]+")
 _ROUNDS = compile_quick(r"\b(?:rounded|rounding|round(?:s)? (?:up|down|to|off))\b", re.IGNORECASE)
 
@@ -105,11 +108,25 @@ def _may_number_hold(step: Step, together: list[Step]) -> bool:
 def equates_numbers(caveat: Caveat) -> bool:
     """Whether what was not read is a relation of numbers, or of arrays of them, as in "where $12 = 0$".
 
+    One that is true, such as $1/6 = 16 \\frac{2}{3}\\%$, says nothing of another arithmetic.
+
     Args:
         caveat: What was not read.
     """
     formulas = (caveat.formula, *re.split(r"(?<!\\)\$", caveat.quote)[1::2])
-    return any("=" in one and not re.search("[a-zA-Z]", _COMMAND.sub("", one)) for one in formulas)
+    numbers = [one for one in formulas if "=" in one and not re.search("[a-zA-Z]", _COMMAND.sub("", one))]
+    return not all(_is_true(one, caveat.line) for one in numbers)
+
+
+def _is_true(formula: str, line: int) -> bool:
+    """Whether relations of numbers hold, with percent signs and mixed numbers as they are meant."""
+    written = _MIXED.sub(r"(\1 + \2)", formula.strip().rstrip(".,"))
+    try:
+        chains = chains_of(_PERCENT.sub(r" \\cdot \\frac{1}{100}", written), line)
+        values = [[Arithmetic().calculate(side) for side in chain.exprs] for chain in chains]
+    except (Unreadable, ArithmeticError, ValueError, RecursionError):
+        return False
+    return bool(values) and all(set(chain.ops) == {"="} for chain in chains) and all(len(set(v)) == 1 for v in values)
 
 
 def _numbers(node: object) -> Iterator[Fraction]:

@@ -43,7 +43,8 @@ _FINDS = compile_quick(
 """What a sentence says that has an error found, or denies a formula, wherever it stands."""
 _RATES = re.compile(r"\bfalse[ -](?:positive|negative|alarm|discover|accept|reject)\w*", re.IGNORECASE)
 _NOT = compile_quick(
-    r"\b(?:(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)(?! (?:really |actually )?(?:need|have) to\b)|"
+    r"\b(?:(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)(?! (?:really |actually )?(?:(?:need|have) to|"
+    r"restricted|limited|only|hard|difficult|surprising)\b)|"
     r"cannot|never|nor)\b",
     re.IGNORECASE,
 )
@@ -52,7 +53,10 @@ _LIMIT = compile_quick(
     r"(?:large|small|big|huge|tiny)|"
     r"(?:large|small)[- ]\w+ limit|in the limit|limiting|asymptot\w+|infinitely|infinitesimal\w*|"
     r"vanish(?!ing gradients?\b)\w*|negligib\w*|"
-    r"tends?|goes to|approach(?:es|ing)|(?:leading|dominant|first|lowest|linear|highest)[- ](?:order|terms?))\b",
+    r"tends?|goes to|approach(?:es|ing)|(?:leading|dominant|lowest|highest)[- ](?:order|terms?)|"
+    r"(?:first|linear)[- ]order|"
+    r"(?:only|just) the (?:first|linear) terms?|linear terms?|first terms? (?:only|alone|of (?:the|its|a) (?:\w+ )?"
+    r"(?:expansion|series|taylor)))\b",
     re.IGNORECASE,
 )
 _OTHER = compile_quick(
@@ -107,11 +111,14 @@ _POSES = compile_quick(
 _FIELDS = compile_quick(
     r"\bGF ?\(|\bgalois\b|\bwithout (?:a )?carr\w+|\bmod(?:ulo)? (?:\d|two|three|a prime)|\bmodular\b|"
     r"\bcharacteristic (?:\d|two|three|a prime)|"
-    r"\bresidue (?:class\w*|rings?|fields?)|\bclocks?\b|\bcongruen(?:t|ces?) mod|\b(?:tropical|max-plus|min-plus)\b",
+    r"\bresidue (?:class\w*|rings?|fields?)|(?<!wall[ -])\bclocks?\b(?! (?:times?|speeds?|rates?|cycles?))|"
+    r"\bcongruen(?:t|ces?) mod|\b(?:tropical(?! (?:\w+ )?(?:forests?|rain\w*|storms?|countr\w+|climates?|islands?))|"
+    r"max-plus|min-plus)\b",
     re.IGNORECASE,
 )
 _BITS = compile_quick(
-    r"\bxor\b|\bcrcs?\b|\bbinary (?:codes?|codewords?|fields?|polynomials?|arithmetic)\b|"
+    r"\bxor\b(?! (?:networks?|problems?|tasks?|functions?|gates?|data\w*|examples?|classif\w+))|\bcrcs?\b|"
+    r"\bbinary (?:codes?|codewords?|fields?|polynomials?|arithmetic)\b|"
     r"\bcode-?words?\b|\b(?:linear|cyclic|hamming|error-correcting) codes?\b|\bcoding theory\b|"
     r"\bparity[- ](?:bits?|checks?)\b|\bboolean (?:algebras?|rings?|semirings?|arithmetic|polynomials?)\b",
     re.IGNORECASE,
@@ -157,9 +164,10 @@ def is_of_other_numbers(step: Step) -> bool:
         step: A step that is false as it was read.
     """
     fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
+    words = [one for one in step.far_words if one.line <= step.line or not one.quote.rstrip().endswith("?")]
     if any(_MOD.search(one.quote) for one in step.context.caveats if is_beside(step, one.line)):
         return True
-    return _any(step.far_words, *fields) or any(_FIELD.search(one.quote) for one in step.far_words)
+    return _any(words, *fields) or any(_FIELD.search(one.quote) for one in words)
 
 
 def is_led_to_otherwise(step: Step) -> bool:

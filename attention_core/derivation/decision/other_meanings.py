@@ -99,10 +99,13 @@ _EXCHANGE = _compile_any(
 )
 """Words by which letters change their sign when they are exchanged, or what is equal is not one number."""
 _INDICES = _compile_any(
-    r"unordered|(?:each|every|all|no|one)(?: of the)?(?: \S+)? pairs?[^.;]{0,40}\bonce|zero-based|primed? sums?",
+    r"unordered|(?:each|every|all|no|one)(?: of the)?(?: \S+)? pairs?[^.;]{0,40}\bonce|primed? sums?",
     r"(?:more than|counted|noted|entered) once",
     r"(?:distinct|different|even|odd|prime) (?:pairs?|indices|observations?|elements?|numbers|positions?)",
     rf"(?:diagonal|terms?){_NEXT}(?:left out|excluded|omitted|skipped)",
+)
+_STARTS = _compile_any(
+    r"zero-based",
     r"(?:count\w*|number\w*|ind(?:ex|ices)\w*|start\w*|begin\w*)[^.;]{0,20}\b(?:at|from|with) (?:zero|one|0|1)",
 )
 _NUMBERS = _compile_any(
@@ -173,7 +176,13 @@ _ORDER = re.compile(
     r"(?:denotes?|means?|stands? for|if|when|iff)\b"
 )
 """A sentence that says what an order is."""
-_OTHERWISE = _compile_any(r"(?:negative|minus)(?: the)?[ -](?:log|sampl)\w*", r"square root", r"at least once")
+_OTHERWISE = _compile_any(
+    r"(?:negative|minus)(?: the)?[ -](?:log|sampl)\w*",
+    r"square root|at least once|once (?:again|more)|opposite direction",
+    r"(?:using|by|after) (?:\w+ ){0,2}subtract\w+",
+    r"(?:sums?|squares?|products?)(?: of \w+)? (?:is|are) (?:computed|calculated|evaluated|expanded)",
+)
+"""Words that speak of a sign, a number or a product, and say nothing of what it means."""
 _SIGNS, _NUMBERS_OF = frozenset({"signs", "side_signs"}), frozenset({"without", "numbers", "coefficients"})
 _SAYS = r",?\s*(?:denotes?|counts?|means?|stands? for|(?:is|are|be) (?:the|an?|meant|taken|understood|read))\b"
 _OPERATIONS = (
@@ -199,11 +208,18 @@ def may_mean_otherwise(step: Step) -> bool:
     symbols = collect_symbols(step)
     if not symbols:
         return find_other_numbers(step) is not None
-    sums = any(isinstance(node, Big) for side in (step.left, step.right) for node in walk(side))
+    sums = [node for side in (step.left, step.right) for node in walk(side) if isinstance(node, Big)]
     if sums and _any(words, _INDICES):
+        return True
+    if not all(map(_says_start, sums)) and _any(words, _STARTS):
         return True
     beside = [one for one in words if abs(one.line - step.line) <= 2 * NEAR or _find_names(one) & symbols]
     return len(symbols) > 1 and _any(beside, _MOVES) and "deriv" in operations_of(step)
+
+
+def _says_start(node: Big) -> bool:
+    """Whether a sum says which value of its index is the first one."""
+    return any("=" in chain.ops for chain in node.below)
 
 
 def may_calculate_otherwise(step: Step) -> bool:

@@ -7,12 +7,15 @@ says why, or its field knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from attention_core.derivation.decision.trivial_sides import is_rearranged, list_signs
 from attention_core.derivation.latex.syntax import Expr, Name, Sub
 from attention_core.derivation.reading.step import Step
+from attention_core.derivation.records import GOOD, Finding
+from attention_core.derivation.terms.terms import Relation
 
+Decide = Callable[[Step, Sequence[Relation]], Finding]
 OTHER = {"left": "right", "right": "left"}
 
 
@@ -50,6 +53,17 @@ def returns(step: Step, changed: Step) -> bool:
     return any(returns_beside(step, changed, side, neighbour) for side, neighbour in list_neighbours(step))
 
 
+def goes_on(step: Step, decide: Decide) -> bool:
+    """Whether a step goes on from a relation in front of it that holds: its author calculates, and solves nothing.
+
+    Args:
+        step: A step that is false as it was read.
+        decide: Decides a step under some more hypotheses.
+    """
+    in_front = (peer for side, peer in list_neighbours(step) if side == "left")
+    return any(decide(one, ()).verdict in GOOD for one in in_front)
+
+
 def returns_beside(step: Step, changed: Step, side: str, neighbour: Step) -> bool:
     """Whether a step and one of its neighbours come back, and say no more than what a change takes away.
 
@@ -85,4 +99,4 @@ def repeats(step: Step, changed: Step, side: str, neighbour: Step) -> bool:
     return any(one == mended for one in (getattr(step, OTHER[side]), getattr(neighbour, side)))
 
 
-__all__ = ["OTHER", "is_short", "list_neighbours", "repeats", "returns", "returns_beside"]
+__all__ = ["OTHER", "goes_on", "is_short", "list_neighbours", "repeats", "returns", "returns_beside"]

@@ -49,13 +49,13 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
-from attention_core.derivation.decision.made_good import Trial, may_be_alike, may_make_good
+from attention_core.derivation.decision.made_good import Trial, is_of_later_section, may_be_alike, may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
 from attention_core.derivation.decision.out_of_date import find_newer_value
-from attention_core.derivation.decision.returning_chains import returns
+from attention_core.derivation.decision.returning_chains import goes_on, returns
 from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
@@ -83,14 +83,16 @@ _SURELY = frozenset({Verdict.PROVED, Verdict.EXACT})
 
 _LEAVES_OUT = compile_quick(
     r"\b(?:up to|ignor\w*|neglect\w*|drop(?:s|ped|ping)? (?:the|this|these|all|any|a|some|constants?|factors?|terms?)|"
-    r"omit\w*|discard\w*|absorb\w*|proportional\w*|approximat\w*|roughly|float\w*|bfloat\w*|bf16|fp\d+|"
+    r"omit\w*|discard\w*|absorb\w*|proportional\w*|"
+    r"approximat\w*(?! (?:inference|posteriors?|pseudo-?inverses?|algorithms?|solvers?))|"
+    r"roughly|float\w*|bfloat\w*|bf16|fp\d+|"
     r"precision|round\w*|truncat\w*)\b",
     re.IGNORECASE,
 )
 _ARITHMETIC = compile_quick(
     r"\b(?:modulo (?:\d|two|[a-z]\b|a prime)|mod \d|characteristic (?:\d|two|[a-z]\b)|integer division|in degrees|"
     r"(?:modular|binary|boolean|integer|saturating) (?:arithmetic|algebra|ring|semiring)|finite fields?|"
-    r"quaternions?)\b",
+    r"quaternions?(?![- ]like))\b",
     re.IGNORECASE,
 )
 _NORMS = compile_quick(
@@ -98,6 +100,8 @@ _NORMS = compile_quick(
     r"energy)[- ]norms?|norms? (?:is|are|here|means?|denotes?))\b",
     re.IGNORECASE,
 )
+_BARS = re.compile(r"\\(?:[lr]?Vert|norm)(?![a-zA-Z])|\\?\|+")
+_EUCLIDEAN = re.compile(r"(?:\\r?Vert|\|)\s*_\s*(?:2|\{\s*2\s*\})")
 _LEADS = compile_quick(
     r"\b(?:so|hence|thus|therefore|consequently|gets?|obtains?|finds?|yields?|follows?|gives?|becomes?|implies|"
     r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
@@ -154,9 +158,9 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
             return False
         if one.kind in ENTRIES | SURE and not step.context.claims_all and loses_symbol(step, one.step):
             return False
-        return not _is_to_be_solved(step, one.step, promised and one.kind not in SURE) and not vanishes(
-            one.step, search
-        )
+        if _is_to_be_solved(step, one.step, promised and one.kind not in SURE) and not goes_on(step, decide):
+            return False
+        return not vanishes(one.step, search)
 
     kinds = frozenset({"direction"}) if step.op in TURNED else SCALES | ENTRIES | SURE
     slip = find_good_mend(step, search, kinds, tells)
@@ -228,7 +232,8 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
         ]
         context.caveats = kept if kept or trial.are_false_together() else context.caveats
         return replace(step, context=context)
-    context.caveats = [one for one in context.caveats if speaks_of_change(one, slip.kind, step.line)]
+    spoken = (one for one in context.caveats if speaks_of_change(one, slip.kind, step.line))
+    context.caveats = [one for one in spoken if not is_of_later_section(step, one)]
     known = [one for one in step.far_relations if one.line <= step.line + NEAR]
     if step.context.formal is not None:  # what cannot be read counts as little as a sentence
         known = [one for one in known if verdict_under(step, one.formula, decide) in GOOD]
@@ -476,7 +481,7 @@ def leaves_out(step: Step) -> bool:
     Args:
         step: The step.
     """
-    norms = any(sign in step.text for sign in ("|", r"\Vert", r"\lVert", r"\norm"))
+    norms = len(_BARS.findall(step.text)) > 2 * len(_EUCLIDEAN.findall(step.text))
     return any(
         _ARITHMETIC.search(one.words)
         or (norms and _NORMS.search(one.words))

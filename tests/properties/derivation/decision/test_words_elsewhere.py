@@ -1,0 +1,89 @@
+"""Words that only sound as if signs, numbers or sums had another meaning leave no false step open; those that say it do."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_core.derivation import check_document
+
+WRONG = r"(a - b)^2 = a^2 - a b + b^2"
+SIGN = r"-4 (5 - 2 w) = -(8 w - 20)"
+MORE = r"\exp(\log \sigma) = \sigma + 1"
+SOFTMAX = r"\operatorname{softmax}(z)_i = -\frac{e^{z_i}}{\sum_{j=1}^n e^{z_j}}"
+NORM = r"\|b - A x\|_2 = -\sqrt{(b - A x)^\top (b - A x)}"
+BITS = r"x^3 + 1 = (x + 1)(x^2 + x + 1)"
+FAR = "\n\nSome words.\n\nMore words.\n\nMore of them.\n\n"
+
+
+def verdict(formula: str, above: str = "", below: str = "") -> str:
+    return str(check_document(f"{above}\n\n$$ {formula} $$\n\n{below}\n", infer=True).steps[-1].verdict)
+
+
+@pytest.mark.parametrize(
+    ("formula", "harmless", "meant"),
+    [
+        (WRONG, f"Words of the tropical rain forest are rare.{FAR}", "We work in the tropical semiring."),
+        (WRONG, "The wall clock time is short.", "We add as on a clock."),
+        (BITS, "Weights were tuned by hand for the XOR network.", "A plus is the XOR of bits."),
+        (WRONG, "It isn't restricted to small values.", "It isn't true that"),
+        (WRONG, "We compute the first term of the loss.", "To first order,"),
+        (NORM, "The norm is the square root of the sum of squares.", ""),
+        (WRONG, "They perform approximate inference.", "This is approximate."),
+        (WRONG, f"Quaternion-like layers are small.{FAR}", f"Here $a$ and $b$ are quaternions.{FAR}"),
+        (SIGN, f"Always move in the opposite direction.{FAR}", f"A minus is always the opposite of what it was.{FAR}"),
+        (MORE, "Once again, this is simple.", "Each term is counted once."),
+        (MORE, "When the product is computed, we get", "The product is the largest factor."),
+        (SIGN, "Using log subtraction:", "A minus means subtraction from ten."),
+        (SOFTMAX, "Position numbering starts from 0.", ""),
+    ],
+)
+def test_phrases_without_another_meaning_leave_nothing_open(formula: str, harmless: str, meant: str) -> None:
+    assert verdict(formula, harmless) == "REFUTED"
+    assert not meant or verdict(formula, meant) == "UNDECIDED"
+
+
+def test_a_sum_that_does_not_say_where_it_starts_may_start_at_zero() -> None:
+    open_sum = r"\sum_i (x_i + y_i) = \sum_i x_i - \sum_i y_i"
+    assert verdict(open_sum, "Position numbering starts from 0.") == "UNDECIDED"
+    assert verdict(open_sum, "Positions are numbered.") == "REFUTED"
+
+
+def test_a_norm_that_is_not_named_may_be_another_one() -> None:
+    other = NORM.replace("_2", "")
+    assert verdict(other, "Another norm is the largest entry.") == "UNDECIDED"
+
+
+def test_a_section_below_says_nothing_of_what_signs_mean_above() -> None:
+    same = "Notice that values of the same class are generally close."
+    assert verdict(MORE, "# One", f"More.{FAR}# Two\n\n{same}") == "REFUTED"
+    assert verdict(MORE, f"# One\n\n{same}{FAR}") == "UNDECIDED"
+    assert verdict(MORE, "# One", f"More.{FAR}# Two\n\nAbove, values of the same class are always one.") == "UNDECIDED"
+
+
+def test_a_question_below_does_not_make_numbers_bits() -> None:
+    assert verdict(BITS, "", f"More.{FAR}Can you design a binary code for it?") == "REFUTED"
+    assert verdict(BITS, "", f"More.{FAR}All of this is about binary codes.") == "UNDECIDED"
+    assert verdict(BITS, "Why do we use a binary code?") == "UNDECIDED"
+
+
+def test_a_true_relation_of_numbers_shows_no_other_arithmetic() -> None:
+    product = r"\frac{2}{5} \times \frac{3}{4} = \frac{3}{10} + 1"
+    true = r"The dice show a frobnicated share of $1/6 = 16 \frac{2}{3}\%$."
+    assert verdict(product, true) == "REFUTED"
+    assert verdict(product, true.replace("16", "17")) == "UNDECIDED"
+    assert verdict(product, "The dice show a frobnicated share of $1 + 1 = 1$.") == "UNDECIDED"
+
+
+def test_a_chain_that_calculates_is_not_solved() -> None:
+    wrong = r"-t + y = -(y - t)"
+    assert verdict(rf"\frac{{d}}{{dx}} (y x - t x) = {wrong}") == "REFUTED"
+    assert verdict(wrong) == "UNDECIDED"  # it may ask for t and y
+    assert verdict(rf"\frac{{d}}{{dx}} (y x - t x + x) = {wrong}") == "UNDECIDED"  # what stands in front is false, too
+
+
+def test_an_inner_product_of_entries_is_symmetric() -> None:
+    right = r"\langle s \odot h, 1_n \rangle - \langle h, s \rangle \langle s, 1_n \rangle"
+    wrong = right.replace("-", "+")
+    behind = r"\langle h \odot s, 1_n \rangle - \langle s, h \rangle \langle s, 1_n \rangle"
+    assert verdict(f"{right} = {behind}") in ("PROVED", "EXACT", "AGREES")
+    assert verdict(f"{wrong} = {behind}") == "REFUTED"
