@@ -41,8 +41,8 @@ Word = tuple[str, ...]
 Sum = dict[Word, Fraction]
 Key = TypeVar("Key", bound=Hashable)  # what a sum counts: a word, or a product
 _KEEP_ORDER = compile_quick(
-    r"\b(?:pauli|gamma matri\w+|quaternions?(?![- ]like)|octonions?|(?:ladder|creation|annihilation|raising|lowering|shift|"
-    r"momentum|position|differential|quantum|field|number|self-?adjoint|hermitian|bounded) operators?|non-?commut\w*|"
+    r"\b(?:pauli|gamma matri\w+|quaternions?(?![- ]like)|octonions?|(?:ladder|creation|annihilation|raising|lowering|"
+    r"shift|momentum|position|differential|quantum|field|number|self-?adjoint|hermitian|bounded) operators?|non-?commut\w*|"
     r"anti-?commut\w*|(?:do|does|need|did) not commute|commutators?|observables?|free (?:groups?|monoids?|algebras?)|"
     r"associative algebras?|(?:not|non)[- ]?(?:be )?(?:abelian|commutative)|hilbert spaces?|(?:in|of|over|be) a group|"
     r"concatenat\w+ of (?:words|strings))\b",
