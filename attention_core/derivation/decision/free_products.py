@@ -42,8 +42,9 @@ Sum = dict[Word, Fraction]
 Key = TypeVar("Key", bound=Hashable)  # what a sum counts: a word, or a product
 _KEEP_ORDER = compile_quick(
     r"\b(?:pauli|gamma matri\w+|quaternions?(?![- ]like)|octonions?|(?:ladder|creation|annihilation|raising|lowering|"
-    r"shift|momentum|position|differential|quantum|field|number|self-?adjoint|hermitian|bounded) operators?|non-?commut\w*|"
-    r"anti-?commut\w*|(?:do|does|need|did) not commute|commutators?|observables?|free (?:groups?|monoids?|algebras?)|"
+    r"shift|momentum|position|differential|quantum|field|number|self-?adjoint|hermitian|bounded) operators?|"
+    r"non-?commut\w*|anti-?commut\w*|(?:do|does|need|did) not commute|commutators?|observables?|"
+    r"free (?:groups?|monoids?|algebras?)|"
     r"associative algebras?|(?:not|non)[- ]?(?:be )?(?:abelian|commutative)|hilbert spaces?|(?:in|of|over|be) a group|"
     r"concatenat\w+ of (?:words|strings))\b",
     re.IGNORECASE,
