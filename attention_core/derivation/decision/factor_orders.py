@@ -88,7 +88,7 @@ def keeps_orders(step: Step, forms: bool = True) -> bool:
 
 
 def _is_sum_of_entries(step: Step) -> bool:
-    r"""Whether an inner product has a side made of entries, $\langle x \odot h, 1_n \rangle$: it is no other form."""
+    r"""Whether an inner product has a side made of entries, $\langle x \odot h, 1_n \rangle$: another form has none."""
     nodes = [node for side in (step.left, step.right) for node in walk(side)]
     sides = [one for node in nodes if isinstance(node, Call) and node.function == "inner" for one in node.args]
     return any(

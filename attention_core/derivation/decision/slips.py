@@ -448,11 +448,17 @@ def defines_anew(step: Step) -> bool:
     Args:
         step: The step.
     """
-    heads = {_head(side) for side in (step.left, step.right)}
+    heads = {_head(side) for side in (step.left, step.right) if not _is_at_numbers(step.context, side)}
     if step.assumed or not any(_is_tied(step.context, name) for name in heads) or _goes_on(step, heads):
         return False
     leads = (one.words for one in step.far_words if 0 < step.line - one.line <= NEAR)
     return not any(_LEADS.search(words) and not _CASE.search(words) for words in leads)
+
+
+def _is_at_numbers(context: Context, side: Expr) -> bool:
+    """Whether a side is the value of a defined function at numbers, `f(1, 2)`, which says nothing of the function."""
+    symbol = context.symbols.get(_head(side))
+    return symbol is not None and symbol.kind == "function" and whole_names(side) == {symbol.name}
 
 
 def _goes_on(step: Step, heads: set[str]) -> bool:
