@@ -1,7 +1,7 @@
 """Measure how much of public documents is read as it stands: displays with a relation by verdict, reasons counted.
 
 The documents of documents.txt (repository, path, commit) are fetched by whoever runs this, into
-FOLDER/repository/path; none of them is kept here. sixth_set.txt to seventeenth_set.txt are such lists of documents that
+FOLDER/repository/path; none of them is kept here. sixth_set.txt to eighteenth_set.txt are such lists of documents that
 were new when they were measured (a blank in a path is written as _), so that a later set can be another one; the
 fifteenth was not kept. typed_answers has answers as a student types them, for `attention-core derive`.
 
@@ -72,7 +72,7 @@ def measure(root: Path, path: str, seconds: float, read_only: bool, strict: bool
     """Return the displays with a relation of one document, each with the verdicts of its steps."""
     try:
         _, text = read_document(root / path)
-    except Unreadable:  # its one step says why
+    except (Unreadable, UnicodeDecodeError):  # its one step says why
         text = ""
     infer = not strict
     steps, understood = document_steps(root / path, infer=infer, as_read=as_read)[1:3]

@@ -49,6 +49,7 @@ def test_laws_as_tables_have_such_terms() -> None:
 
 OPEN = [
     ("", r"\theta (\phi + \eta \xi) = \theta \phi - \eta \theta \xi = \theta \phi + \theta \eta \xi", ""),  # they may not commute
+    ("", "a b + a b = - b a + a b = 2 a b", ""),  # and change their sign where they are exchanged
     ("", r"\frac{x^2 + 2 x}{2} + C = \frac{x^2}{2} + x - C = C + x + \frac{1}{2} x^2", ""),  # any constant
     ("", "(n + 1)^2 + O(n) = n^2 + 2 n + 1 - O(n) = 1 + 2 n + n^2 + O(n)", ""),  # what is left out
     ("", r"(a + 3)(b + 1) = a b + a - 3 b + 3 = 3 + 3 b + a + a b \quad (\text{mod } 6)", ""),
