@@ -75,7 +75,7 @@ class Readings:
             >>> report = check_document("$$ a^2 - b^2 = (a - b)(a + b) $$\n\n$$ a^2 \\ge 0 $$", infer=True)
             >>> shown = Readings()
             >>> [shown.take_new(step) for step in report.steps]
-            ['read as: a, b \\in \\mathbb{R} (a square)', '']
+            ['read as: a, b \\in \\mathbb{R} (a power)', '']
         """
         alike: dict[str, list[str]] = {}
         for one in readings_of(step):
