@@ -111,13 +111,13 @@ _POSES = compile_quick(
 _FIELDS = compile_quick(
     r"\bGF ?\(|\bgalois\b|\bwithout (?:a )?carr\w+|\bmod(?:ulo)? (?:\d|two|three|a prime)|\bmodular\b|"
     r"\bcharacteristic (?:\d|two|three|a prime)|"
-    r"\bresidue (?:class\w*|rings?|fields?)|(?<!wall[ -])\bclocks?\b(?! (?:times?|speeds?|rates?|cycles?))|"
+    r"\bresidue (?:class\w*|rings?|fields?)|(?<!wall[ -])\bclocks?\b(?! (?:speeds?|rates?|cycles?))|"
     r"\bcongruen(?:t|ces?) mod|\b(?:tropical(?! (?:\w+ )?(?:forests?|rain\w*|storms?|countr\w+|climates?|islands?))|"
     r"max-plus|min-plus)\b",
     re.IGNORECASE,
 )
 _BITS = compile_quick(
-    r"\bxor\b(?! (?:networks?|problems?|tasks?|functions?|gates?|data\w*|examples?|classif\w+))|\bcrcs?\b|"
+    r"\bxor\b(?! (?:networks?|problems?|tasks?|data\w*|classif\w+))|\bcrcs?\b|"
     r"\bbinary (?:codes?|codewords?|fields?|polynomials?|arithmetic)\b|"
     r"\bcode-?words?\b|\b(?:linear|cyclic|hamming|error-correcting) codes?\b|\bcoding theory\b|"
     r"\bparity[- ](?:bits?|checks?)\b|\bboolean (?:algebras?|rings?|semirings?|arithmetic|polynomials?)\b",

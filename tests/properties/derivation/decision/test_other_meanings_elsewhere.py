@@ -25,6 +25,8 @@ def verdict(formula: str, above: str = "", below: str = "") -> str:
         (WRONG, f"Words of the tropical rain forest are rare.{FAR}", "We work in the tropical semiring."),
         (WRONG, "The wall clock time is short.", "We add as on a clock."),
         (BITS, "Weights were tuned by hand for the XOR network.", "A plus is the XOR of bits."),
+        (BITS, "Data of the XOR problem are drawn.", "A plus is the XOR function."),
+        (WRONG, "The clock rate is high.", "Sums are those of clock times."),
         (WRONG, "It isn't restricted to small values.", "It isn't true that"),
         (WRONG, "We compute the first term of the loss.", "To first order,"),
         (NORM, "The norm is the square root of the sum of squares.", ""),
