@@ -102,8 +102,8 @@ def test_the_advice_on_a_refuted_chain_mends_both_relations() -> None:
 
 
 def test_the_example_of_the_page_is_what_is_reported() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "derivation_inference.md").read_text(encoding="utf-8")
-    shown = page.split("**A term of a chain that is wrong on both sides.**")[1].split("```")[1]
+    page = (Path(__file__).parents[4] / "docs" / "derivation_slips.md").read_text(encoding="utf-8")
+    shown = page.split("\n## A term of a chain that is wrong on both sides\n")[1].split("```")[1]
     step = check(r"e^{a} e^{-b} = e^{2 a - b} = \frac{e^{a}}{e^{b}}", above="# Notes\n\n").steps[0]
     before, after = (
         step.evidence.text.split(" at ", 1)[0],
