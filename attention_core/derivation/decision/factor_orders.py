@@ -30,6 +30,7 @@ from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
     Call,
     Expr,
+    Fence,
     Frac,
     Group,
     Minus,
@@ -48,6 +49,7 @@ from attention_core.derivation.terms.terms import SCALAR
 
 MAX_WORDS = 200  # products of one side that are looked at
 MAX_POWER = 4
+ODOT = "o"  # in the operations of a product; so is a circle
 NEAR = 3  # lines around a step whose words may say that numbers are meant
 _OF_NUMBERS = frozenset(["log", "ln", "sin", "cos", "tan", "tanh", "sqrt", "log1p", "sigmoid"])
 _SAYS_NUMBERS = compile_quick(r"\b(?:numbers?|scalars?|reals?|integers?|commut\w*|arithmetic)\b", re.IGNORECASE)
@@ -70,12 +72,12 @@ def keeps_orders(step: Step, forms: bool = True) -> bool:
     if _has_cross(step, letters) or any(r"\dagger" in one for one in letters):
         return True
     pairs: set[Pair] = set()
-    forms = forms and not _is_sum_of_entries(step)
+    forms = forms and not _is_sum_of_entries(step) and not _has_norm(step)
     for side in (step.left, step.right):
         for node in walk(side):
             if forms and isinstance(node, Call) and node.function == "inner" and len(node.args) == 2:
                 first, second = (to_latex(one) for one in node.args)
-                pairs.add((first, second))
+                pairs |= {(first, second)} if first != second else set()
                 letters = letters | {first, second}
         for word in _words(side):
             pairs |= {
@@ -92,10 +94,19 @@ def _is_sum_of_entries(step: Step) -> bool:
     nodes = [node for side in (step.left, step.right) for node in walk(side)]
     sides = [one for node in nodes if isinstance(node, Call) and node.function == "inner" for one in node.args]
     return any(
-        r"\odot" in node.ops if isinstance(node, Times) else (symbol_name(node) or "").startswith(r"\mathbf{1}_")
+        ODOT in node.ops and r"\odot" in step.text
+        if isinstance(node, Times)
+        else (symbol_name(node) or "").startswith(r"\mathbf{1}_")
         for side in sides
         for node in walk(side)
         if isinstance(node, Times | Name | Sub)
+    )
+
+
+def _has_norm(step: Step) -> bool:
+    """Whether a step has a norm: the inner product beside it is the one of this norm, which is symmetric."""
+    return any(
+        isinstance(node, Fence) and node.kind == "norm" for side in (step.left, step.right) for node in walk(side)
     )
 
 
@@ -189,6 +200,11 @@ def _says_numbers(step: Step) -> bool:
     return any(_SAYS_NUMBERS.search(words) and not _DENIES.search(words) for words in near)
 
 
+def _is_inner(node: object) -> bool:
+    """Whether a factor is an inner product: a number, whose vectors are no factors beside it."""
+    return isinstance(node, Call) and node.function == "inner"
+
+
 def _words(node: object) -> list[Word]:
     """The products of a tree, of sums one for each term; a divisor, and what is not a product, has no letters."""
     match node:
@@ -212,8 +228,9 @@ def _words(node: object) -> list[Word]:
             return _words(top)
         case Times(factors, ops):
             kept = [one for one, op in zip(factors, ("", *ops), strict=True) if op != "/"]
-            some = product(*(_words(one) for one in kept))
-            return [sum(words, ()) for words, _ in zip(some, range(MAX_WORDS), strict=False)]
+            some = product(*([()] if _is_inner(one) else _words(one) for one in kept))
+            apart = [word for one in kept if _is_inner(one) for word in _words(one) if word]
+            return [*(sum(words, ()) for words, _ in zip(some, range(MAX_WORDS), strict=False)), *apart][:MAX_WORDS]
         case Num():
             return [()]
     return [(), *(word for one in children(node) for word in _words(one) if word)][:MAX_WORDS]

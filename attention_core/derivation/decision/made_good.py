@@ -25,6 +25,7 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.other_meanings import FOLLOWS
 from attention_core.derivation.decision.tried_kinds import find_harmless_words
 from attention_core.derivation.decision.usual import verdict_under
+from attention_core.derivation.decision.words_below import ABOUT_ALL, is_of_later_section
 from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import (
     Chain,
@@ -39,7 +40,6 @@ from attention_core.derivation.latex.syntax import (
     children,
 )
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
-from attention_core.derivation.reading.sections import points_back
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Finding, Verdict
 from attention_core.derivation.terms.context import Caveat
@@ -64,6 +64,15 @@ _LEAVES_OUT = compile_quick(
     re.IGNORECASE,
 )
 """Words by which some entry may be 0: "The youngest gets nothing."."""
+_OF_ENDS = re.compile(
+    r"\b(?:zeros?|0|null|vanish\w*|boundar\w+|borders?|edges?|last|final(?:ly)?|first|initial\w*|ends?|ending|begin\w*|"
+    r"starts?|starting|pad\w*|mask\w*|ignor\w*|empty|dummy|absor\w*|periodic\w*|cycl\w*|circular\w*|wrap\w*|"
+    r"telescop\w*|one-hot|reference|baseline|redundan\w*|identifiab\w*|except|unless|exclud\w*|skip\w*|omit\w*|"
+    r"drop\w*|degrees? of freedom)\b|"
+    r"零|缺失|缺少|末项|首项|最后一[项个]|第一[项个]|边界|除了|不含|不包括|消失|(?:等于|为) ?\$? ?0",
+    re.IGNORECASE,
+)
+"""Words by which the first or the last term of a sum may be 0, in Chinese as well."""
 _OF_ALIKE = compile_quick(
     r"\b(?:alike|same|sameness|equals?|equally|equality|equal-\w+|equi\w+|identical(?:ly)?|constants?|shar(?:ed?|ing)|"
     r"common|tied|uniform(?:ly|ity)?|balanced|cop(?:ies|y)|repeat\w*|duplicat\w*|periodic\w*|cycl\w*|circular\w*|"
@@ -183,6 +192,26 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
     return named and any(_describes(word, prose) for word in caveat.words if word.lower() not in _NO_KIND)
 
 
+def may_end_early(step: Step, caveat: Caveat, trial: Trial) -> bool:
+    """Whether a sentence that was not read may say that the term is zero with which a sum ends, or begins.
+
+    A relation does if the step was not found false under it; words do if they speak of zeros, ends or what is missing.
+
+    Args:
+        step: A false step that another end of a sum makes an identity.
+        caveat: What was not read.
+        trial: What was tried of the step.
+    """
+    parts = re.split(r"(?<!\\)\$", caveat.quote)
+    names = sorted(collect_symbols(step))
+    formulas = [one for one in parts[1::2] if _RELATION.search(one) and _names_one(one, names)]
+    restricting = [one for one in (*formulas, caveat.formula) if one and _may_restrict(step, one, caveat.line)]
+    if not all(trial.is_false_under(one) for one in restricting):
+        return True
+    prose = _IDIOM.sub(" ", _COMMANDS.sub(" ", " ".join(parts[::2])))
+    return bool(_LEAVES_OUT.search(prose) or _OF_ENDS.search(prose))
+
+
 def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
     """Whether a sentence that was not read may say that all entries of a symbol are alike.
 
@@ -219,33 +248,7 @@ def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
 def _is_of_setting(step: Step, caveat: Caveat) -> bool:
     """Whether a sentence stands in a section of assumptions, conventions or the like."""
     titles = (one for one in step.far_words if one.title and one.line <= caveat.line < one.until)
-    return any(_ABOUT_ALL.search(one.words) for one in titles)
-
-
-def is_of_later_section(step: Step, caveat: Caveat) -> bool:
-    """Whether a sentence stands in another section below a step, and does not point back or speak of the whole text.
-
-    Args:
-        step: The step.
-        caveat: What was not read.
-    """
-    titles = [one for one in step.far_words if one.title and step.line < one.line <= caveat.line]
-    if any(_ABOUT_ALL.search(one.words) for one in titles) or _PAST.search(caveat.quote):
-        return False
-    return bool(titles) and not points_back(caveat.quote)
-
-
-_ABOUT_ALL = re.compile(
-    r"\b(?:caveats?|limitations?|remarks?|notes?|assum\w+|disclaimers?|scope|restrictions?|settings?|conditions?|"
-    r"hypothes[ie]s|conventions?|notations?|preliminar\w+|appendi\w+|footnotes?|erratum|errata|fine print)\b",
-    re.IGNORECASE,
-)
-"""Titles of sections that are written for others."""
-_PAST = re.compile(
-    r"\b(?:assumed|supposed|used|taken|considered|treated|ignored|restricted|derived|showed|shown|proved|computed|did|was|were|had|been)\b",
-    re.IGNORECASE,
-)
-"""Of what has been done above: "We assumed that all weights are equal."."""
+    return any(ABOUT_ALL.search(one.words) for one in titles)
 
 
 def _without_harmless(step: Step, prose: str) -> str:
@@ -386,4 +389,4 @@ def _names_one(formula: str, names: Sequence[str]) -> bool:
     return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formula) for name in names)
 
 
-__all__ = ["Trial", "is_of_later_section", "may_be_alike", "may_make_good"]
+__all__ = ["Trial", "may_be_alike", "may_end_early", "may_make_good"]

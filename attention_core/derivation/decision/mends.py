@@ -254,25 +254,11 @@ def _local(step: Step, rule: Rule) -> Iterator[Mend]:
     """The mends that a rule makes of each node of either side, the right side first."""
     for side in ("right", "left"):
         whole = getattr(step, side)
-        small = {id(one) for one in _places(whole)}
-        for old, put in sorted(_nodes(whole), key=lambda one: id(one[0]) in small):  # those in an exponent come last
-            kind = "places" if rule is _powers or id(old) in small else rule.__name__.strip("_")
+        for old, put, small in sorted(_walk(whole), key=itemgetter(2)):  # those in an exponent come last
+            kind = "places" if rule is _powers or small else rule.__name__.strip("_")
             for new, words in rule(step, old):
                 changed: Any = {side: put(new)}
                 yield Mend(words or _in_place(to_latex(new), to_latex(old)), replace(step, **changed), kind)
-
-
-def _places(side: Expr) -> list[Any]:
-    """The nodes of a side that stand in an exponent, an index, or the ends of a sum; $e^x$ is $\\exp(x)$."""
-    small: list[Any] = []
-    for node, _ in _nodes(side):
-        if isinstance(node, Sup):
-            small += [] if node.base == _E else [node.exponent]
-        elif isinstance(node, Sub):
-            small += node.items
-        elif isinstance(node, Big):
-            small += [*node.below, *([] if node.above is None else [node.above])]
-    return [node for part in small for node, _ in _nodes(part)]
 
 
 def _in_place(new: str, old: str) -> str:
@@ -282,14 +268,20 @@ def _in_place(new: str, old: str) -> str:
 Put = Callable[[Any], Any]
 
 
-def _nodes(node: Any) -> Iterator[tuple[Any, Put]]:
-    """Every node of a tree, with what puts another one in its place."""
-    yield node, lambda new: new
+def _walk(node: Any, small: bool = False) -> Iterator[tuple[Any, Put, bool]]:
+    """Every node of a tree, with what puts another one in its place, and whether it is small: see `_is_small`."""
+    yield node, lambda new: new, small
     for name in getattr(node, "__slots__", ()):
-        value = getattr(node, name)
-        for child, into in _members(value):
-            for one, put in _nodes(child):
-                yield one, partial(_put_field, node, name, into, put)
+        for child, into in _members(getattr(node, name)):
+            for one, put, inner in _walk(child, small or _is_small(node, name)):
+                yield one, partial(_put_field, node, name, into, put), inner
+
+
+def _is_small(node: Any, name: str) -> bool:
+    r"""Whether a field of a node is an exponent, an index, or the ends of a sum; $e^x$ is $\exp(x)$."""
+    if isinstance(node, Sup):
+        return name == "exponent" and node.base != _E
+    return (isinstance(node, Sub) and name == "items") or (isinstance(node, Big) and name in ("below", "above"))
 
 
 def _members(value: Any) -> Iterator[tuple[Any, Put]]:
@@ -435,7 +427,7 @@ def _replace_paired_index(step: Step, node: Any) -> Iterator[Change]:
 def _beside(step: Step, node: Sub, place: int) -> list[Expr]:
     """The other numbers and sums that a symbol has as its index in a step, as in `x_1` and `a_{t - 1}`."""
     found: dict[Expr, None] = {}
-    for other, _ in chain(_nodes(step.left), _nodes(step.right)):
+    for other, _, _ in chain(_walk(step.left), _walk(step.right)):
         if isinstance(other, Sub) and other.base == node.base and len(other.items) == len(node.items):
             part = other.items[place].exprs[0]
             if isinstance(part, Num | Plus):
@@ -446,7 +438,7 @@ def _beside(step: Step, node: Sub, place: int) -> list[Expr]:
 def _index_letters(step: Step) -> set[str]:
     """The letters that a step uses as indices, those that its sums bind included."""
     found: set[str] = set()
-    for node, _ in chain(_nodes(step.left), _nodes(step.right)):
+    for node, _, _ in chain(_walk(step.left), _walk(step.right)):
         if isinstance(node, Sub):
             found |= {name for item in node.items for name in names_in(item)}
         elif isinstance(node, Big):

@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from attention_core.derivation.latex.syntax import Num, Sub, Sup, children
+from attention_core.derivation.decision.words_below import list_words
+from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.latex.syntax import Call, Name, Num, Sub, Sup, children
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
 from attention_core.derivation.reading.scope_words import is_promise
 from attention_core.derivation.reading.step import FarWords, Step
@@ -43,9 +45,10 @@ _FINDS = compile_quick(
 """What a sentence says that has an error found, or denies a formula, wherever it stands."""
 _RATES = re.compile(r"\bfalse[ -](?:positive|negative|alarm|discover|accept|reject)\w*", re.IGNORECASE)
 _NOT = compile_quick(
-    r"\b(?:(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)(?! (?:really |actually )?(?:(?:need|have) to|"
-    r"restricted|limited|only|hard|difficult|surprising)\b)|"
-    r"cannot|never|nor)\b",
+    r"\b(?:(?:(?<!which )(?:is|are)|does|do|was|would|need|must|can|did) ?(?:not|n't)"
+    r"(?! (?:really |actually )?(?:(?:need|have) to|restricted|limited|only|hard|difficult|surprising|easy|tractable|"
+    r"feasible|practical|possible (?:because|since|as|due))\b)|"
+    r"which (?:is|are) not (?:so|true|right|correct|valid|the case|equal|what)|cannot|never|nor)\b",
     re.IGNORECASE,
 )
 _LIMIT = compile_quick(
@@ -60,8 +63,10 @@ _LIMIT = compile_quick(
     re.IGNORECASE,
 )
 _OTHER = compile_quick(
-    r"\b(?:instead|without (?:the|this|that|an?|any)|variants?|redefin\w+|by convention|swallow\w*|"
-    r"immaterial|irrelevant|(?:does|do) not matter|re-?scal\w+|by (?:abuse|a slight abuse)|for convenience|customary|"
+    r"\b(?:instead|without (?:the|this|that|an?|any"
+    r"(?! (?:major|further|loss|problems?|difficult\w+|trouble|doubt)\b))|variants?|redefin\w+|by convention|"
+    r"swallow\w*|immaterial|irrelevant|(?:does|do) not matter|re-?scal\w+|"
+    r"by (?:abuse|a slight abuse)|for convenience|customary|"
     r"(?:old|new) (?:values?|versions?|definitions?|conventions?|units?|variables?)|"
     r"(?:other|another|different) (?:conventions?|definitions?|normali[sz]ations?|units?))\b",
     re.IGNORECASE,
@@ -112,10 +117,16 @@ _FIELDS = compile_quick(
     r"\bGF ?\(|\bgalois\b|\bwithout (?:a )?carr\w+|\bmod(?:ulo)? (?:\d|two|three|a prime)|\bmodular\b|"
     r"\bcharacteristic (?:\d|two|three|a prime)|"
     r"\bresidue (?:class\w*|rings?|fields?)|(?<!wall[ -])\bclocks?\b(?! (?:speeds?|rates?|cycles?))|"
-    r"\bcongruen(?:t|ces?) mod|\b(?:tropical(?! (?:\w+ )?(?:forests?|rain\w*|storms?|countr\w+|climates?|islands?))|"
-    r"max-plus|min-plus)\b",
+    r"\bcongruen(?:t|ces?) mod\b",
     re.IGNORECASE,
 )
+_EXTREMES = compile_quick(
+    r"\b(?:tropical (?:\w+ )?(?:semi-?rings?|algebras?|geometr\w+|arithmetics?|limits?|math\w*|polynomials?|numbers?|"
+    r"sums?|products?|addition|multiplication|conventions?|sense|matri\w+|analysis|operations?|calculus|settings?)|"
+    r"tropicali\w+|tropically|max-plus|min-plus)\b",
+    re.IGNORECASE,
+)
+"""Words of a calculation whose sums are extremes; a tropical forest has none."""
 _BITS = compile_quick(
     r"\bxor\b(?! (?:networks?|problems?|tasks?|data\w*|classif\w+))|\bcrcs?\b|"
     r"\bbinary (?:codes?|codewords?|fields?|polynomials?|arithmetic)\b|"
@@ -127,6 +138,7 @@ _BITS = compile_quick(
 _FIELD = re.compile(
     r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\equiv.*\\b?mod\b|\\pmod"
 )
+_REAL = frozenset(["exp", "softmax", "lse", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "erf"])
 _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _MOD = re.compile(r"\\(?:text|mathrm)\s*\{\s*mod\b")
 _TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
@@ -163,11 +175,11 @@ def is_of_other_numbers(step: Step) -> bool:
     Args:
         step: A step that is false as it was read.
     """
-    fields = (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
-    words = [one for one in step.far_words if one.line <= step.line or not one.quote.rstrip().endswith("?")]
+    fields = () if has_real_functions(step) else (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
+    words = [one for one in list_words(step) if one.line <= step.line or not one.quote.rstrip().endswith("?")]
     if any(_MOD.search(one.quote) for one in step.context.caveats if is_beside(step, one.line)):
         return True
-    return _any(words, *fields) or any(_FIELD.search(one.quote) for one in words)
+    return _any(words, _EXTREMES, *fields) or any(_FIELD.search(one.quote) for one in words)
 
 
 def is_led_to_otherwise(step: Step) -> bool:
@@ -219,6 +231,21 @@ def is_beside(step: Step, line: int) -> bool:
     return min(lines | {step.opens or step.line}) - NEAR <= line <= max(lines) + NEAR
 
 
+def has_real_functions(step: Step) -> bool:
+    r"""Whether a step has a function of real numbers, such as $e^x$ or a sine: bits and remainders have none.
+
+    A logarithm does not count, since remainders have discrete ones.
+
+    Args:
+        step: The step.
+    """
+    nodes = [node for side in (step.left, step.right) for node in walk(side)]
+    return any(
+        (isinstance(node, Call) and node.function in _REAL) or (isinstance(node, Sup) and node.base == Name("e"))
+        for node in nodes
+    )
+
+
 def has_bits(step: Step) -> bool:
     """Whether all numbers of a step, its exponents left out, are 0, 1 and 2.
 
@@ -251,6 +278,7 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
 
 __all__ = [
     "has_bits",
+    "has_real_functions",
     "is_beside",
     "is_denied",
     "is_led_to_otherwise",

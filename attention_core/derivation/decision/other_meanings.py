@@ -23,8 +23,9 @@ from fractions import Fraction
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.free_products import Sum, expand
 from attention_core.derivation.decision.mends import TURNED
-from attention_core.derivation.decision.other_intents import has_bits
+from attention_core.derivation.decision.other_intents import has_bits, has_real_functions
 from attention_core.derivation.decision.usual import operations_of
+from attention_core.derivation.decision.words_below import list_words
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.syntax import Big, Frac, Minus
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
@@ -93,11 +94,19 @@ _OR = re.compile(r"\b(?:OR|AND)\b|\\(?:lor|land|vee|wedge)\b")
 _EXCHANGE = _compile_any(
     r"anti-?commut\w*|grassmann\w*|exterior (?:algebras?|products?|derivatives?)|differential forms?|wedge|fermion\w*",
     r"super-?(?:algebra|space|symmetr|field|number)\w*|clifford|geometric algebra|graded (?:algebra|leibniz|commut)\w*",
-    r"change\w* (?:its|their|the) signs?|interval arithmetic|ordinals?|transfinite|surreal numbers?",
-    r"infinite (?:cardinals?|numbers?|sets?|ordinals?)|alephs?|hilbert'?s hotel|countably infinite|cardinalit(?:y|ies)",
-    r"(?:equality|equals?) signs? (?:between|means|denotes|stands|for|is)|are identified",
+    r"change\w* (?:its|their|the) signs?",
 )
-"""Words by which letters change their sign when they are exchanged, or what is equal is not one number."""
+"""Words by which letters change their sign when they are exchanged."""
+_INFINITE = _compile_any(
+    r"ordinals|ordinal (?:numbers?|arithmetic|sums?|addition|products?|multiplication|powers?)|transfinite",
+    r"infinite (?:cardinals?|numbers?|sets?|ordinals?)|alephs?|hilbert'?s hotel|countably infinite|cardinalit(?:y|ies)",
+    r"surreal numbers?",
+)
+"""Words of numbers that are no larger when something is added."""
+_EQUALS = _compile_any(
+    r"(?:equality|equals?) signs? (?:between|means|denotes|stands|for|is)|are identified|interval arithmetic"
+)
+"""Words by which what is equal is not one number."""
 _INDICES = _compile_any(
     r"unordered|(?:each|every|all|no|one)(?: of the)?(?: \S+)? pairs?[^.;]{0,40}\bonce|primed? sums?",
     r"(?:more than|counted|noted|entered) once",
@@ -183,6 +192,7 @@ _OTHERWISE = _compile_any(
     r"(?:sums?|squares?|products?)(?: of \w+)? (?:is|are) (?:computed|calculated|evaluated|expanded)",
 )
 """Words that speak of a sign, a number or a product, and say nothing of what it means."""
+_EMPHASIS = re.compile(r"\*+|\\(?:emph|textbf|textit)(?![a-zA-Z])")
 _SIGNS, _NUMBERS_OF = frozenset({"signs", "side_signs"}), frozenset({"without", "numbers", "coefficients"})
 _SAYS = r",?\s*(?:denotes?|counts?|means?|stands? for|(?:is|are|be) (?:the|an?|meant|taken|understood|read))\b"
 _OPERATIONS = (
@@ -200,8 +210,8 @@ def may_mean_otherwise(step: Step) -> bool:
     Args:
         step: A step that is false as it was read, and that one small change makes an identity.
     """
-    words = step.far_words
-    if _any(words, _EXCHANGE) or may_calculate_otherwise(step) or _divides_integers(step):
+    words = list_words(step)
+    if _any(words, _EQUALS, *_kinds_of_letters(step)) or may_calculate_otherwise(step) or _divides_integers(step):
         return True
     if step.op in TURNED:
         return _any(words, _SPACETIME) or any(_ORDER.search(one.quote) for one in words)
@@ -217,6 +227,14 @@ def may_mean_otherwise(step: Step) -> bool:
     return len(symbols) > 1 and _any(beside, _MOVES) and "deriv" in operations_of(step)
 
 
+def _kinds_of_letters(step: Step) -> list[QuickPattern]:
+    """The words of other letters than numbers that may be those of a step: of infinite ones nothing is taken away."""
+    if has_real_functions(step):
+        return []
+    nodes = (node for side in (step.left, step.right) for node in walk(side))
+    return [_EXCHANGE] if any(isinstance(node, Minus | Frac) for node in nodes) else [_EXCHANGE, _INFINITE]
+
+
 def _says_start(node: Big) -> bool:
     """Whether a sum says which value of its index is the first one."""
     return any("=" in chain.ops for chain in node.below)
@@ -228,10 +246,12 @@ def may_calculate_otherwise(step: Step) -> bool:
     Args:
         step: A step that is false as it was read, and that one small change makes an identity.
     """
-    words = step.far_words
+    words = list_words(step)
     if _redefines(step) or any(_is_convention(step, one) for one in words):
         return True
     if step.op in TURNED:
+        return False
+    if has_real_functions(step):
         return False
     sides = [expand(side) for side in (step.left, step.right)]
     if _is_true_of_bits(sides) and _any(words, _RINGS):
@@ -250,7 +270,7 @@ def speaks_of_change(caveat: Caveat, kind: str, line: int) -> bool:
     if abs(caveat.line - line) > 2 * NEAR and not (FOLLOWS.search(caveat.quote) or _HABIT.search(caveat.quote)):
         return False
     own = _OF_SIGNS if kind in _SIGNS else _OF_NUMBERS if kind in _NUMBERS_OF else _OF_ORDERS
-    quote = _OTHERWISE.sub(" ", caveat.quote)
+    quote = _OTHERWISE.sub(" ", _EMPHASIS.sub("", caveat.quote))
     return bool(own.search(quote) or (own is not _OF_ORDERS and _OF_MEANINGS.search(quote)))
 
 
@@ -267,7 +287,7 @@ def find_other_numbers(step: Step) -> FarWords | None:
 def _divides_integers(step: Step) -> bool:
     """Whether a quotient of a step may be cut off, as the language of a program does it."""
     return any(isinstance(node, Frac) for side in (step.left, step.right) for node in walk(side)) and _any(
-        step.far_words, _INTEGERS
+        list_words(step), _INTEGERS
     )
 
 

@@ -42,6 +42,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -49,17 +50,23 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
-from attention_core.derivation.decision.made_good import Trial, is_of_later_section, may_be_alike, may_make_good
+from attention_core.derivation.decision.made_good import Trial, may_be_alike, may_end_early, may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
 from attention_core.derivation.decision.out_of_date import find_newer_value
 from attention_core.derivation.decision.returning_chains import goes_on, returns
-from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
+from attention_core.derivation.decision.slip_sites import (
+    find_fixed_index,
+    keeps_running_index,
+    moves_an_end,
+    pulls_out_of_sum,
+)
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
+from attention_core.derivation.decision.words_below import is_of_later_section, list_words
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.inference.members import exchanges_indices
 from attention_core.derivation.inference.opaque import is_opaque
@@ -225,11 +232,9 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
         trial = Trial(step, decide)
         fixed = find_fixed_index(step, slip.step)
         fixed = fixed if fixed and keeps_running_index(step, slip.step, fixed) else ""
-        kept = [
-            one
-            for one in context.caveats
-            if (may_be_alike(step, one, fixed, trial) if fixed else may_make_good(step, one, trial))
-        ]
+        may = partial(may_be_alike, symbol=fixed) if fixed else may_make_good
+        may = may_end_early if moves_an_end(step, slip.step) else may
+        kept = [one for one in context.caveats if may(step, one, trial=trial)]
         context.caveats = kept if kept or trial.are_false_together() else context.caveats
         return replace(step, context=context)
     spoken = (one for one in context.caveats if speaks_of_change(one, slip.kind, step.line))
@@ -281,10 +286,18 @@ def _terms_apart(step: Step, changed: Step) -> tuple[list[Expr], list[Expr], int
     """The terms of a sum that a change takes away, those it puts there, and how many it leaves alone."""
     for before, after in ((step.left, changed.left), (step.right, changed.right)):
         if before != after:
+            before, after = _numerators(before, after)
             old, new = _list_terms(before), _list_terms(after)
             kept = [one for one in old if one in new]
             return [one for one in old if one not in kept], [one for one in new if one not in kept], len(kept)
     return [], [], 0
+
+
+def _numerators(before: Expr, after: Expr) -> tuple[Expr, Expr]:
+    """What differs between two quotients by the same, as far down as they are such quotients."""
+    while isinstance(before, Frac) and isinstance(after, Frac) and before.bottom == after.bottom:
+        before, after = before.top, after.top
+    return before, after
 
 
 def _list_terms(side: Expr) -> list[Expr]:
@@ -448,17 +461,21 @@ def defines_anew(step: Step) -> bool:
     Args:
         step: The step.
     """
-    heads = {_head(side) for side in (step.left, step.right) if not _is_at_numbers(step.context, side)}
+    heads = {_head(side) for side in (step.left, step.right) if not _is_one_value(step.context, side)}
     if step.assumed or not any(_is_tied(step.context, name) for name in heads) or _goes_on(step, heads):
         return False
     leads = (one.words for one in step.far_words if 0 < step.line - one.line <= NEAR)
     return not any(_LEADS.search(words) and not _CASE.search(words) for words in leads)
 
 
-def _is_at_numbers(context: Context, side: Expr) -> bool:
-    """Whether a side is the value of a defined function at numbers, `f(1, 2)`, which says nothing of the function."""
+def _is_one_value(context: Context, side: Expr) -> bool:
+    """Whether a side is a defined function at numbers or at a formula, `f(1, 2)`, `f(a + b)`: it is no definition."""
     symbol = context.symbols.get(_head(side))
-    return symbol is not None and symbol.kind == "function" and whole_names(side) == {symbol.name}
+    if symbol is None or symbol.kind != "function" or not isinstance(side, Times):
+        return False
+    inside = side.factors[1]
+    items = inside.items if isinstance(inside, Group) else ()
+    return bool(items) and not any(isinstance(one, Name | Sub) for item in items for one in item.exprs)
 
 
 def _goes_on(step: Step, heads: set[str]) -> bool:
@@ -492,7 +509,7 @@ def leaves_out(step: Step) -> bool:
         _ARITHMETIC.search(one.words)
         or (norms and _NORMS.search(one.words))
         or (abs(one.line - step.line) <= NEAR and _LEAVES_OUT.search(one.words))
-        for one in step.far_words
+        for one in list_words(step)
     )
 
 

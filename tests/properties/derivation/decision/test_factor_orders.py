@@ -129,3 +129,23 @@ def test_a_sum_of_pauli_matrices_makes_no_numbers_of_them() -> None:
     below = "The Pauli matrices:\n\n$$ \\sigma_x + \\sigma_y = \\sigma_y + \\sigma_x $$"
     assert last(r"\sigma_x \sigma_y = \sigma_y \sigma_x", below).verdict not in GOOD
     assert last(r"\sigma_x \sigma_y = \sigma_y \sigma_x", below.replace("Pauli matrices", "deviations")).verdict in GOOD
+
+
+def test_the_vectors_of_an_inner_product_are_no_factors() -> None:
+    right = r"\langle s, u \rangle s - \langle s, v \rangle \langle s, u \rangle s"
+    other = r"\langle s, u \rangle s - \langle s, u \rangle \langle s, v \rangle s"
+    assert last(f"{right} = {other}").verdict in GOOD
+    assert last(f"{right.replace('-', '+')} = {other}").verdict == "REFUTED"
+    assert last(r"s u - u s = 2 s u").verdict == "UNDECIDED"
+
+
+def test_the_inner_product_of_a_norm_is_symmetric() -> None:
+    assert (
+        last(r"\frac{\langle x, b \rangle}{\langle b, b \rangle} = - \frac{\langle b, x \rangle}{\|b\|^2}").verdict
+        == "REFUTED"
+    )
+    assert last(r"\langle x, b \rangle + c = - \langle b, x \rangle + c").verdict == "UNDECIDED"
+
+
+def test_one_vector_twice_in_an_inner_product_has_one_order() -> None:
+    assert last(r"2 \langle x, x \rangle + c = \langle x, x \rangle + 3 \langle x, x \rangle + c").verdict == "REFUTED"

@@ -103,3 +103,12 @@ def test_a_change_by_which_both_sides_vanish_is_not_named(formula: str) -> None:
 
 def test_a_zero_that_is_written_may_be_meant() -> None:
     assert "with $- b$ in place of $+ b$" in advice("(a + b) - (a + b) + b + b = 0")
+
+
+def test_a_number_is_in_its_place_whatever_stands_in_a_subscript() -> None:
+    (step,) = document_steps(
+        r"$$ \frac{1 - \alpha_t}{\alpha_{t - 1}} = \frac{2 - \alpha_t}{\alpha_{t - 1}} $$", infer=True
+    )[1]
+    assert isinstance(step, Step)
+    kinds = {one.kind for one in mends_of(step, alike=True) if one.words == "with $2$ in place of $1$"}
+    assert kinds == {"numbers", "places"}  # of the number above, and of the subscript

@@ -37,6 +37,14 @@ def verdict(formula: str, above: str = "", below: str = "") -> str:
         (MORE, "When the product is computed, we get", "The product is the largest factor."),
         (SIGN, "Using log subtraction:", "A minus means subtraction from ten."),
         (SOFTMAX, "Position numbering starts from 0.", ""),
+        (SOFTMAX, f"Engineers use binary codes and finite fields.{FAR}", ""),
+        (SOFTMAX, f"This is ordinal regression on a countably infinite set.{FAR}", ""),
+        (WRONG, f"The task is ordinal regression.{FAR}", f"Here $a$ and $b$ anticommute.{FAR}"),
+        (WRONG, f"The set is countably infinite.{FAR}", "Equality signs mean that both have one limit."),
+        (BITS, f"Words such as rain, forest and tropical come together.{FAR}", f"We work over the binary field.{FAR}"),
+        (MORE, "Exact inference is not possible because of the sum.", "This is not possible."),
+        (MORE, "We can drop it without any loss.", "Without any term of order two"),
+        (SIGN, f"Always move in the **opposite** direction.{FAR}", ""),
     ],
 )
 def test_phrases_without_another_meaning_leave_nothing_open(formula: str, harmless: str, meant: str) -> None:
@@ -89,3 +97,10 @@ def test_an_inner_product_of_entries_is_symmetric() -> None:
     behind = r"\langle h \odot s, 1_n \rangle - \langle s, h \rangle \langle s, 1_n \rangle"
     assert verdict(f"{right} = {behind}") in ("PROVED", "EXACT", "AGREES")
     assert verdict(f"{wrong} = {behind}") == "REFUTED"
+
+
+def test_infinite_numbers_are_not_taken_away() -> None:
+    more = r"2 (k + m) = 2 k + m"
+    assert verdict(more, f"Here $k$ and $m$ are infinite cardinals.{FAR}") == "UNDECIDED"
+    assert verdict(more, f"Here $k$ and $m$ are numbers.{FAR}") == "REFUTED"
+    assert verdict(r"2 (k - m) = 2 k - m", f"The set is countably infinite.{FAR}") == "REFUTED"

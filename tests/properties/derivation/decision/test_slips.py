@@ -300,7 +300,7 @@ def test_numbers_that_another_arithmetic_makes_good_have_no_likely_slip() -> Non
     "formula",
     [
         r"(1 + 2^{2 z})^{-2} 2^{z} = \frac{2^{z}}{(1 + 2^{z})^2}",  # true at z = 0
-        r"\frac{\langle x, b \rangle}{\langle b, b \rangle} = - \frac{\langle b, x \rangle}{\|b\|^2}",
+        r"\frac{\langle x, b \rangle}{\langle b, b \rangle} = - \frac{\langle b, x \rangle}{\langle b, b \rangle}",
     ],
 )
 def test_a_value_that_makes_a_step_good_and_the_orders_of_inner_products_leave_a_likely_slip(formula: str) -> None:
@@ -387,3 +387,15 @@ def test_a_function_that_is_defined_anew_has_no_slip(words: str, as_read: bool) 
     for result in ("Hence", "Expanding, it becomes"):
         text = f"{FUNCTION}{result}\n\n$$ L(w) = (w - a)^2 - 3 $$\n"
         assert check_document(text, infer=True, as_read=as_read).steps[-1].verdict == "REFUTED"
+
+
+def test_a_number_too_much_under_one_quotient_is_not_solved() -> None:
+    assert inferred(r"\frac{2 - a}{(1 - b) c} = \frac{1 - a}{(1 - b) c}").verdict == "REFUTED"
+    assert inferred(r"\frac{2 a}{(1 - b) c} = \frac{a}{(1 - b) c}").verdict == "UNDECIDED"  # a may be zero
+
+
+def test_the_value_of_a_function_at_a_formula_does_not_define_it_anew() -> None:
+    above = "Let $f(x) = e^{-x}$.\n\nSome words.\n\nMore words."
+    assert inferred(r"f(a + b) = e^{-(a + b)}", above).verdict in GOOD
+    assert inferred(r"f(a + b) = e^{-(a + b)} + 1", above).verdict == "REFUTED"
+    assert inferred(r"f(x) = e^{-x} + 1", above).verdict == "UNDECIDED"
