@@ -64,15 +64,6 @@ _LEAVES_OUT = compile_quick(
     re.IGNORECASE,
 )
 """Words by which some entry may be 0: "The youngest gets nothing."."""
-_OF_ENDS = re.compile(
-    r"\b(?:zeros?|0|null|vanish\w*|boundar\w+|borders?|edges?|last|final(?:ly)?|first|initial\w*|ends?|ending|begin\w*|"
-    r"starts?|starting|pad\w*|mask\w*|ignor\w*|empty|dummy|absor\w*|periodic\w*|cycl\w*|circular\w*|wrap\w*|"
-    r"telescop\w*|one-hot|reference|baseline|redundan\w*|identifiab\w*|except|unless|exclud\w*|skip\w*|omit\w*|"
-    r"drop\w*|degrees? of freedom)\b|"
-    r"零|缺失|缺少|末项|首项|最后一[项个]|第一[项个]|边界|除了|不含|不包括|消失|(?:等于|为) ?\$? ?0",
-    re.IGNORECASE,
-)
-"""Words by which the first or the last term of a sum may be 0, in Chinese as well."""
 _OF_ALIKE = compile_quick(
     r"\b(?:alike|same|sameness|equals?|equally|equality|equal-\w+|equi\w+|identical(?:ly)?|constants?|shar(?:ed?|ing)|"
     r"common|tied|uniform(?:ly|ity)?|balanced|cop(?:ies|y)|repeat\w*|duplicat\w*|periodic\w*|cycl\w*|circular\w*|"
@@ -190,26 +181,6 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
     if _ASSUMES.search(prose) and NOUN.search(prose):
         return True
     return named and any(_describes(word, prose) for word in caveat.words if word.lower() not in _NO_KIND)
-
-
-def may_end_early(step: Step, caveat: Caveat, trial: Trial) -> bool:
-    """Whether a sentence that was not read may say that the term is zero with which a sum ends, or begins.
-
-    A relation does if the step was not found false under it; words do if they speak of zeros, ends or what is missing.
-
-    Args:
-        step: A false step that another end of a sum makes an identity.
-        caveat: What was not read.
-        trial: What was tried of the step.
-    """
-    parts = re.split(r"(?<!\\)\$", caveat.quote)
-    names = sorted(collect_symbols(step))
-    formulas = [one for one in parts[1::2] if _RELATION.search(one) and _names_one(one, names)]
-    restricting = [one for one in (*formulas, caveat.formula) if one and _may_restrict(step, one, caveat.line)]
-    if not all(trial.is_false_under(one) for one in restricting):
-        return True
-    prose = _IDIOM.sub(" ", _COMMANDS.sub(" ", " ".join(parts[::2])))
-    return bool(_LEAVES_OUT.search(prose) or _OF_ENDS.search(prose))
 
 
 def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
@@ -389,4 +360,4 @@ def _names_one(formula: str, names: Sequence[str]) -> bool:
     return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", formula) for name in names)
 
 
-__all__ = ["Trial", "may_be_alike", "may_end_early", "may_make_good"]
+__all__ = ["Trial", "may_be_alike", "may_make_good"]

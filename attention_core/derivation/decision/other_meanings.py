@@ -104,7 +104,7 @@ _INFINITE = _compile_any(
 )
 """Words of numbers that are no larger when something is added."""
 _EQUALS = _compile_any(
-    r"(?:equality|equals?) signs? (?:between|means|denotes|stands|for|is)|are identified|interval arithmetic"
+    r"(?:equality|equals?) signs? (?:between|means?|denotes?|stands?|for|is|are)|are identified|interval arithmetic"
 )
 """Words by which what is equal is not one number."""
 _INDICES = _compile_any(

@@ -10,12 +10,8 @@ the place where its author uses it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
-from attention_core.derivation.elaborate.functions import substitute
-from attention_core.derivation.inference.usage import walk
-from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
+from attention_core.derivation.latex.printer import all_names, symbol_name
 from attention_core.derivation.latex.syntax import Big, Chain, Expr, Sub, children
 from attention_core.derivation.reading.step import Step
 
@@ -60,36 +56,6 @@ def pulls_out_of_sum(step: Step, changed: Step) -> bool:
     if not symbol or True in _iterate_indices(other, symbol, _list_running(step)):
         return False
     return symbol in _iterate_outside_sums(other)
-
-
-def moves_an_end(step: Step, changed: Step) -> bool:
-    r"""Whether a change lets a sum end where another one does, as \sum_{i=1}^{n-1} beside \sum_{i=1}^n.
-
-    Args:
-        step: A false step.
-        changed: The step with the change.
-    """
-    before = [node for side in (step.left, step.right) for node in walk(side) if isinstance(node, Big)]
-    after = [node for side in (changed.left, changed.right) for node in walk(side) if isinstance(node, Big)]
-    if len(before) != len(after) or _without_ends(step) != _without_ends(changed):
-        return False
-    moved = [(old, new.above) for old, new in zip(before, after, strict=True) if old.above != new.above]
-    if len(moved) != 1 or moved[0][1] is None:
-        return False
-    ends = [to_latex(one.above) for one in before if one is not moved[0][0] and one.above is not None]
-    return to_latex(moved[0][1]) in ends
-
-
-def _without_ends(step: Step) -> tuple[object, object]:
-    """The sides of a step, with sums that have no ends."""
-
-    def put(node: object) -> object | None:
-        if isinstance(node, Big) and node.above is not None:
-            body: Any = substitute(node.body, put)
-            return replace(node, above=None, body=body)
-        return None
-
-    return substitute(step.left, put), substitute(step.right, put)
 
 
 def _iterate_outside_sums(node: object) -> Iterator[str]:

@@ -42,7 +42,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -50,19 +49,14 @@ from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.function_letters import may_be_values
-from attention_core.derivation.decision.made_good import Trial, may_be_alike, may_end_early, may_make_good
+from attention_core.derivation.decision.made_good import Trial, may_be_alike, may_make_good
 from attention_core.derivation.decision.mends import TURNED, Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
 from attention_core.derivation.decision.other_intents import is_meant_otherwise
 from attention_core.derivation.decision.other_meanings import may_mean_otherwise, speaks_of_change
 from attention_core.derivation.decision.out_of_date import find_newer_value
 from attention_core.derivation.decision.returning_chains import goes_on, returns
-from attention_core.derivation.decision.slip_sites import (
-    find_fixed_index,
-    keeps_running_index,
-    moves_an_end,
-    pulls_out_of_sum,
-)
+from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
@@ -232,9 +226,11 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
         trial = Trial(step, decide)
         fixed = find_fixed_index(step, slip.step)
         fixed = fixed if fixed and keeps_running_index(step, slip.step, fixed) else ""
-        may = partial(may_be_alike, symbol=fixed) if fixed else may_make_good
-        may = may_end_early if moves_an_end(step, slip.step) else may
-        kept = [one for one in context.caveats if may(step, one, trial=trial)]
+        kept = [
+            one
+            for one in context.caveats
+            if (may_be_alike(step, one, fixed, trial) if fixed else may_make_good(step, one, trial))
+        ]
         context.caveats = kept if kept or trial.are_false_together() else context.caveats
         return replace(step, context=context)
     spoken = (one for one in context.caveats if speaks_of_change(one, slip.kind, step.line))

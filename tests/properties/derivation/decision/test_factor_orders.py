@@ -132,8 +132,8 @@ def test_a_sum_of_pauli_matrices_makes_no_numbers_of_them() -> None:
 
 
 def test_the_vectors_of_an_inner_product_are_no_factors() -> None:
-    right = r"\langle s, u \rangle s - \langle s, v \rangle \langle s, u \rangle s"
-    other = r"\langle s, u \rangle s - \langle s, u \rangle \langle s, v \rangle s"
+    right = r"\langle s, u \rangle (s + v) - \langle s, v \rangle \langle s, u \rangle s"
+    other = r"\langle s, u \rangle s + \langle s, u \rangle v - \langle s, u \rangle \langle s, v \rangle s"
     assert last(f"{right} = {other}").verdict in GOOD
     assert last(f"{right.replace('-', '+')} = {other}").verdict == "REFUTED"
     assert last(r"s u - u s = 2 s u").verdict == "UNDECIDED"

@@ -37,7 +37,7 @@ def verdict(formula: str, above: str = "", below: str = "") -> str:
         (MORE, "When the product is computed, we get", "The product is the largest factor."),
         (SIGN, "Using log subtraction:", "A minus means subtraction from ten."),
         (SOFTMAX, "Position numbering starts from 0.", ""),
-        (SOFTMAX, f"Engineers use binary codes and finite fields.{FAR}", ""),
+        (SOFTMAX, f"Engineers use binary codes and error-correcting codes.{FAR}", ""),
         (SOFTMAX, f"This is ordinal regression on a countably infinite set.{FAR}", ""),
         (WRONG, f"The task is ordinal regression.{FAR}", f"Here $a$ and $b$ anticommute.{FAR}"),
         (WRONG, f"The set is countably infinite.{FAR}", "Equality signs mean that both have one limit."),
