@@ -201,7 +201,7 @@ def _says_numbers(step: Step) -> bool:
 
 
 def _is_inner(node: object) -> bool:
-    """Whether a factor is an inner product: a number, whose vectors are no factors beside it."""
+    """Whether a factor is an inner product: a number; its vectors are not factors beside it."""
     return isinstance(node, Call) and node.function == "inner"
 
 

@@ -102,7 +102,7 @@ _INFINITE = _compile_any(
     r"infinite (?:cardinals?|numbers?|sets?|ordinals?)|alephs?|hilbert'?s hotel|countably infinite|cardinalit(?:y|ies)",
     r"surreal numbers?",
 )
-"""Words of numbers that are no larger when something is added."""
+"""Words of numbers that stay as large when something is added."""
 _EQUALS = _compile_any(
     r"(?:equality|equals?) signs? (?:between|means?|denotes?|stands?|for|is|are)|are identified|interval arithmetic"
 )

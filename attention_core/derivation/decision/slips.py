@@ -465,7 +465,7 @@ def defines_anew(step: Step) -> bool:
 
 
 def _is_one_value(context: Context, side: Expr) -> bool:
-    """Whether a side is a defined function at numbers or at a formula, `f(1, 2)`, `f(a + b)`: it is no definition."""
+    """Whether a side is a defined function at numbers or at a formula, `f(1, 2)`, `f(a + b)`: nothing is defined."""
     symbol = context.symbols.get(_head(side))
     if symbol is None or symbol.kind != "function" or not isinstance(side, Times):
         return False
