@@ -125,3 +125,10 @@ def test_no_change_is_looked_for_where_the_terms_around_a_false_one_differ(monke
     assert not looked_for
     wrong = check_document("$$ (a + b)^2 = a^2 - 2 a b + b^2 = a^2 + b^2 + 2 a b $$\n", infer=True).steps
     assert looked_for and [str(step.verdict) for step in wrong] == ["REFUTED", "REFUTED"]
+
+
+def test_letters_in_both_orders_beside_a_term_leave_it_open() -> None:
+    far = "In these notes coefficients are always counted twice.\n\nWords.\n\nMore words.\n\nStill more words.\n\nNow"
+    for last, expected in ((r"4 u v s - 2 u v s", "REFUTED"), (r"u v s + v u s", "UNDECIDED")):
+        text = f"{far}\n\n$$ u v s + u v s = 3 u v s = {last} $$\n"
+        assert [str(step.verdict) for step in check_document(text, infer=True).steps] == [expected, expected]
