@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_core.derivation.claims import why_unreadable
+from attention_core.derivation.document.encodings import read_text
 from attention_core.derivation.document.notebook import find_cells, notebook_to_markdown
 from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import Effort
@@ -87,8 +88,8 @@ def _cells_of(name: str) -> tuple[tuple[int, int], ...]:
     if not name.endswith(".ipynb"):
         return ()
     try:
-        return find_cells(Path(name).read_bytes().decode("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, Unreadable):
+        return find_cells(read_text(Path(name)))
+    except (OSError, Unreadable):
         return ()
 
 
@@ -96,13 +97,26 @@ def read_document(path_or_text: str | Path) -> tuple[str, str]:
     """Name and text of a document without its byte-order mark; text is recognised by a line break or a `$`.
 
     Raises:
-        Unreadable: A file `*.ipynb` is not a notebook.
+        OSError: The file cannot be opened.
+        Unreadable: Its encoding is not known, or a file `*.ipynb` is not a notebook.
     """
     if isinstance(path_or_text, str) and ("\n" in path_or_text or "$" in path_or_text):
         return "<text>", path_or_text.removeprefix("\ufeff")
     path = Path(path_or_text)
-    text = path.read_bytes().decode("utf-8-sig")
+    text = read_text(path)
     return str(path_or_text), notebook_to_markdown(text) if path.suffix == ".ipynb" else text
+
+
+def read_document_anyhow(path: Path) -> str:
+    """The text of a document; of a file that is refused, with a mark for each byte that is not UTF-8.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    try:
+        return read_document(path)[1]
+    except Unreadable:
+        return path.read_bytes().decode("utf-8-sig", "replace")
 
 
 def document_steps(
@@ -111,10 +125,6 @@ def document_steps(
     """Name, steps and understood declarations of a document; there is at least one step, if only one that says why."""
     try:
         name, text = read_document(path_or_text)
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        message = f"the file is not UTF-8 (byte {error.start}, in line {line}): save it as UTF-8"
-        return str(path_or_text), [Unread(f"line-{line}", line, "", message)], []
     except Unreadable as error:
         return str(path_or_text), [Unread(f"line-{error.line}", error.line, "", error.message)], []
     if len(text) > MAX_CHARACTERS:

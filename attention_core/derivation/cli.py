@@ -235,9 +235,8 @@ def _write_scaffolds(files: Sequence[str]) -> int:
         try:
             text = read_document(Path(file))[1]
             missing = scaffold(text)
-        except (OSError, UnicodeDecodeError, Unreadable) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            reason = error.message if isinstance(error, Unreadable) else reason
+        except (OSError, Unreadable) as error:
+            reason = error.message if isinstance(error, Unreadable) else error.strerror
             click.echo(f"attention-core: {file} cannot be read: {reason}", err=True)
             status = 2
             continue
@@ -248,16 +247,10 @@ def _write_scaffolds(files: Sequence[str]) -> int:
 
 def _write_page(path: str, reports: list[DocumentReport], infer: bool, formulas: bool) -> int:
     """Write the page, and say what the status is at least."""
-    from attention_core.derivation.check import read_document
-    from attention_core.derivation.latex.syntax import Unreadable
+    from attention_core.derivation.check import read_document_anyhow
     from attention_core.derivation.report import page
 
-    texts = []
-    for report in reports:
-        try:
-            texts.append(read_document(Path(report.file))[1])
-        except (UnicodeDecodeError, Unreadable):
-            texts.append(Path(report.file).read_bytes().decode("utf-8-sig", "replace"))
+    texts = [read_document_anyhow(Path(report.file)) for report in reports]
     try:
         Path(path).write_text(page(list(zip(reports, texts, strict=True)), infer, formulas), encoding="utf-8")
     except OSError as error:

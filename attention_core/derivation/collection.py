@@ -150,11 +150,11 @@ def collect_document(path: Path, parent: pytest.Collector) -> pytest.Collector |
     chosen = parent.config.getoption(NAMED) and path.suffix.lower() in SUFFIXES
     if not chosen or not parent.session.isinitpath(path):
         return None
+    from attention_core.derivation.check import read_document_anyhow
     from attention_core.derivation.document.blocks import Display
     from attention_core.derivation.document.source import blocks_of
 
-    text = path.read_bytes().decode("utf-8-sig", "replace")
-    if not any(isinstance(block, Display) for block in blocks_of(text)):
+    if not any(isinstance(block, Display) for block in blocks_of(read_document_anyhow(path))):
         return None  # a README that another plugin reads
     named: pytest.Collector = DocumentFile.from_parent(parent, path=path)
     return named

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from attention_core.cli import main
 from attention_core.derivation import DocumentReport, check_document
+from attention_core.derivation.check import read_document_anyhow
 
 VARIANCE = r"""
 Let $d \in \mathbb{N}$, $\mu \in \mathbb{R}^{1 \times d}$, $\sigma > 0$, and let
@@ -177,6 +178,33 @@ def test_the_line_that_is_not_utf8_and_all_names_that_there_are_are_told(tmp_pat
     assert step.line == 3 and "in line 3" in step.evidence.text
     (step,) = check_document("$$ 1 = 1 $$\n\n" * 15, only=["nope"]).steps
     assert step.evidence.text.endswith(" and 3 more: name one of them")
+
+
+LATIN = "\\usepackage[latin1]{inputenc}\n\nDonnée.\n\nLet $x \\in \\mathbb{R}$.\n\n\\[ x + x = 2x \\]\n"
+
+
+@pytest.mark.parametrize(
+    ("codec", "mark"), [("latin-1", b""), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")]
+)  # fmt: skip
+def test_what_one_door_reads_all_read(tmp_path: Path, codec: str, mark: bytes) -> None:
+    document, page = tmp_path / "a.tex", tmp_path / "a.html"
+    document.write_bytes(mark + LATIN.encode(codec))
+    assert [str(step.verdict) for step in check_document(document).steps] == ["PROVED"]
+    assert run_command(str(document), "--html", str(page))[0] == 0
+    assert "Donnée" in page.read_text(encoding="utf-8")
+    assert run_command("--scaffold", str(document)) == (0, f"{document}\nevery symbol is declared\n")
+    assert read_document_anyhow(document) == LATIN
+
+
+@pytest.mark.parametrize("options", [(), ("--scaffold",), ("--html", "a.html"), ("--strict",)])
+def test_what_declares_no_encoding_gets_one_line_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.tex").write_bytes(LATIN.replace("latin1", "T1").replace("inputenc", "fontenc").encode("latin-1"))
+    status, output = run_command("a.tex", *options)
+    assert status == 2 and output.count("not UTF-8") == 1
+    assert "in line 3) and declares no encoding; it looks like CP1252: save it as UTF-8, or convert it: iconv" in output
 
 
 def run_command(*arguments: str) -> tuple[int, str]:
