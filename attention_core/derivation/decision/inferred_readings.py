@@ -50,7 +50,8 @@ _LETTERS = tuple(f"(the letter {letter})" for letter in "LJNT")
 _SAY = "declare them, as in 'Let $x, y \\in \\mathbb{R}$.'"
 MAX_PEERS = 30  # steps of a document that may tell whether it allows a reading
 _NUMBERS = ("(from the formulas around it)", *_LETTERS)
-WEAK = ("(from the formulas around it)", "(a small letter)")  # reasons that any other reading may overrule
+WEAK = ("(from the formulas around it)", "(a small letter)", "(a value that nothing here determines)")
+"""Reasons that any other reading may overrule."""
 
 
 def find_other_reading(step: Step, found: Finding, decide: Decide) -> Finding | None:

@@ -74,6 +74,7 @@ def is_capital(name: str) -> bool:
 
 
 VECTORS = frozenset("xyzuvwhqkbo")
+_OPERATORS = (r"\sum", r"\prod", r"\max", r"\min", r"\inf", r"\sup")
 _MATRICES = frozenset([r"\Sigma", r"\Lambda", r"\Omega"])
 
 
@@ -91,6 +92,10 @@ def typographic_hint(name: str, bold: Bold) -> Hint:
         return Hint(1, "number", "a value of a function that is not defined")
     if name.startswith(ONES_NAME):
         return Hint(2, "column", "a vector of ones")
+    if name.startswith("|"):
+        return Hint(2, "number", "how many elements a set has")
+    if name.startswith(_OPERATORS):
+        return Hint(2, "number", "a value that nothing here determines")
     if name.startswith((r"\mathcal", r"\text")):
         return Hint(3 if name.startswith(r"\mathcal") else 1, "number", "its alphabet")
     if bold.holds(name):

@@ -27,6 +27,7 @@ from attention_core.derivation.inference.constraints import (
 )
 from attention_core.derivation.inference.definable import definable
 from attention_core.derivation.inference.described import Described, nearest
+from attention_core.derivation.inference.index_sets import index_sets
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import Opaque
 from attention_core.derivation.inference.sample_labels import forget_single, read_samples
@@ -179,10 +180,11 @@ class Inference:
         if not (single or context.loose) and _needs_nothing(context, statement):
             return statement
         around, bold = self.section(place)
+        sets = index_sets(around)
         around = write_row_words(context, list(statement.statement.chains) if alone else around)
         around, statement = read_samples(context, around, statement)
         name_ones = partial(self.name_ones, sum(isinstance(block, Heading) for block in self.blocks[:place]))
-        opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones)
+        opaque = Opaque(context, usage_of(around), around, self.has_small_transposes, name_ones, sets)
         formulas = opaque.chains(around)
         usage = usage_of(formulas)
         chains = opaque.chains(statement.statement.chains)

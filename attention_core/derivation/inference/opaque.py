@@ -24,6 +24,7 @@ from attention_core.derivation.elaborate.indicators import ONES, conditions_in, 
 from attention_core.derivation.elaborate.intermediates import goes_through
 from attention_core.derivation.elaborate.matrix_functions import ENTRYWISE, KRONECKER, OUTER, PSEUDO_INVERSE
 from attention_core.derivation.inference.eigenvalues import is_eigenvalue
+from attention_core.derivation.inference.index_sets import is_count, is_set
 from attention_core.derivation.inference.letters import (
     add_missing_index,
     find_increment,
@@ -114,6 +115,7 @@ class Opaque:
         formulas: Sequence[Chain] = (),
         turned: bool = False,
         name_ones: Callable[[str], str] = lambda _: ONES_NAME,
+        sets: frozenset[str] = frozenset(),  # letters of sets of indices
     ) -> None:
         self.context = context
         self.name_ones, self.place = name_ones, ("", 0)  # the formula that is read, and how many `\\mathbf{1}` it had
@@ -122,6 +124,7 @@ class Opaque:
             one.above.text for one in walk(tuple(formulas)) if isinstance(one, Big) and isinstance(one.above, Name)
         }
         self.arrays = set(usage.arrays)
+        self.sets = sets - (set(context.symbols) - set(context.inferred))
         self.layers = layers_in(formulas) - (set(context.symbols) - set(context.inferred))
         self.turned = turned and "t" not in context.symbols
         self.differentials = "d" not in context.symbols and leads_everywhere("d", formulas)
@@ -179,9 +182,10 @@ class Opaque:
     def is_unclear(self, node: Any) -> bool:
         r"""Whether a node is a value that nothing here determines, and so a symbol of its own.
 
-        A sum without an index or over a set of the document (`\sum_{i \in \mathcal{B}}`), the largest value under a
-        condition, an infimum or supremum and where it is taken, a product `\otimes`, attention as a function of one
-        thing, an average with a subscript (`E[g^2]_t`), and a mask that is minus infinity in a case.
+        A sum without an index or over a set of the document (`\sum_{i \in \mathcal{B}}`) and how many elements the set
+        has, the largest value under a condition, an infimum or supremum and where it is taken, a product `\otimes`,
+        attention as a function of one thing, an average with a subscript (`E[g^2]_t`), and a mask that is minus
+        infinity in a case.
         """
         if is_evaluated(node):
             return True
@@ -202,6 +206,8 @@ class Opaque:
                 return True  # the largest value of a function
             case Big(op, below) if op != "lim":
                 return not below or any(self.is_open_range(chain) for chain in below)
+            case Fence() if is_count(node, self.sets):
+                return True
             case Sub(Fence("norm"), (Chain((kind,)),)):
                 return to_latex(kind) not in KNOWN_NORMS and not isinstance(kind, Num)
             case Call("attention", args, below):
@@ -234,10 +240,8 @@ class Opaque:
             return True  # of those of which something holds
         if chain.ops == ("!=",) and isinstance(chain.exprs[1], Sub):  # all classes but the label of i
             return symbol_name(chain.exprs[1]) not in self.context.symbols
-        if chain.ops == ("in",):
-            over = chain.exprs[1]  # \{1, \dots, n\} or [n]
-            listed = isinstance(over, Group) and (over.bracket == "{" or (over.bracket == "[" and len(over.items) == 1))
-            return not listed or not isinstance(first, Name | Sub)
+        if chain.ops in (("in",), ("notin",)):
+            return is_set(chain) or not isinstance(first, Name | Sub)
         return not isinstance(first, Name | Sub | Num | Plus | Minus)
 
     def rename(self, node: Sub | Sup, bound: frozenset[str]) -> Expr | None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from attention_core.derivation.document.blocks import Block, Paragraph
+from attention_core.derivation.inference.index_sets import index_sets
 from attention_core.derivation.inference.usage import bound_letters, walk
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Big, Call, Chain, Expr, Group, Name, Sub, Sup, Unreadable, names_in
@@ -34,6 +35,8 @@ def propose_domain(step: Step, message: str) -> str:
         return message
     name, sides = found["name"], _sides_of(step)
     peers = tuple(side for one in step.peers if isinstance(one, Step) for side in _sides_of(one))
+    if name.split("_{")[0] in index_sets((*sides, *peers)):
+        return f"{name} is a set of indices, which no declaration describes: write a range, such as \\sum_{{i=1}}^{{m}}"
     if name in _sizes_of(peers) or _counts_entries(step, name):
         written = rf"'Let ${name} \in \mathbb{{N}}$'"
     elif name in _indices_of(sides):

@@ -5,11 +5,13 @@ One paragraph for each section, with all undeclared symbols of its displays, as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from attention_core.derivation.document.blocks import Heading
 from attention_core.derivation.document.forms import writes_double_dollars
 from attention_core.derivation.document.source import blocks_of
+from attention_core.derivation.inference.index_sets import sets_behind
 from attention_core.derivation.inference.infer import domain_text
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import ONES_NAME, walk
@@ -51,13 +53,47 @@ def scaffold(text: str) -> str:
                 )
             for name, read_as in step.context.inferred.items():
                 missing.setdefault(above, {}).setdefault(name, _own_reading(step.context, name, read_as))
+    sets = frozenset[str]().union(*(sets_behind(name) for names in missing.values() for name in names))
     out: list[str] = []
     for place in sorted(missing):
         if place >= 0:
             out += [f"Below line {headings[place].line}, '{headings[place].text}':", ""]
-        paragraph = _paragraph(missing[place], averaged.get(place, set()), laws_in(blocks))
+        rest, line = _without_sets(missing[place], sets)
+        paragraph = _paragraph(rest, averaged.get(place, set()), laws_in(blocks))
+        paragraph = "\n\n".join(one for one in (paragraph, line) if one)
         out += [paragraph.replace("$", "$$") if writes_double_dollars(text) else paragraph, ""]
     return "\n".join(out)
+
+
+def _without_sets(missing: dict[str, str], sets: frozenset[str]) -> tuple[dict[str, str], str]:
+    r"""What misses a declaration that can be written, and the line that names the sets of indices.
+
+    Left out are a set that is an array by its capital letter alone, as in `B = \{1, \dots, m\}`, the sizes that only
+    this array has, and what has as many members as a set has elements.
+    """
+    found = {name: letters for name, read_as in missing.items() if (letters := _sets_of(name, read_as, sets))}
+    rest = {name: read_as for name, read_as in missing.items() if name not in found}
+    lost = {size for name in found for size in _letters_in(_domain_in(missing[name]))}
+    kept = {size for name, read_as in rest.items() for size in _letters_in(_domain_in(read_as).removeprefix(name))}
+    for name in lost - kept:
+        if rest.get(name, "").endswith("(a number of rows or columns)"):
+            del rest[name]
+    letters = ", ".join(f"${letter}$" for letter in sorted(frozenset().union(*found.values())))
+    line = rf"Sets that no declaration describes: {letters}. Write sums over ranges, such as $\sum_{{i=1}}^{{m}}$."
+    return rest, line if letters else ""
+
+
+def _sets_of(name: str, read_as: str, sets: frozenset[str]) -> frozenset[str]:
+    """The sets because of which no declaration of a symbol can be written."""
+    letter, domain = name.split("_{")[0], _domain_in(read_as)
+    if letter in sets and (domain.endswith(r"\in \mathbb{R}") or read_as.endswith("(a capital letter)")):
+        return frozenset([letter])
+    return sets_behind(name, sets) | {one for one in sets if f"|{one}|" in domain}
+
+
+def _letters_in(domain: str) -> set[str]:
+    """The letters of a domain as it is written."""
+    return set(re.findall(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])", domain))
 
 
 def _domain_of_symbol(symbol: Symbol) -> str:

@@ -98,3 +98,37 @@ def test_a_document_with_double_dollars_in_sentences_gets_its_declarations_so() 
     assert "$$a \\in \\mathbb{R}$$" in proposed and "$" not in proposed.replace("$$", "")
     step, *others = check_document(f"{proposed}\n{text}", infer=True).steps
     assert not others and "read as" not in step.evidence.text  # its letters are declared, and no sentence is a display
+
+
+SETS = "Sets that no declaration describes: "
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\frac{1}{|B|} \sum_{i \in B} x_i = y", r"\sum_{i \in B_k} x_i = y", r"|B| \sum_{i \in B} x_i = y"]
+)
+def test_a_set_of_indices_is_not_proposed_as_a_number(formula: str) -> None:
+    found = scaffold(f"$$ {formula} $$\n")
+    declared, line = found.split(SETS)
+    assert "B" not in declared and line.startswith("$B$. Write sums over ranges")
+    assert r"$y \in \mathbb{R}$" in declared
+
+
+def test_what_only_a_set_needs_is_left_out() -> None:
+    text = r"$$ B = \{1, \dots, m\} $$" + "\n\n" + r"$$ \sum_{i \in B} x_i = \sum_{i=1}^{m} x_i $$" + "\n"
+    declared, line = scaffold(text).split(SETS)
+    assert declared.strip() == r"Let $m \in \mathbb{N}$, $x_1, \dots, x_{m} \in \mathbb{R}$." and line.startswith(
+        "$B$."
+    )
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\sum_{i \in [n]} x_i = B", r"|B| + 1 = y + \sum_{i=1}^{n} x_i", r"\max_{\pi \in S} c = B"]
+)
+def test_numbers_beside_ranges_are_proposed_as_before(formula: str) -> None:
+    found = scaffold(f"$$ y = {formula} $$\n")
+    assert SETS not in found and r"$B \in" in found
+
+
+def test_a_pasted_line_of_sets_changes_no_verdict() -> None:
+    text = r"$$ \frac{1}{|B|} \sum_{i \in B} x_i + y = y + \frac{1}{|B|} \sum_{i \in B} x_i $$" + "\n"
+    assert [step.passed for step in check_document(paste(text), infer=True).steps] == [True]
