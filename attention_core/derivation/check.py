@@ -63,7 +63,7 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
     except Exception as error:  # a fault of the checker in one step: reported there, and the other steps are checked
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
     about = (step.id, step.line, step.text, found.verdict, *_show_names_of(found), time.perf_counter() - start)
-    return StepReport(*about, expected, required=require, claim=partial(_write_claim, step))
+    return StepReport(*about, expected, required=require, claim=partial(_write_claim, step), opens=step.opens)
 
 
 def _show_names_of(found: Finding) -> tuple[Evidence, Counterexample | None]:

@@ -122,6 +122,7 @@ class StepReport:
     expected: str = ""
     required: str = ""
     claim: Callable[[], Any] | None = field(default=None, repr=False, compare=False)  # writes it, see `to_sympy`
+    opens: int = field(default=0, compare=False)  # the line on which its display begins
 
     def to_sympy(self) -> Any:
         """Write the step as a SymPy relation, not evaluated.

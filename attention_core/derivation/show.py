@@ -43,6 +43,7 @@ _ROUTINE = re.compile(
 )
 """What most verdicts rest on: it is left out, and whatever else their evidence says is shown."""
 _OF_FUNCTION = "(a value of a function that is not defined)"  # --scaffold lists these
+_REASON = "not checked: the reason "
 _LAWS = "with its laws as "
 _QUOTED = re.compile(r" \(\$.*?\$\)(?=$|[ ,:;])")
 
@@ -54,12 +55,21 @@ class Readings:
         self._shown: dict[str, str] = {}
         self._notes: set[str] = set()
         self._reasons: dict[str, int] = {}
+        self._beside: dict[int, set[str]] = {}  # reasons that were shown, by the line on which their display begins
 
     def find_line(self, step: StepReport, reason: str) -> int:
         """The line of the step that was shown before with the same reason; 0 where it is shown first."""
         line = self._reasons.get(reason, 0)
         self._reasons.setdefault(reason, step.line)
         return line
+
+    def leave_out_reasons(self, step: StepReport, notes: Sequence[str]) -> list[str]:
+        """What is to be shown below a step without the reasons of its display that stand below one above it already."""
+        reasons = {one for one in notes if one.startswith(_REASON)}
+        before = self._beside.setdefault(step.opens, set()) if step.opens else set()
+        left = [one for one in notes if one not in before]
+        before |= reasons
+        return left
 
     def is_new_note(self, note: str) -> bool:
         """Whether what an accepted step rests on is to be shown: what laws were read as is shown once."""
@@ -265,7 +275,7 @@ def brief_details_of(step: StepReport, readings: Readings) -> tuple[str, list[st
     details = [text]
     if step.passed and step.verdict in GOOD:
         parts = (_ROUTINE.sub("", part).strip(" :,") for part in _QUOTED.sub("", text).split("; "))
-        note = "; ".join(filter(None, parts))
+        note = "; ".join(readings.leave_out_reasons(step, [part for part in parts if part]))
         details = [note] if readings.is_new_note(note) else []
     elif step.passed:
         details = []  # refuted, as the document says

@@ -15,6 +15,7 @@ from itertools import pairwise
 from attention_core.derivation.document.blocks import FRAMES, Display, Option, misspelt
 from attention_core.derivation.document.row_labels import without_row_labels
 from attention_core.derivation.document.segments import Piece, in_brackets
+from attention_core.derivation.document.side_notes import balance_brackets
 from attention_core.derivation.document.splitter import split_statements
 from attention_core.derivation.document.typed import as_formula
 from attention_core.derivation.latex.commands import read_braces
@@ -33,6 +34,7 @@ _ARRAY_END = compile_quick(r"\\end\{array\}\s*[.,;]?\s*(?:\\(?:tag|label)\*?\s*\
 _BOX = compile_quick(r"\\f?box(?:ed)?\s*\{")
 _ROW_OPENS = re.compile(r"(?:^|\\\\|&|\\q?quad|\\(?:implies|Rightarrow|iff))\s*$")
 _ROW_ENDS = re.compile(r"\s*[.,;]?\s*(?:\\\\|\\tag|$)")
+_TEXT = re.compile(r"\\(?:text\w*|mbox)\s*\{([^{}]*)\}")
 _COMMENT = re.compile(r"(?m)^[ \t]*%.*$")
 _END_OF_ROW = re.compile(r"(?:\\\\|&|\\(?:right|left)$|\s|[.,;]$)+$")
 _ENDS_OF_ROW = ("\\", "&", ".", ",", ";", r"\right", r"\left")  # of whatever this matches
@@ -89,7 +91,7 @@ def _require_environments(text: str, line: int) -> None:
 def without_frames(text: str) -> str:
     """The content of the frames `aligned`, `gather` and so on, every line where it was."""
     plain = _without_array(_without_braces(_FRAME.sub(lambda m: " ", _without_system(text))))
-    return _without_boxes(without_row_labels(plain) if "&" in plain else plain)
+    return balance_brackets(_without_boxes(without_row_labels(plain) if "&" in plain else plain))
 
 
 def _without_braces(text: str) -> str:
@@ -210,7 +212,7 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
     whole = DisplayStatement(statement, piece.tokens[0].line, tuple(conditions), tag, tags, _tags_in_one_line(piece))
     whole.reasons = tuple(_source(run, text, starts) for _, run in piece.quoted)
     whole.quoted = tuple(
-        f"{words} {reason}".strip() for (words, _), reason in zip(piece.quoted, whole.reasons, strict=True)
+        _join_reason(words, reason) for (words, _), reason in zip(piece.quoted, whole.reasons, strict=True)
     )
     whole.unread_words = tuple(piece.unread_words)
     whole.beside = tuple(chain for part in piece.beside for chain in condition_chains(part))
@@ -235,6 +237,12 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
             )
         )
     return out
+
+
+def _join_reason(words: str, reason: str) -> str:
+    r"""A reason with its words in front, or as `\text{since $a = b$}` has both."""
+    whole = _TEXT.fullmatch(reason)
+    return whole[1] if whole is not None and words in whole[1] else f"{words} {reason}".strip()
 
 
 def _tags_in_one_line(piece: Piece) -> dict[int, str]:

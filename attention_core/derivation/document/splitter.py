@@ -34,6 +34,7 @@ from attention_core.derivation.document.segments import (
     starts_with_relation,
     written_ranges,
 )
+from attention_core.derivation.document.side_notes import Note, take_note
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.latex.tokens import CLOSING, OPENING, Tok, depth_zero
 
@@ -236,7 +237,7 @@ def split_statements(tokens: list[Tok], lenient: bool = False) -> list[Piece]:
             splitter.row(row)
         except Unreadable as error:
             raise Unreadable(error.message, error.line or row[0].line) from None
-    kept: set[int] = set()
+    kept = splitter.framed
     for piece in splitter.pieces:
         if not piece.tokens and (piece.conditions or piece.offered or piece.moves):
             stray = (piece.conditions or piece.offered or [piece.moves])[0]
@@ -273,12 +274,24 @@ def refuse_claims(word: str) -> None:
         raise Unreadable(f"the words '{word}' change the meaning and are not understood; write it as a formula")
 
 
+def _not_understood(words: str) -> Unreadable:
+    return Unreadable(
+        f"the words '{words}' stand before a formula and are not understood: a reason starts with 'since' or 'by', "
+        "another statement has a row of its own"
+    )
+
+
 class _Splitter:
     """Gathers the statements of one display row by row."""
 
     def __init__(self, lenient: bool) -> None:
         self.lenient = lenient
         self.pieces: list[Piece] = [Piece()]
+        self.piece = self.pieces[0]  # that goes on
+        self.latest: dict[int, Piece] = {}  # the last ones, by how many alignment marks stand in front of their parts
+        self.own: list[Piece] = []  # those of the row
+        self.framed: set[int] = set()  # the words and brackets of notes
+        self.marks = 0  # how many alignment marks stand in the row so far
         self.binding = ""  # what the segments are: '' a statement, 'conditions', 'moves' or 'reason'
         self.words = ""  # of the reason
         self.opened = False  # whether the reason holds a formula
@@ -291,18 +304,20 @@ class _Splitter:
     def row(self, tokens: list[Tok]) -> None:
         """Read one row."""
         self.binding, self.words, self.opened, self.fresh = "", "", False, True
+        tokens, note = self.take_note(tokens)
+        self.go_on(tokens)
         if self.opens_statement(tokens):
-            self.pieces.append(Piece())
-        first = len(self.pieces) - 1
+            self.add(Piece())
         arrows = [t for t in tokens if t.kind == "MOVES"]
         segments = segments_of([t for t in tokens if t.kind != "MOVES"])
         ranges = written_ranges(segments)
         for place, (kind, word, segment) in enumerate(segments):
-            if place in ranges and self.binding == "" and self.pieces[-1].relations():
-                self.pieces[-1].offered.append(segment)
+            self.marks += kind == "AMP"
+            if place in ranges and self.binding == "" and self.piece.relations():
+                self.piece.offered.append(segment)
                 continue
             if kind == "TAG":
-                for piece in self.pieces[first:]:  # all statements of the row
+                for piece in self.own:  # all statements of the row
                     piece.tags.append((self.last_line(tokens), word, piece.relations()))
             elif kind == "TEXT":
                 before = segments[place - 1]
@@ -314,32 +329,86 @@ class _Splitter:
                 self.binding = ""
             if kind in ("GAP", "WIDE") and self.fresh:
                 kind = "AMP"  # `&\\qquad - c`: room before the first formula of a row says nothing
-            elif kind == "AMP" and not self.fresh and self.columns(tokens, segment) % 2 == 0:
+            elif kind == "AMP" and not self.fresh and self.marks % 2 == 0:
                 kind = "NEXT"  # the next column of an alignment
             if first_kind(segment):
+                if kind in ("AMP", "NEXT") and starts_with_relation(segment) and self.piece.relations():
+                    self.switch(self.piece_at(self.marks))
                 self.premise = leads_to_arrow(segments, place) and any(t is one for one in tokens for t in self.head())
                 self.take(kind, segment)
                 self.fresh = False
         for arrow in arrows:
-            for piece in self.pieces[first:]:
-                if any(t.kind == "REL" and t.start == arrow.start for t in piece.tokens):
-                    if piece.arrow not in ("", arrow.value):
-                        raise Unreadable("two limits in one chain: give each a row of its own", arrow.line)
-                    piece.arrow = arrow.value
+            self.keep_limit(arrow)
+        if note is not None:
+            self.keep_note(note)
 
-    def columns(self, row: list[Tok], segment: list[Tok]) -> int:
-        """How many alignment marks stand in a row before a segment of it."""
-        end = next((i for i, t in enumerate(row) if segment and t is segment[0]), 0)
-        return sum(t.kind == "AMP" for t in row[:end])
+    def keep_limit(self, arrow: Tok) -> None:
+        """Keep what moves on an arrow of the row with its statement."""
+        for piece in self.own:
+            if any(t.kind == "REL" and t.start == arrow.start for t in piece.tokens):
+                if piece.arrow not in ("", arrow.value):
+                    raise Unreadable("two limits in one chain: give each a row of its own", arrow.line)
+                piece.arrow = arrow.value
+
+    def go_on(self, row: list[Tok]) -> None:
+        """Choose the statement that a row goes on with: that of its column, where it begins with a relation or a sign.
+
+        What stands beside a statement, in another column, is not what the next row goes on with.
+        """
+        self.piece, self.own, self.marks = self.pieces[-1], [], 0
+        head = next((i for i, t in enumerate(row) if t.kind not in ("AMP", "GAP")), None)
+        if head is not None and self.piece.tokens and row[head].kind in ("REL", "ARROW", "MINUS", *OPERATORS):
+            self.piece = self.piece_at(sum(t.kind == "AMP" for t in row[:head]))
+        self.switch(self.piece)
+
+    def piece_at(self, marks: int) -> Piece:
+        """The last statement of a column: that of the part behind so many alignment marks, or the next one before."""
+        before = [one for one in self.latest if one <= marks]
+        return self.latest[max(before)] if before else self.piece
+
+    def place_piece(self) -> None:
+        """Note the column of the statement that goes on; a new one takes the place of the one that was in it."""
+        replaced = self.latest.get(self.marks)
+        if all(self.piece is not one for one in self.latest.values()):
+            self.latest = {marks: one for marks, one in self.latest.items() if one is not replaced}
+        self.latest.setdefault(self.marks, self.piece)
+
+    def switch(self, piece: Piece) -> None:
+        """Go on with a statement."""
+        self.piece = piece
+        self.own += [] if any(piece is one for one in self.own) else [piece]
+
+    def add(self, piece: Piece) -> None:
+        """Begin a statement."""
+        self.pieces.append(piece)
+        self.switch(piece)
+
+    def take_note(self, row: list[Tok]) -> tuple[list[Tok], Note | None]:
+        """A row without the note beside it, and this note; its first words and its brackets belong to no statement."""
+        rest, note = take_note(row)
+        kept = {id(t) for t in (*rest, *(note.tokens if note else ()))}
+        self.framed |= {id(t) for t in row} - kept
+        return rest, note
+
+    def keep_note(self, note: Note) -> None:
+        """Keep the note beside a row with the reasons of its statement: each formula in it with the words before it."""
+        runs = [(word or note.words, run) for _, word, run in segments_of(note.tokens) if first_kind(run)]
+        for word in (note.words, *(t.value for _, t in depth_zero(note.tokens) if t.kind == "TEXT")):
+            refuse_claims(word)
+        if not note.known:
+            if not self.lenient:
+                raise _not_understood(note.words)
+            self.piece.unread_words.append(note.words)
+        self.piece.quoted += runs
 
     def head(self) -> list[Tok]:
         """The first token of the statement that is gathered, if it has no arrow by now."""
-        piece = self.pieces[-1]
+        piece = self.piece
         return piece.tokens[:1] if not any(t.kind == "ARROW" for t in piece.tokens) else []
 
     def opens_statement(self, row: list[Tok]) -> bool:
         """A row with a relation that does not start with one is a new statement, if the one above is complete."""
-        piece = self.pieces[-1]
+        piece = self.piece
         head = [t for t in row if t.kind not in ("AMP", "GAP")]
         if head and head[0].kind in ("TEXT", "FORALL"):
             binds = head[0].kind == "FORALL" or bare(head[0].value) in BINDS
@@ -370,7 +439,7 @@ class _Splitter:
         if self.binding == "reason" and self.opened and plain not in JOINS[1:]:
             self.words = word  # a reason with a formula goes on with "and", "for" and the like
             return
-        piece = self.pieces[-1]
+        piece = self.piece
         if plain == "where" and not piece.tokens and any(t.kind == "REL" and t.value == ":=" for t in row):
             self.binding = ""  # a display that goes on with the prose above it
         elif plain in BINDS:
@@ -379,12 +448,14 @@ class _Splitter:
             self.binding = "moves"
         elif plain in ("let", "put", "define"):
             self.fresh_piece()
-            self.pieces[-1].defines = True
+            self.piece.defines = True
         elif plain in ARROWS and piece.tokens:
             self.binding = ""
             piece.tokens.append(Tok("ARROW", ARROWS[plain], piece.tokens[-1].line, piece.tokens[-1].start))
         elif plain == "and" and self.binding == "conditions":
             self.words = plain
+        elif plain == "and" and self.is_beside(row):
+            self.fresh_piece()
         elif plain == "and" and piece.tokens:
             self.binding = ""
             piece.tokens.append(Tok("AND", word, piece.tokens[-1].line, piece.tokens[-1].start))
@@ -401,17 +472,22 @@ class _Splitter:
         else:
             self.binding, self.words, self.opened, self.leads = "reason", word, False, self.fresh
 
+    def is_beside(self, row: list[Tok]) -> bool:
+        """Whether words stand in another column than the statement before them, and no implication needs both."""
+        arrow = any(t.kind == "ARROW" or (t.kind == "TEXT" and bare(t.value) in ARROWS) for t in row)
+        return self.piece.relations() > 0 and self.latest.get(self.marks) is not self.piece and not arrow
+
     def fresh_piece(self) -> None:
         """What follows is a statement of its own."""
-        if self.pieces[-1].tokens:
-            self.pieces.append(Piece())
+        if self.piece.tokens:
+            self.add(Piece())
         self.binding = ""
 
     # -- formulas -------------------------------------------------------------------------------------------------
 
     def take(self, kind: str, segment: list[Tok]) -> None:
         """One run of formula tokens."""
-        piece = self.pieces[-1]
+        piece = self.piece
         if self.binding == "moves":
             if any(t.kind == "REL" and t.value == "->" for t in segment):
                 piece.moves, self.binding, self.words, self.opened = segment, "reason", "as", False
@@ -440,13 +516,14 @@ class _Splitter:
         elif piece.continues(segment, kind):
             piece.tokens += segment
         else:
-            self.pieces.append(Piece(tokens=list(segment)))
+            self.add(Piece(tokens=list(segment)))
+        self.place_piece()
 
     def may_be_condition(self, kind: str, segment: list[Tok]) -> bool:
         """Whether a relation beside a statement may be its condition: after a comma or a gap, or in brackets."""
         if kind == "COMMA":
             return is_condition(segment) or bool(in_brackets(segment) and not self.premise)
-        last = self.pieces[-1].last()
+        last = self.piece.last()
         if self.premise:
             return False
         if kind not in ("WIDE", "GAP", "AMP", "NEXT") or self.fresh or (last is not None and last.kind in GOES_ON):
@@ -457,10 +534,10 @@ class _Splitter:
 
     def keep_unread(self, segment: list[Tok]) -> bool:
         """Keep words that are not understood; whether the formula after them belongs to them."""
-        self.pieces[-1].unread_words.append(self.words)
+        self.piece.unread_words.append(self.words)
         if not is_relation(segment):
             return True
-        self.pieces.append(Piece(unread_words=[self.words]))
+        self.add(Piece(unread_words=[self.words]))
         return False
 
     def is_reason(self, kind: str, segment: list[Tok]) -> bool:
@@ -473,16 +550,13 @@ class _Splitter:
             if not self.opened and not known:
                 if first == "MINUS":
                     return False
-                last = self.pieces[-1].last()
-                complete = self.pieces[-1].relations() and last is not None and last.kind not in GOES_ON
+                last = self.piece.last()
+                complete = self.piece.relations() and last is not None and last.kind not in GOES_ON
                 if complete and self.apart and not has_relation(segment):
                     return True  # `a = b \quad \text{take $\log$ of both sides}`: a remark
-                if self.lenient and self.pieces[-1].tokens:
+                if self.lenient and self.piece.tokens:
                     return self.keep_unread(segment)
-                raise Unreadable(
-                    f"the words '{self.words}' stand before a formula and are not understood: a reason starts with "
-                    "'since' or 'by', another statement has a row of its own"
-                )
+                raise _not_understood(self.words)
             return True
         if not self.opened:
             return False

@@ -41,6 +41,7 @@ from attention_core.derivation.latex.syntax import (
     Transpose,
     Unreadable,
 )
+from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.terms.context import Context
 
 _RELATION = re.compile(r"=|\\(?:le|ge|leq|geq|equiv|approx|ne|neq)\b|[<>]")
@@ -310,13 +311,21 @@ def stand_apart(one: DisplayStatement, claim: Chain) -> DisplayStatement:
     return replace(own, own_tags={}, conditions=(), beside=(), line=claim.lines[0])
 
 
-def tell_labels(context: Context, block: Display) -> None:
-    """List the relations in labels of braces, which are not checked.
+def note_unchecked(
+    context: Context, block: Display, statements: Sequence[DisplayStatement], steps: Sequence[Step | Unread]
+) -> None:
+    """List the relations in labels of braces and in reasons of what is not a step, which are not checked.
 
     Args:
         context: What is understood so far.
         block: The display.
+        statements: Its statements.
+        steps: Its steps; their own evidence names their reasons.
     """
     for start, label in labels_of_braces(block.text):
         told = f"not checked: the label {label} of a brace"
         context.understood.append((block.line + block.text.count("\n", 0, start), told))
+    named = {reason for step in steps if isinstance(step, Step) for reason in step.quoted}
+    for one in statements:
+        rest = [reason for reason in one.quoted if reason not in named]
+        context.understood += [(one.line, f"not checked: the reason '{reason}'") for reason in rest]

@@ -41,9 +41,9 @@ from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import (
     Around,
     find_defined_symbol,
+    note_unchecked,
     split_definitions,
     stand_apart,
-    tell_labels,
 )
 from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
@@ -97,7 +97,7 @@ def steps_of_display(
         except Unreadable as error:  # of a condition beside it
             out.append(_unread(block, error))
     if supply is not None:
-        tell_labels(context, block)
+        note_unchecked(context, block, statements, out)
     _look_around(block, [one for one in out if isinstance(one, Step)], statements)
     unread = [one for one in out if isinstance(one, Unread)]
     for step in out:
