@@ -40,7 +40,7 @@ def judge_reasons(step: Step, found: Finding, decide: Callable[[Step], Finding])
         wrong = _refute_reason(step, reason, decide)
         if wrong:
             return Finding(Verdict.UNDECIDED, Evidence(f"{wrong}; the step itself holds ({text})", figures))
-    more = "".join(f"; not checked: the reason '{reason}'" for reason in step.quoted)
+    more = "".join(f"; not checked: the reason '{reason}'" for reason in dict.fromkeys(step.quoted))
     return replace(found, evidence=replace(found.evidence, text=text + more))
 
 

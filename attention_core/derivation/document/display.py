@@ -242,7 +242,7 @@ def _build_statements(piece: Piece, text: str, starts: list[int]) -> list[Displa
 def _join_reason(words: str, reason: str) -> str:
     r"""A reason with its words in front, or as `\text{since $a = b$}` has both."""
     whole = _TEXT.fullmatch(reason)
-    return whole[1] if whole is not None and words in whole[1] else f"{words} {reason}".strip()
+    return (whole[1] if whole is not None and words in whole[1] else f"{words} {reason}").strip()
 
 
 def _tags_in_one_line(piece: Piece) -> dict[int, str]:

@@ -15,6 +15,7 @@ from itertools import accumulate
 from attention_core.derivation.document.segments import (
     ARROWS,
     BINDS,
+    CHANGES,
     GOES_ON,
     JOINS,
     OPENS_REASON,
@@ -149,6 +150,8 @@ def _read_brackets(before: list[Tok], rest: list[Tok], inside: list[Tok]) -> tup
         return [*before, *apart, inside[0]._replace(kind="TEXT", value=words), *inside[1:], *ends], None
     tokens = inside[1:] if words else inside
     words = words or next(t.value for _, t in depth_zero(inside) if t.kind == "TEXT")  # `(a = b \text{ by symmetry})`
+    if not has_relation(tokens) and any(CHANGES.search(bare(t.value)) for t in inside if t.kind == "TEXT"):
+        return [*before, *rest], None
     if not any(t.kind not in {"TEXT"} | _ENDS for t in tokens):
         return [*before, Tok("TEXT", words, rest[0].line, rest[0].start), *tokens, *ends], None
     return [*before, *ends], Note(words, tokens, _is_known(words))

@@ -367,11 +367,13 @@ class _Splitter:
         return self.latest[max(before)] if before else self.piece
 
     def place_piece(self) -> None:
-        """Note the column of the statement that goes on; a new one takes the place of the one that was in it."""
+        """Note the column of the statement that goes on; a newer one takes the place of the one that was in it."""
+        order = {id(one): place for place, one in enumerate(self.pieces)}
         replaced = self.latest.get(self.marks)
         if all(self.piece is not one for one in self.latest.values()):
             self.latest = {marks: one for marks, one in self.latest.items() if one is not replaced}
-        self.latest.setdefault(self.marks, self.piece)
+        if replaced is None or order[id(self.piece)] > order[id(replaced)]:
+            self.latest[self.marks] = self.piece
 
     def switch(self, piece: Piece) -> None:
         """Go on with a statement."""
@@ -398,7 +400,7 @@ class _Splitter:
         if not note.known:
             if not self.lenient:
                 raise _not_understood(note.words)
-            self.piece.unread_words.append(note.words)
+            self.piece.unread_words.append(note.words if re.search(r"\w", note.words) else "a remark in brackets")
         self.piece.quoted += runs
 
     def head(self) -> list[Tok]:

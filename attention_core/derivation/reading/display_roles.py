@@ -326,6 +326,6 @@ def note_unchecked(
         told = f"not checked: the label {label} of a brace"
         context.understood.append((block.line + block.text.count("\n", 0, start), told))
     named = {reason for step in steps if isinstance(step, Step) for reason in step.quoted}
-    for one in statements:
-        rest = [reason for reason in one.quoted if reason not in named]
-        context.understood += [(one.line, f"not checked: the reason '{reason}'") for reason in rest]
+    beside = [(one.line, *pair) for one in statements for pair in zip(one.quoted, one.reasons, strict=True)]
+    rest = [(line, text) for line, text, formula in beside if text not in named and _RELATION.search(formula)]
+    context.understood += [(line, f"not checked: the reason '{text}'") for line, text in dict.fromkeys(rest)]
