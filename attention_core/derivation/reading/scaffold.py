@@ -71,7 +71,7 @@ def _without_sets(missing: dict[str, str], sets: frozenset[str]) -> tuple[dict[s
     Left out are a set that is an array by its capital letter alone, as in `B = \{1, \dots, m\}`, the sizes that only
     this array has, and what has as many members as a set has elements.
     """
-    found = {name: letters for name, read_as in missing.items() if (letters := _sets_of(name, read_as, sets))}
+    found = {name: some for name, read_as in missing.items() if (some := _sets_of(name, read_as, sets))}
     rest = {name: read_as for name, read_as in missing.items() if name not in found}
     lost = {size for name in found for size in _letters_in(_domain_in(missing[name]))}
     kept = {size for name, read_as in rest.items() for size in _letters_in(_domain_in(read_as).removeprefix(name))}
