@@ -107,8 +107,8 @@ def readings_of(step: StepReport) -> list[str]:
 
 
 def _split_reading(reading: str) -> tuple[str, str]:
-    r"""`\sigma \in \mathbb{R} (a power)` as the symbol and what it is read as."""
-    at = reading.rfind(r" \in ")
+    r"""`\sigma \in \mathbb{R} (a power)`, or `x as in line 3`, as the symbol and what it is read as."""
+    at = max(reading.rfind(r" \in "), reading.find(" as in line "))
     return (reading[:at], reading[at:]) if at > 0 else (reading, "")
 
 

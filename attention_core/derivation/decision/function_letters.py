@@ -21,7 +21,7 @@ from attention_core.derivation.decision.factor_orders import find_numbers
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.constraints import is_capital
-from attention_core.derivation.inference.infer import FRESH
+from attention_core.derivation.inference.fresh_sizes import FRESH
 from attention_core.derivation.inference.usage import FUNCTIONS, walk, whole_names
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (

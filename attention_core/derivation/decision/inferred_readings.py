@@ -29,7 +29,8 @@ from attention_core.derivation.decision.matrix_exponents import (
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.constraints import ENTRYWISE, is_capital
-from attention_core.derivation.inference.infer import FRESH, domain_text
+from attention_core.derivation.inference.fresh_sizes import FRESH
+from attention_core.derivation.inference.infer import domain_text
 from attention_core.derivation.inference.usage import letter_of, walk, whole_names
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.latex.syntax import Call, Chain, Group, Statement, Transpose, Unreadable, names_in

@@ -104,7 +104,7 @@ def decode_text(data: bytes, name: str = "") -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _decode_declared(data, name, error)
+        return _decode_by_name(data, name, error)
     if "\0" in text:
         raise Unreadable(f"the file is not text: it has NUL bytes{_suggest_wide(data)}", 1)
     if "\x1b$" in text and set(_find_names(text, name)) == {"iso2022-jp"}:  # its bytes are those of ASCII
@@ -125,7 +125,7 @@ def read_text(path: Path) -> str:
     return decode_text(path.read_bytes(), path.name)
 
 
-def _decode_declared(data: bytes, name: str, error: UnicodeDecodeError) -> str:
+def _decode_by_name(data: bytes, name: str, error: UnicodeDecodeError) -> str:
     """The text of a file that is not UTF-8 as it declares."""
     line = data.count(b"\n", 0, error.start) + 1
     where = f"the file is not UTF-8 (byte {error.start}, in line {line})"
@@ -242,6 +242,7 @@ _CANDIDATES = (
     _Candidate("CP949", "cp949", "이다는의에을를가고하한지로은그과도수와서", 0.2),
     _Candidate("CP1251", "cp1251", _CYRILLIC, 0.6),
     _Candidate("KOI8-R", "koi8-r", _CYRILLIC, 0.6),
+    _Candidate("MACINTOSH", "mac-roman", "éèàçùâêîôûëïüöäßñáóú“”‘’–—…", 0.9, mixed=True),
     _Candidate("CP1252", "cp1252", "éèàçùâêîôûëïüöäßñáíóúãõøåæÉÖÜÄÀ«»“”’–—°§", 0.9, mixed=True),
 )
 LEAST = 4  # usual characters that a text of other letters than Latin ones has, or nothing is said of it

@@ -274,7 +274,7 @@ def refuse_claims(word: str) -> None:
         raise Unreadable(f"the words '{word}' change the meaning and are not understood; write it as a formula")
 
 
-def _not_understood(words: str) -> Unreadable:
+def _refuse_words(words: str) -> Unreadable:
     return Unreadable(
         f"the words '{words}' stand before a formula and are not understood: a reason starts with 'since' or 'by', "
         "another statement has a row of its own"
@@ -399,7 +399,7 @@ class _Splitter:
             refuse_claims(word)
         if not note.known:
             if not self.lenient:
-                raise _not_understood(note.words)
+                raise _refuse_words(note.words)
             self.piece.unread_words.append(note.words if re.search(r"\w", note.words) else "a remark in brackets")
         self.piece.quoted += runs
 
@@ -558,7 +558,7 @@ class _Splitter:
                     return True  # `a = b \quad \text{take $\log$ of both sides}`: a remark
                 if self.lenient and self.piece.tokens:
                     return self.keep_unread(segment)
-                raise _not_understood(self.words)
+                raise _refuse_words(self.words)
             return True
         if not self.opened:
             return False

@@ -27,6 +27,7 @@ from attention_core.derivation.inference.constraints import (
 )
 from attention_core.derivation.inference.definable import definable
 from attention_core.derivation.inference.described import Described, nearest
+from attention_core.derivation.inference.fresh_sizes import free_name
 from attention_core.derivation.inference.index_sets import index_sets
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import Opaque
@@ -67,7 +68,6 @@ from attention_core.derivation.terms.terms import ONE, SCALAR, Size, Term, Type,
 
 WINDOW = 20  # blocks before and after that are looked at
 SURE = 3.0  # the weight of a transpose, a norm, bold letters
-FRESH = ("n", "d", "m", "p", "q", "r", "h", "l")
 _ONES_WRITTEN = re.compile(re.escape(ONES_NAME) + r"_\{\d+\}")
 _NEVER = frozenset(["'", "*"])
 
@@ -89,12 +89,17 @@ class _Reading:
             return known
         place = extents.find(extent)
         if place not in self.names:
-            free = [name for name in FRESH if name not in self.taken]
-            name = free[0] if free else f"n_{{{len(self.taken)}}}"
+            name = free_name(self.taken, self.may_number)
             self.taken.add(name)
             self.fresh.append(name)
             self.names[place] = Size.symbol(name)
         return self.names[place]
+
+    def may_number(self, letter: str) -> bool:
+        """Whether `n_1` with a letter is a name of its own, and no entry of an array."""
+        symbol = self.builder.context.symbols.get(letter)
+        entries = symbol is not None and has_entries(symbol)
+        return letter not in self.builder.usage.arrays and not entries
 
     def type_of(self, shape: Shape) -> Type:
         """The type of a shape."""

@@ -311,7 +311,7 @@ def stand_apart(one: DisplayStatement, claim: Chain) -> DisplayStatement:
     return replace(own, own_tags={}, conditions=(), beside=(), line=claim.lines[0])
 
 
-def note_unchecked(
+def note_side_relations(
     context: Context, block: Display, statements: Sequence[DisplayStatement], steps: Sequence[Step | Unread]
 ) -> None:
     """List the relations in labels of braces and in reasons of what is not a step, which are not checked.

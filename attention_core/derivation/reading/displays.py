@@ -41,7 +41,7 @@ from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import (
     Around,
     find_defined_symbol,
-    note_unchecked,
+    note_side_relations,
     split_definitions,
     stand_apart,
 )
@@ -97,7 +97,7 @@ def steps_of_display(
         except Unreadable as error:  # of a condition beside it
             out.append(_unread(block, error))
     if supply is not None:
-        note_unchecked(context, block, statements, out)
+        note_side_relations(context, block, statements, out)
     _look_around(block, [one for one in out if isinstance(one, Step)], statements)
     unread = [one for one in out if isinstance(one, Unread)]
     for step in out:

@@ -164,3 +164,10 @@ def test_likely_slips_are_pointed_out(capsys: pytest.CaptureFixture[str]) -> Non
     assert said.splitlines()[-1] == ("  look first at line 3: false as it was read, and one small change makes it hold")
     show_report(check_document(SLIP + SLIP, infer=True))
     assert "look first at lines 3, 6: " in capsys.readouterr().out
+
+
+def test_a_symbol_of_a_section_that_has_ended_is_shown_with_its_whole_line(capsys: pytest.CaptureFixture[str]) -> None:
+    declared = "# A long heading about nothing in particular\n\nLet $x, y \\in \\mathbb{R}$.\n\n$$ x y = y x $$\n\n"
+    show_report(check_document(f"{declared}# Next\n\n$$ 2 x y = 2 y x $$\n", infer=True))
+    (line,) = (one.strip() for one in capsys.readouterr().out.splitlines() if "read as" in one)
+    assert line == "read as: x, y as in line 3 (its section 'A long heading about nothing in particular' has ended)"
