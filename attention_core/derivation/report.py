@@ -45,6 +45,7 @@ from attention_core.derivation.latex.tokens import Tok
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import GOOD, UNCHECKED, count_steps, point_out_slips
+from attention_core.derivation.show import readings_of, split_reading, without_readings
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page
 
@@ -181,7 +182,30 @@ def place_conditions(step: Step, known: Sequence[Conditions]) -> tuple[list[str]
     return front, premise, behind
 
 
-def step_row(step: StepReport, source: Step, goes_on: bool, known: Sequence[Conditions] = ()) -> str:
+class Readings:
+    """What undeclared symbols were read as so far on a page: each reading stands once, and later steps link to it."""
+
+    def __init__(self, prefix: str = "reading") -> None:
+        self._prefix = prefix
+        self._marks: dict[str, str] = {}  # of the places where readings stand
+
+    def take(self, step: StepReport) -> tuple[str, str]:
+        """What the symbols of a step are read as that stands nowhere above, and links to what does; '' for neither."""
+        new: list[str] = []
+        links: list[str] = []
+        for one in dict.fromkeys(readings_of(step)):
+            if one in self._marks:
+                links.append(f"<a href='#{self._marks[one]}'>{inline(split_reading(one)[0])}</a>")
+                continue
+            self._marks[one] = f"{self._prefix}-{len(self._marks) + 1}"
+            new.append(f"<span id='{self._marks[one]}'>{reading(one)}</span>")
+        shown = f"<p class='read'>read as: {'; '.join(new)}</p>" if new else ""
+        return shown, f"<p class='read'>read as above: {', '.join(links)}</p>" if links else ""
+
+
+def step_row(
+    step: StepReport, source: Step, goes_on: bool, known: Sequence[Conditions] = (), readings: Readings | None = None
+) -> str:
     """One relation with its verdict; a chain that goes on does not repeat its left side."""
     front, premise, behind = place_conditions(source, known)
     first, second = written_sides(step, source)
@@ -193,7 +217,17 @@ def step_row(step: StepReport, source: Step, goes_on: bool, known: Sequence[Cond
         left = row(*front, operator(":"), left)
     right = row(relation(source.op), mathml(second), *apart(behind))
     cells = f"<td class='left'>{math(left) if left else ''}</td><td>{math(right)}</td>"
-    return f"<tr class='step {colour(step)}'>{cells}{about(step, source)}</tr>{details(step, source)}"
+    return rows_of(step, source, cells, readings)
+
+
+def rows_of(step: StepReport, source: Step | Unread | None, cells: str, readings: Readings | None) -> str:
+    """The row of a step, and the one below it with what is wrong and with new readings, if there is any of both."""
+    new, above = (readings or Readings()).take(step)
+    found = details(step, source)
+    open_ = bool(found)
+    below = "".join((*found, new, above if open_ else ""))
+    row_below = f"<tr class='found {colour(step)}'><td colspan='3'>{below}</td></tr>" if below else ""
+    return f"<tr class='step {colour(step)}'>{cells}{about(step, source, '' if open_ else above)}</tr>{row_below}"
 
 
 def written_sides(step: StepReport, source: Step) -> tuple[Expr, Expr]:
@@ -213,15 +247,14 @@ def apart(parts: list[str]) -> list[str]:
     return ["<mspace width='.8em'/>", *parts] if parts else []
 
 
-def problem(step: StepReport, source: Step | Unread | None = None) -> str:
+def problem(step: StepReport, source: Step | Unread | None = None, readings: Readings | None = None) -> str:
     """A step without a formula that could be shown."""
-    return f"<table class='steps'>{problem_rows(step, source)}</table>"
+    return f"<table class='steps'>{problem_rows(step, source, readings)}</table>"
 
 
-def problem_rows(step: StepReport, source: Step | Unread | None) -> str:
+def problem_rows(step: StepReport, source: Step | Unread | None, readings: Readings | None) -> str:
     """The rows of such a step."""
-    text = f"<td colspan='2'><pre>{escape(step.text)}</pre></td>"
-    return f"<tr class='step {colour(step)}'>{text}{about(step, source)}</tr>{details(step, source)}"
+    return rows_of(step, source, f"<td colspan='2'><pre>{escape(step.text)}</pre></td>", readings)
 
 
 def colour(step: StepReport) -> str:
@@ -236,8 +269,8 @@ def less(step: StepReport) -> bool:
     return bool(step.required) and not step.passed and step.verdict in GOOD
 
 
-def about(step: StepReport, source: Step | Unread | None = None) -> str:
-    """Name, line, options and verdict; what the verdict rests on unfolds."""
+def about(step: StepReport, source: Step | Unread | None, above: str) -> str:
+    """Name, line, options and verdict; what the verdict rests on unfolds, with links to readings `above`."""
     verdict = step.title + (", as expected" if step.expected and step.passed else "")
     source_lines = step.text
     for record in step.evidence.figures.get("necessity", ()):
@@ -245,19 +278,19 @@ def about(step: StepReport, source: Step | Unread | None = None) -> str:
         source_lines += f"\n{record['hypothesis']} (line {record['line']}): {note}"
     where = f"<span class='line'>line {step.line}</span>"
     title = where if step.id == f"line-{step.line}" else f"{escape(step.id)} {where}"
-    rests = f"<p>{evidence_of(step)} ({step.seconds:.2f} s)</p><pre>{escape(source_lines)}</pre>"
+    rests = f"<p>{evidence_of(step)} ({step.seconds:.2f} s)</p>{above}<pre>{escape(source_lines)}</pre>"
     unfolds = f"<details><summary class='verdict'>{escape(verdict)}</summary>{rests}</details>"
     return f"<td class='about'>{title} {''.join(options(source))}{unfolds}</td>"
 
 
 def evidence_of(step: StepReport, text: str | None = None) -> str:
-    """What a verdict rests on, with what undeclared symbols are read as in formulas.
+    """What a verdict rests on, without what undeclared symbols are read as, which stands once on a page.
 
     Args:
         step: The step.
         text: What is shown of its evidence; all of it if this is left out.
     """
-    text = step.evidence.text if text is None else text
+    text = without_readings(step.evidence.text if text is None else text)
     out, at = "", 0
     if (opens := _FALSE.match(text)) and " at " in (
         shown := text[opens.end() : find_closing(text, opens.end() - 1) - 1]
@@ -265,9 +298,6 @@ def evidence_of(step: StepReport, text: str | None = None) -> str:
         sides, _, point = shown.partition(" at ")
         at = opens.end() + len(shown)
         out = f"{prose(opens[0])}{prose(sides)} at {', '.join(map(_show_value, split_at_commas(point)))}"
-    for found in _READ_AS.finditer(text):
-        out += prose(text[at : found.start(1)]) + "; ".join(map(reading, found[1].split("; ")))
-        at = found.end(1)
     return out + prose(text[at:])
 
 
@@ -284,7 +314,6 @@ def _show_value(text: str) -> str:
 _FALSE = re.compile(
     r"(?:as it was read it is false|(?:nothing here defines|no law was read) .*?, and it is not true of all \w+) \("
 )
-_READ_AS = re.compile(r"read as: (.+?) \((?:not declared; a declaration|taken as declared\))")
 
 
 def reading(text: str) -> str:
@@ -312,10 +341,10 @@ def options(source: Step | Unread | None) -> Iterator[str]:
         yield f"<span class='option'>{key} {shown}</span> "
 
 
-def details(step: StepReport, source: Step | Unread | None = None) -> str:
+def details(step: StepReport, source: Step | Unread | None = None) -> list[str]:
     """What is wrong with a step, in its place: the message, both sides, the values, what to change."""
     if step.passed and step.counterexample is None:
-        return ""
+        return []
     lines = ["<p>The document expects this step to be refuted.</p>"] if step.expected and not step.passed else []
     if less(step):
         lines.append(f"<p>{escape(step.required.upper())} is required.</p>")
@@ -333,7 +362,7 @@ def details(step: StepReport, source: Step | Unread | None = None) -> str:
             lines.append(f"<p class='values'>at {' '.join(value(*pair) for pair in example.values.items())}</p>")
     if step.evidence.advice:
         lines.append(f"<p>{prose(step.evidence.advice)}</p>")
-    return f"<tr class='found {colour(step)}'><td colspan='3'>{''.join(lines)}</td></tr>"
+    return lines
 
 
 def sides(source: Step | Unread | None) -> tuple[str, str]:
@@ -379,7 +408,9 @@ tr.step, tr.found { background: color-mix(in srgb, var(--c) 9%, transparent); }
 .REFUTED, .failed { --c: light-dark(#b31b1b, #ff8d8d); } .expected { --c: light-dark(#7a4f6c, #d3a6c4); }
 .slip { --c: light-dark(#9c3a86, #e79ad2); }
 .AMBIGUOUS, .UNDECIDED, .UNREADABLE, .less { --c: light-dark(#7d5200, #e8b04a); }
-tr.found td { font-size: 85%; } .values { margin: .2rem 0; } .values math, .option { margin-right: 1.2em; }
+tr.found td { font-size: 85%; }
+.read { margin: .2rem 0; } .read a { color: inherit; }
+.values { margin: .2rem 0; } .values math, .option { margin-right: 1.2em; }
 details { display: inline; } pre { background: #8881; padding: .6rem; overflow-x: auto; white-space: pre-wrap; }
 .line { opacity: .8; } summary { cursor: pointer; display: inline; }
 """
@@ -391,12 +422,18 @@ def page(documents: Sequence[tuple[DocumentReport, str]], infer: bool = False, f
     from markupsafe import Markup
 
     title = ", ".join(report.file for report, _ in documents)
-    body = "".join(document(report, text, infer, formulas) for report, text in documents)
+    body = "".join(
+        document(report, text, infer, formulas, Readings(f"reading-{place}"))
+        for place, (report, text) in enumerate(documents, 1)
+    )
     return render_page(title, STYLE, "{{ body }}", body=Markup(body))
 
 
-def document(report: DocumentReport, text: str, infer: bool = False, formulas: bool = False) -> str:
+def document(
+    report: DocumentReport, text: str, infer: bool = False, formulas: bool = False, readings: Readings | None = None
+) -> str:
     """One document: its blocks in their order, every step where it stands."""
+    readings = readings or Readings()
     message = count_steps([(step.passed, step.verdict) for step in report.steps])
     state = "PROVED" if report.passed else "failed" if report.status == 1 else "UNDECIDED"
     out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
@@ -417,13 +454,13 @@ def document(report: DocumentReport, text: str, infer: bool = False, formulas: b
             continue
         here = [pair for pair in left if block.line <= pair[0].line <= last_line(block)]
         left = [pair for pair in left if pair not in here]
-        out.append(paragraph(block, here) if isinstance(block, Paragraph) else display(block, here))
+        out.append(paragraph(block, here, readings) if isinstance(block, Paragraph) else display(block, here, readings))
         own = [one for one in notes if block.line <= one[0] <= last_line(block)]
         if isinstance(block, Paragraph):  # of a display inside it, the display has the note
             own = [one for one in own if not any(one[0] in lines for lines in shown_by) or one[1].startswith("not ass")]
         notes = [one for one in notes if one not in own]
         out += _notes_of(block, own, {step.line for step, _ in here})
-    out += [problem(step, source) for step, source in left]
+    out += [problem(step, source, readings) for step, source in left]
     return "".join([*out, *(note(text) for _, text in notes)]) + "</article>"
 
 
@@ -450,7 +487,7 @@ def last_line(block: Block) -> int:
     return block.line + getattr(block, "text", "").count("\n")
 
 
-def paragraph(block: Paragraph, steps: Sequence[tuple[StepReport, Step | Unread | None]]) -> str:
+def paragraph(block: Paragraph, steps: Sequence[tuple[StepReport, Step | Unread | None]], readings: Readings) -> str:
     """Prose, and what could not be read in it."""
     words = (
         _FRONT_MATTER.sub("", block.text, count=1)
@@ -458,10 +495,10 @@ def paragraph(block: Paragraph, steps: Sequence[tuple[StepReport, Step | Unread 
         else block.text
     )
     shown = f"<p>{prose(words).removeprefix('<br>').strip()}</p>" if words.strip() else ""
-    return shown + "".join(problem(step, source) for step, source in steps)
+    return shown + "".join(problem(step, source, readings) for step, source in steps)
 
 
-def display(block: Display, steps: Sequence[tuple[StepReport, Step | Unread | None]]) -> str:
+def display(block: Display, steps: Sequence[tuple[StepReport, Step | Unread | None]], readings: Readings) -> str:
     """A display: its definitions, and one row for every relation."""
     lines = {step.line for step, _ in steps}
     rows = [(line, f"<tr><td colspan='3'>{math(inner, True)}</td></tr>") for line, inner in definitions(block, lines)]
@@ -470,10 +507,10 @@ def display(block: Display, steps: Sequence[tuple[StepReport, Step | Unread | No
     for step, source in steps:
         if isinstance(source, Step):
             goes_on = before is not None and before.right == source.left and not source.assumed
-            rows.append((step.line, step_row(step, source, goes_on, texts)))
+            rows.append((step.line, step_row(step, source, goes_on, texts, readings)))
             before = source
         else:
-            rows.append((step.line, problem_rows(step, source)))
+            rows.append((step.line, problem_rows(step, source, readings)))
     if not rows:
         return f"<pre>{escape(block.text)}</pre>"
     rows.sort(key=lambda pair: pair[0])

@@ -89,7 +89,7 @@ class Readings:
         """
         alike: dict[str, list[str]] = {}
         for one in readings_of(step):
-            name, domain = _split_reading(one)
+            name, domain = split_reading(one)
             if domain.endswith(_OF_FUNCTION):
                 continue
             if self._shown.get(name) != domain:
@@ -106,7 +106,12 @@ def readings_of(step: StepReport) -> list[str]:
     return [one for part in _READ_AS.findall(step.evidence.text) for one in part.split("; ")]
 
 
-def _split_reading(reading: str) -> tuple[str, str]:
+def without_readings(text: str) -> str:
+    """The evidence of a step without what its symbols are read as."""
+    return _READ_AS.sub("", text)
+
+
+def split_reading(reading: str) -> tuple[str, str]:
     r"""`\sigma \in \mathbb{R} (a power)`, or `x as in line 3`, as the symbol and what it is read as."""
     at = max(reading.rfind(r" \in "), reading.find(" as in line "))
     return (reading[:at], reading[at:]) if at > 0 else (reading, "")
@@ -267,7 +272,7 @@ def brief_details_of(step: StepReport, readings: Readings) -> tuple[str, list[st
         step: The step.
         readings: What was shown so far.
     """
-    same, text = "", _READ_AS.sub("", step.evidence.text)
+    same, text = "", without_readings(step.evidence.text)
     if need := _need_of(step):
         text = "" if need == UNDEFINED else text.replace(f"; {need}", "")
     if text and not step.passed and step.counterexample is None and (line := readings.find_line(step, text)):
@@ -296,4 +301,5 @@ def _cut(text: str, most: int) -> str:
 
 __all__ = [
     "COLOURS", "Readings", "brief_details_of", "details_of", "readings_of", "show_count", "show_report", "show_steps",
+    "split_reading", "without_readings",
 ]  # fmt: skip

@@ -253,6 +253,22 @@ def test_definitions_and_readings_are_formulas() -> None:
     assert "a value, which states nothing<" in outside and "defined by the display<" in outside
 
 
+def test_a_reading_stands_once_and_later_steps_link_to_it() -> None:
+    text = "$$ y^2 = 2 y $$\n\n$$ y^2 + z^2 = 3 $$\n\n$$ y^2 + z^2 = z^2 + y^2 $$\n\n$$ x^\\top A x = 3 $$\n\n$$ A B x = x $$\n"
+    report = check_document(text, infer=True)
+    shown = page([(report, text), (report, text)], infer=True)
+    marks = re.findall(r"<span id='(reading-\d+-\d+)'>", shown)
+    links = re.findall(r"<a href='#(reading-\d+-\d+)'>", shown)
+    assert len(marks) == len(set(marks)) and set(links) <= set(marks)
+    first = words(shown.split("<article>")[1])
+    for symbol in ("y", "z", "A", "B"):
+        assert first.count(f"{symbol} \u2208") == 1
+    rows = re.findall(r"<tr class='step .*?(?=<tr class='step |</table>)", shown.split("<article>")[1], re.DOTALL)
+    assert ["read as above" in row for row in rows] == [False, True, True, False, True]
+    assert "<details><summary class='verdict'>PROVED" in rows[2] and "read as above" in rows[2].split("</details>")[0]
+    assert "read as: <span" in rows[0] and "read as" not in rows[0].split("</details>")[0]
+
+
 def test_the_page_shows_the_steps_of_the_report() -> None:
     """Where a display is read by itself, there are other steps than where nothing says that it cannot be read."""
     text = "$$ t = x^\\top x + \\|q\\|^2 $$\n\n$$ \\begin{aligned} u &= t + 1 \\\\ u &= x^\\top x + \\|q\\|^2 + 1 \\\\ 2 b &= b + b \\end{aligned} $$\n\n$$ A x = x A $$\n"
