@@ -6,6 +6,7 @@ Plain frozen records, without any of the machinery that fills them in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -273,3 +274,24 @@ class DocumentReport:
             for noted in (self.ignored_relations, self.unchecked_relations)
         )
         return {"file": self.file, "steps": steps, "not_assumed": unused, "unchecked": unchecked}
+
+
+_READ_AS = re.compile(r";? ?read as: (.+?) \((?:not declared; a declaration would take precedence|taken as declared)\)")
+
+
+def readings_of(step: StepReport) -> list[str]:
+    """What the undeclared symbols of a step are read as."""
+    if found := step.evidence.figures.get("read_as"):
+        return [str(one) for one in found]
+    return [one for part in _READ_AS.findall(step.evidence.text) for one in part.split("; ")]
+
+
+def without_readings(text: str) -> str:
+    """The evidence of a step without what its symbols are read as."""
+    return _READ_AS.sub("", text)
+
+
+def split_reading(reading: str) -> tuple[str, str]:
+    r"""`\sigma \in \mathbb{R} (a power)`, or `x as in line 3`, as the symbol and what it is read as."""
+    at = max(reading.rfind(r" \in "), reading.find(" as in line "))
+    return (reading[:at], reading[at:]) if at > 0 else (reading, "")

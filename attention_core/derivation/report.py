@@ -44,8 +44,15 @@ from attention_core.derivation.latex.syntax import Chain, Expr, Statement, Unrea
 from attention_core.derivation.latex.tokens import Tok
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
-from attention_core.derivation.records import GOOD, UNCHECKED, count_steps, point_out_slips
-from attention_core.derivation.show import readings_of, split_reading, without_readings
+from attention_core.derivation.records import (
+    GOOD,
+    UNCHECKED,
+    count_steps,
+    point_out_slips,
+    readings_of,
+    split_reading,
+    without_readings,
+)
 from attention_core.derivation.words.paragraphs import cut_at_commas
 from attention_core.html_page import render_page
 

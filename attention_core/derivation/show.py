@@ -21,6 +21,9 @@ from attention_core.derivation.records import (
     StepReport,
     count_steps,
     point_out_slips,
+    readings_of,
+    split_reading,
+    without_readings,
 )
 
 COLOURS = {
@@ -35,7 +38,6 @@ LONGEST = 110  # characters of a formula
 BRIEF = 240  # characters of a line below a step, unless the report is verbose
 NAMED = 48  # characters of a symbol that is read, unless the report is verbose
 MOST_LINES = 8  # numbers of lines in a note
-_READ_AS = re.compile(r";? ?read as: (.+?) \((?:not declared; a declaration would take precedence|taken as declared)\)")
 _ROUTINE = re.compile(
     r"(?:^|[:,] )(?:holds for all|with symbolic entries|\d+ cases?\b|some cases at larger|so do |smallest margin"
     r"|modulo 2\^61|the difference is of order).*$",
@@ -97,24 +99,6 @@ class Readings:
                 alike.setdefault(domain, []).append(_cut(name, NAMED))
         parts = [", ".join(names) + domain for domain, names in alike.items()]
         return f"read as: {'; '.join(parts)}" if parts else ""
-
-
-def readings_of(step: StepReport) -> list[str]:
-    """What the undeclared symbols of a step are read as."""
-    if found := step.evidence.figures.get("read_as"):
-        return [str(one) for one in found]
-    return [one for part in _READ_AS.findall(step.evidence.text) for one in part.split("; ")]
-
-
-def without_readings(text: str) -> str:
-    """The evidence of a step without what its symbols are read as."""
-    return _READ_AS.sub("", text)
-
-
-def split_reading(reading: str) -> tuple[str, str]:
-    r"""`\sigma \in \mathbb{R} (a power)`, or `x as in line 3`, as the symbol and what it is read as."""
-    at = max(reading.rfind(r" \in "), reading.find(" as in line "))
-    return (reading[:at], reading[at:]) if at > 0 else (reading, "")
 
 
 def show_report(
@@ -300,6 +284,5 @@ def _cut(text: str, most: int) -> str:
 
 
 __all__ = [
-    "COLOURS", "Readings", "brief_details_of", "details_of", "readings_of", "show_count", "show_report", "show_steps",
-    "split_reading", "without_readings",
+    "COLOURS", "Readings", "brief_details_of", "details_of", "show_count", "show_report", "show_steps",
 ]  # fmt: skip
