@@ -422,11 +422,11 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
     elif verdict in GOOD and (names := find_compositions(step, _inferred_names(step))):
         text = f"it holds of products entry by entry ({text}), but $\\circ$ may compose {names}: declare them"
         verdict = Verdict.UNDECIDED
-    elif verdict in GOOD and problem is not None and _says_shapes(step, readings, problem):
-        text = "it says which shapes its symbols have, and they were read so: nothing is left to check"
-        verdict = Verdict.UNDECIDED
     elif verdict in GOOD and step.strange:
         text = f"read by itself it holds ({text}), but not as its section uses the symbols: {step.strange}"
+        verdict = Verdict.UNDECIDED
+    elif verdict in GOOD and problem is not None and _says_shapes(step, readings, problem):
+        text = "it says which shapes its symbols have, and they were read so: nothing is left to check"
         verdict = Verdict.UNDECIDED
     elif verdict in GOOD and (doubt := find_contradiction(step, step.context, _inferred_names(step))):
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"

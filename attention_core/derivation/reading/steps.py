@@ -82,6 +82,7 @@ from attention_core.derivation.reading.spelled_phrases import is_order
 from attention_core.derivation.reading.spelled_quantifiers import spell_quantifiers
 from attention_core.derivation.reading.spelled_roles import drop_roles
 from attention_core.derivation.reading.spelled_scopes import spell_scopes
+from attention_core.derivation.reading.stated_shapes import take_out_shapes
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.typed_letters import mark_letters
 from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
@@ -440,6 +441,7 @@ class _Walk:
         context.caveats = [one for one in context.caveats if not (one.written and one.formula in held)]
         context.caveats += passing
         found = steps_of_display(context, block, later_blocks, self.around(place), self.supply_at(place), self.judge)
+        found = take_out_shapes(context, found, self.judge if self.inference is not None else None)
         self.out += attach_tables(found, self.supply_at(place))
         self.shown = self.without_counts(found)
         restricting = self.find_restricting(place)

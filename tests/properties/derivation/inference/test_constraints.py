@@ -36,9 +36,13 @@ def test_what_a_formula_says_of_its_letters(formula: str, read: str) -> None:
 
 
 def test_a_domain_in_a_display_says_shapes_and_claims_nothing() -> None:
-    (step,) = check_document("$$ m_1 = A x \\in \\mathbb{R}^{B_q} $$\n", infer=True).steps
-    assert step.verdict == "UNDECIDED" and "nothing is left to check" in step.evidence.text
-    assert r"A \in \mathbb{R}^{B_{q} \times " in step.evidence.text, step.evidence.text
+    text = "$$ m_1 = A x \\in \\mathbb{R}^{B_q} $$\n\n$$ A x + m_1 = 2 A x $$\n"
+    report = check_document(text, infer=True)
+    (step,) = report.steps
+    assert step.passed and r"A \in \mathbb{R}^{B_{q} \times " in step.evidence.text, step.evidence.text
+    assert (1, r"declared by the display: A x \in \mathbb{R}^{B_q}") in report.unchecked_relations
+    (unused,) = check_document(text.split("\n")[0], infer=True).steps
+    assert unused.verdict == "UNREADABLE" and "nothing to check" in unused.evidence.text
 
 
 @pytest.mark.parametrize(
