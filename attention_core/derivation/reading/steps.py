@@ -441,8 +441,7 @@ class _Walk:
         context.caveats = [one for one in context.caveats if not (one.written and one.formula in held)]
         context.caveats += passing
         found = steps_of_display(context, block, later_blocks, self.around(place), self.supply_at(place), self.judge)
-        found = take_out_shapes(context, found, self.judge if self.inference is not None else None)
-        self.out += attach_tables(found, self.supply_at(place))
+        self.out += attach_tables(found := take_out_shapes(context, found, self.judge), self.supply_at(place))
         self.shown = self.without_counts(found)
         restricting = self.find_restricting(place)
         passed = {id(one) for one in passing}
