@@ -85,7 +85,8 @@ _STYLED_WORD = re.compile(r"\\(?:text\w*|math\w+|operatorname)\s*\{([^{}]*)\}")
 _ARGUMENTS = re.compile(r"\{((?:\s*[mrO](?:\{[^{}]*\})?)*)\s*\}\s*")
 _TARGET = re.compile(r"\s*=?\s*(\\(?:[a-zA-Z]+|.)|[^\s\\{}$])")
 _ENDS_IN_COMMAND = re.compile(r"\\[a-zA-Z]+$")
-_NAME = re.compile(r"\*?\s*(?:\{\s*\\([a-zA-Z]+)\s*\}|\\([a-zA-Z]+))\s*")
+_SIGN = r"[a-zA-Z]+|[<>+*/|!?;:@\d]"
+_NAME = re.compile(rf"\*?\s*(?:\{{\s*\\({_SIGN})\s*\}}|\\({_SIGN}))\s*")  # an accent, or a bracket, is not defined anew
 _COUNT = re.compile(r"\[(\d)\]\s*")
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]\s*")
 _PARAMETERS = re.compile(r"((?:#\d)*)\s*")

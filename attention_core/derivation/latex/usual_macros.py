@@ -74,6 +74,16 @@ def _written_as(count: int, form: str, braced: bool = True) -> Handler:
     return emit
 
 
+def _braket(lexer: TokenStream, name: str, end: int) -> int:
+    r"""`\braket{x}`, an average, and `\braket{a}{b}` of physics, an inner product."""
+    inner, end = read_braces(lexer.text, end, lexer.line)
+    if lexer.text.startswith("{", end):
+        other, end = read_braces(lexer.text, end, lexer.line)
+        inner = f"{{{inner}}}, {{{other}}}"
+    lexer.lex_inner(rf"\langle {inner} \rangle")
+    return end
+
+
 def _slope(sign: str) -> Handler:
     r"""`\dv{f}{x}`, `\pdv[2]{f}{x}` and `\dv{x}` of physics."""
 
@@ -114,7 +124,8 @@ USUAL_MACROS: Mapping[str, Handler] = {
     **dict.fromkeys(("dv", "odv"), _slope("d")),
     "pdv": _slope(r"\partial"),
     **dict.fromkeys(("vb", "vu", "va"), _written_as(1, r"\mathbf#1")),
-    **dict.fromkeys(("inner", "innerprod", "ip", "braket"), _written_as(2, r"\langle #1, #2 \rangle")),
+    **dict.fromkeys(("inner", "innerprod", "ip"), _written_as(2, r"\langle #1, #2 \rangle")),
+    "braket": _braket,
     "set": _written_as(1, r"\{#1\}", braced=False),
     "half": _written_as(0, r"\frac{1}{2}"),
     "inv": _written_as(0, "^{-1}"),

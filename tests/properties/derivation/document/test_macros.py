@@ -18,6 +18,8 @@ HEAD = "Let $n \\in \\mathbb{N}$ and $x \\in \\mathbb{R}^n$.\n\n"
         (r"\def\inner#1#2{#1^\top #2}", r"\inner{x}x = \|x\|^2"),
         (r"\DeclareMathOperator{\trc}{tr}\DeclareMathOperator*{\tr}{tr}", r"\trc(x x^\top) = x^\top x = \tr(x x^\top)"),
         (r"\newcommand{\xx}{x}\newcommand{\nn}{\|\xx\|}", r"\nn^2 = \xx^\top\xx"),
+        (r"\def\<{\langle}\def\>{\rangle}", r"\<x, x\> = x^\top x"),
+        (r"\newcommand{\+}[1]{#1}\newcommand\1{x}", r"\1^\top \+x = x^\top x"),
     ],
 )
 def test_commands_of_the_author_are_expanded(definition: str, formula: str) -> None:
@@ -36,6 +38,8 @@ def test_commands_of_the_author_are_expanded(definition: str, formula: str) -> N
         r"\newcommand{\le}{\ge} $1 \le 2$",
         r"\newcommand{\y}[1]{#2} $\y{1}$",
         r"\newcommand{\z $\z$",
+        r"\newcommand{\|}{x} $\|$",
+        r"\def\^{x} $\^$",
     ],
 )
 def test_what_cannot_be_expanded_is_not_guessed(text: str) -> None:
