@@ -53,8 +53,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell searches whether they take all of their examples."""
+    """Tell searches whether they take all of their examples, those of Hypothesis's own number included."""
     thorough.take_everything(config.getoption(thorough.OPTION))
+    settings.register_profile("this run", settings(), max_examples=thorough.examples(100))
+    settings.load_profile("this run")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -108,16 +110,21 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 @pytest.fixture(autouse=True)
-def compiled_without_checks(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave shapes unchecked in tests of what torch compiles: its tracer does not follow the checks."""
-    if request.node.get_closest_marker("compiles") is None:
+def unchecked_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave shapes unchecked in tests of what torch compiles, whose tracer does not follow the checks, and in most others.
+
+    With them laws take a fifth longer. Each third test checks what signatures say, and all do with `--thorough`.
+    """
+    compiles = request.node.get_closest_marker("compiles") is not None
+    if not compiles and thorough.checks_shapes(request.node.nodeid):
         yield
         return
     jaxtyping.config.update("jaxtyping_disable", True)
-    import torch
+    if compiles:
+        import torch
 
-    # With the checks, all our functions are one code object to the compiler, which bounds how often it compiles one.
-    torch.compiler.reset()
+        # With the checks, all our functions are one code object to the compiler, which bounds how often it compiles one.
+        torch.compiler.reset()
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
 

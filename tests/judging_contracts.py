@@ -106,7 +106,7 @@ def power_tests(
             given = {**record, "parameters": declared.get(name, {})}
             assert first_refuting(fault(), laws.CONTRACT, **given) == laws.LAWS[0].name
 
-    @pytest.mark.thorough(keep=("*-0",))
+    @pytest.mark.thorough(table=True, keep=("*-0",))
     @pytest.mark.parametrize("seed", range(10))
     @pytest.mark.parametrize("name", right)
     def test_right_functions_conform(name: str, seed: int) -> None:

@@ -8,21 +8,38 @@ pass. The mark says which rows the default run keeps:
     @pytest.mark.thorough(one_for="law")                       the first row for each value of the parameter
     @pytest.mark.thorough(one_for=("law", "kind"))             the first row for each pair of values
     @pytest.mark.thorough(leave_out=("*-float16",))            all rows but those whose id fits one of the patterns
+    @pytest.mark.thorough(table=True)                          every third row, and no fewer than three (`take_part`)
+    @pytest.mark.thorough(table=True, keep=("*-0",))           of the rows that fit, every third
 
 `keep` and `one_for` together keep what either keeps. A row may be marked as well: `pytest.param(..., marks=pytest.mark.thorough)`. A test
 that is named on the command line with its parameters always runs.
+
+Tests of derivations are tables without a mark, and with one that leaves rows out; `thorough(keep=("*",))` keeps such a table whole. A file
+that is named on the command line has its tables whole, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from enum import Enum
 from fnmatch import fnmatchcase
+from os.path import abspath
+from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 OPTION = "--thorough"
 SHARE = 3
-"""The default run takes one in so many of the examples that a search by Hypothesis is given."""
+"""The default run takes one in so many: of the examples of a search, of the rows of a table, of the tests that check shapes."""
+TABLES = "tests/properties/derivation/"
+"""The folder whose tests are tables, where no mark keeps rows."""
+CHEAP = tuple(f"{TABLES}{room}/" for room in ("graph", "latex", "words"))
+"""Its rooms where a row takes some milliseconds: their tables are taken whole."""
+VERDICTS = {
+    "PROVED", "EXACT", "AGREES", "STATISTICAL", "REFUTED", "VACUOUS", "AMBIGUOUS", "UNDECIDED", "UNREADABLE",
+}  # fmt: skip
 _everything = False
 
 
@@ -31,16 +48,17 @@ def is_wanted(item: pytest.Item, seen: set[object]) -> bool:
     mark = item.get_closest_marker("thorough")
     if mark is None:
         return True
-    unknown = set(mark.kwargs) - {"keep", "one_for", "leave_out"}
-    if mark.args or unknown or ("leave_out" in mark.kwargs and len(mark.kwargs) > 1):
+    kinds = set(mark.kwargs) - {"table"}
+    if mark.args or kinds - {"keep", "one_for", "leave_out"} or ("leave_out" in kinds and len(kinds) > 1):
         raise pytest.UsageError(
-            f"{item.nodeid}: the mark `thorough` takes keep=(patterns) and one_for=parameters, or leave_out=(patterns)"
+            f"{item.nodeid}: the mark `thorough` takes keep=(patterns) and one_for=parameters, or leave_out=(patterns), "
+            "and table=True"
         )
     row = getattr(item, "callspec", None)
     if row is None:
-        return False
-    if "leave_out" in mark.kwargs:
-        return not fits(row.id, mark.kwargs["leave_out"])
+        return bool(mark.kwargs)
+    if not kinds & {"keep", "one_for"}:
+        return bool(mark.kwargs) and not fits(row.id, mark.kwargs.get("leave_out", ()))
     names = mark.kwargs.get("one_for", ())
     names = (names,) if isinstance(names, str) else names
     stands_for = (item.nodeid.partition("[")[0], *(repr(row.params[name]) for name in names))
@@ -68,19 +86,62 @@ def takes_fewest() -> bool:
     return not _everything
 
 
+def checks_shapes(name: str) -> bool:
+    """Whether a test checks the shapes of signatures: each third, by its name, of the house rules all, and all with `--thorough`."""
+    return _everything or name.startswith("tests/quality/") or crc32(name.encode()) % SHARE == 0
+
+
 def fits(name: str, patterns: Iterable[str]) -> bool:
     """Whether the id of a row fits one of the patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Return what the default run takes, and what it leaves out."""
+def is_outcome(value: object) -> bool:
+    """Whether a parameter says what a row comes to: a bool, a verdict, or verdicts by their names."""
+    if isinstance(value, str | list | tuple):
+        names = value.split() if isinstance(value, str) else value
+        return bool(names) and all(name in VERDICTS for name in names)
+    return isinstance(value, bool | Enum)
+
+
+def take_part(rows: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the rows of a table that the default run takes: every third, at least three, and one for each outcome."""
+    step = max(1, min(SHARE, len(rows) // SHARE))
+    params: list[dict[str, object]] = [row.callspec.params for row in rows]  # type: ignore[attr-defined]
+    outcomes = [{(name, repr(value)) for name, value in given.items() if is_outcome(value)} for given in params]
+    seen = set().union(*outcomes[::step])
+    part = []
+    for index, row in enumerate(rows):
+        if index % step == 0 or outcomes[index] - seen:
+            part.append(row)
+            seen |= outcomes[index]
+    return part
+
+
+def is_of_table(item: pytest.Item) -> bool:
+    """Whether a test is a row of a table: its mark says so, or it is a row of derivations that no mark chooses."""
+    if not hasattr(item, "callspec"):
+        return False
+    mark = item.get_closest_marker("thorough")
+    if mark is not None and mark.kwargs.get("table"):
+        return True
+    is_chosen = mark is not None and "leave_out" not in mark.kwargs
+    return item.nodeid.startswith(TABLES) and not item.nodeid.startswith(CHEAP) and not is_chosen
+
+
+def split(items: Iterable[pytest.Item], whole: Collection[Path] = ()) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return what the default run takes, and what it leaves out; tables in the files `whole` are taken whole."""
+    items = list(items)
     seen: set[object] = set()
-    wanted: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
-    for item in items:
-        (wanted if is_wanted(item, seen) else left_out).append(item)
-    return wanted, left_out
+    wanted = [item for item in items if is_wanted(item, seen)]
+    tables: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in wanted:
+        if is_of_table(item) and item.path not in whole:
+            tables[item.nodeid.partition("[")[0]].append(item)
+    kept = {item.nodeid for item in wanted}
+    for rows in tables.values():
+        kept -= {row.nodeid for row in rows} - {row.nodeid for row in take_part(rows)}
+    return [item for item in items if item.nodeid in kept], [item for item in items if item.nodeid not in kept]
 
 
 def require_fitting_patterns(items: Iterable[pytest.Item]) -> None:
@@ -102,6 +163,7 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
         return
     if not config.getoption("lf", False):  # which collects a part of the rows
         require_fitting_patterns(items)
-    items[:], left_out = split(items)
+    named = {Path(abspath(config.invocation_params.dir / argument.partition("::")[0])) for argument in config.args}
+    items[:], left_out = split(items, named)
     if left_out:
         config.hook.pytest_deselected(items=left_out)

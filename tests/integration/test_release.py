@@ -54,6 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, Path]]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_two_builds_are_the_same_bytes(made: list[tuple[Path, Path]]) -> None:
     for one, other in zip(*made, strict=True):

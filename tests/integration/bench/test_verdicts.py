@@ -57,6 +57,7 @@ def told(name: str, known: dict[str, KnownFailure] | None = None) -> dict[str, s
     return verdict(read_target(name), "quick", 0, 60.0, known)
 
 
+@pytest.mark.thorough
 def test_what_known_kernels_break_too_is_told(path: str) -> None:
     name = f"{path}:wrapped@gradients=false"
     found = told(name)
@@ -74,6 +75,7 @@ def test_a_kernel_whose_only_failures_are_declared_is_timed(path: str) -> None:
     assert running.standing(read_target(name), Workload(), found, "cpu").status == "timed"
 
 
+@pytest.mark.thorough
 def test_a_known_failure_that_no_longer_fails_is_no_success(path: str) -> None:
     name = f"{path}:plain@gradients=false"
     found = told(name, {"agrees_with_truth": KnownFailure("issue 12")})

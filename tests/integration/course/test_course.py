@@ -67,6 +67,7 @@ def run_checks(cells: list[Any], kinds: set[str], long: bool = False) -> Iterato
                 yield cell.name, shown
 
 
+@pytest.mark.thorough(leave_out=("2_*",))
 @pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("name", NAMES)

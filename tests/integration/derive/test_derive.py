@@ -59,6 +59,7 @@ def test_the_examples_hold(text: str) -> None:
     assert report.passed and report.status == 0
 
 
+@pytest.mark.thorough(one_for="text")
 @pytest.mark.parametrize(
     ("text", "old", "new", "step"),
     [

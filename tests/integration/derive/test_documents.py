@@ -86,6 +86,9 @@ The table itself is made with all of them, and so is `tox run -e derivations`.""
         "normalised_heads",
         "noisy_keys",
         "scaling",
+        "variants",
+        "extraction",
+        "selection_general",
     )
 )
 @pytest.mark.parametrize("path", TABLE.documents(), ids=lambda path: path.stem)
@@ -118,6 +121,8 @@ def test_every_step_is_as_its_document_says(path: Path) -> None:
         "laws",
         "rotary",
         "features",
+        "layer_norm",
+        "second_gradients",
     )
 )
 @pytest.mark.parametrize("path", TABLE.documents(), ids=lambda path: path.stem)

@@ -73,11 +73,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 FIELDS = {"contract": "span-corruption", "array": "numpy"}
 
 
+@pytest.mark.thorough
 def test_a_right_data_set_conforms(path: str) -> None:
     report = verify_target(f"{path}:CharCorruptionDataset", FIELDS, effort="quick")
     assert report.verdict == "conforms", [(r.law, r.message) for r in report.laws if r.status != "held"]
 
 
+@pytest.mark.thorough(leave_out=("Third-*",))
 @pytest.mark.parametrize(
     ("name", "law"),
     [

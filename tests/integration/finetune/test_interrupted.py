@@ -66,6 +66,7 @@ def test_ctrl_c_keeps_the_last_step(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert Path("cut").read_bytes() == Path("whole").read_bytes()
 
 
+@pytest.mark.thorough
 def test_a_character_model_goes_on_with_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text").write_text("abcdefgh" * 300)

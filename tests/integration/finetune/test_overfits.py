@@ -45,12 +45,14 @@ def test_ten_examples_are_learnt_by_heart(attention: str) -> None:
     overfit(attention)
 
 
+@pytest.mark.thorough(leave_out=("RateOfAnotherOptimizer",))
 @pytest.mark.parametrize("trainer", faults.TRAINERS)
 def test_a_faulty_trainer_does_not_learn_them(trainer: Any) -> None:
     with pytest.raises(AssertionError, match="but should be below"):
         overfit("vanilla", trainer)
 
 
+@pytest.mark.thorough(keep=("unshifted",))
 @pytest.mark.parametrize("loss", faults.LOSSES)
 def test_a_faulty_loss_does_not_teach_them(loss: Any) -> None:
     with pytest.raises(AssertionError, match="but should be below"):

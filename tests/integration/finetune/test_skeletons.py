@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 RIGHT_SIDE = {"side": "right"}
 
 
-@pytest.mark.thorough(keep=("head",))
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["full", "head", "prefix"])
 def test_a_right_hand_in_conforms(name: str) -> None:
     results = conforming(getattr(skeletons, name), "classifier", parameters=RIGHT_SIDE)

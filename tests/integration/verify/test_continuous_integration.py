@@ -79,6 +79,7 @@ def test_nothing_to_judge_is_an_error(tmp_path: Path) -> None:
     assert run.output.startswith("::error ")
 
 
+@pytest.mark.thorough
 def test_a_refuted_target_counts_more_than_a_document_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     options = "--array numpy --no-gradients --law agrees_with_truth"
@@ -88,6 +89,7 @@ def test_a_refuted_target_counts_more_than_a_document_that_is_not_there(tmp_path
     assert run.status == 2 and "::error title=attention-core::something could not be judged" in run.output, run.output
 
 
+@pytest.mark.thorough
 def test_the_lines_of_the_page_lead_to_a_red_line(tmp_path: Path) -> None:
     """From `uses:` as docs/how_to/ci.md has it, in a workflow, to an annotation at the `def`; only the law is chosen."""
     page = (ROOT / "docs" / "how_to" / "ci.md").read_text(encoding="utf-8")
@@ -168,6 +170,7 @@ def test_json_on_standard_output_stands_alone(tmp_path: Path) -> None:
     assert "::error " in run.stderr
 
 
+@pytest.mark.thorough
 def test_a_job_of_kubernetes_judges_every_target_once(tmp_path: Path) -> None:
     """Each pod's line runs here with the number that Kubernetes gives it; the reports merge to those of one run."""
     job = yaml.safe_load((ROOT / "templates" / "attention-core.kubernetes.yaml").read_text(encoding="utf-8"))

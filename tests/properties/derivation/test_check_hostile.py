@@ -68,6 +68,7 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough(keep=("*",))
 @pytest.mark.parametrize(("text", "verdict", "words"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 def test_bad_documents_get_a_verdict_and_advice(text: str, verdict: str, words: str) -> None:
     report = check_document(text + "\n")
@@ -327,6 +328,7 @@ def test_comments_that_are_never_closed_are_walked_once() -> None:
     assert left_over(["(" * 50_000, "x", "."]) == ("(" * 40 + "...",)
 
 
+@pytest.mark.thorough(keep=("*",))
 @pytest.mark.parametrize("infer", [True, False])
 @pytest.mark.parametrize("condition", [r"i = 0, \dots", r"i = 0, 1, \dots", r"\text{for } i = 0, \dots"])
 def test_a_range_without_an_end_is_unreadable_and_no_crash(condition: str, infer: bool) -> None:

@@ -175,6 +175,7 @@ def test_every_fault_of_these_sets_has_its_witness() -> None:
     assert WITNESS.keys() == {r.name.partition(".")[2] for r in ELSEWHERE}
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("row", IN_TORCH, ids=lambda r: r.name)
 def test_correct_rows_stay_within_it_on_all(row: Row) -> None:
     taken = 0

@@ -44,7 +44,7 @@ def test_a_change_of_what_is_not_there_is_refused() -> None:
         kernel_source(fault)
 
 
-@pytest.mark.thorough(keep=("table_guard_missing", "parts_race"))
+@pytest.mark.thorough(keep=("table_guard_missing",))
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is installed on Linux alone")
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_sample_is_refuted(name: str, tmp_path: Path) -> None:

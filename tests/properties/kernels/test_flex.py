@@ -62,7 +62,7 @@ KINDS: dict[str, Mask] = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough(keep=("a_sequence_without_a_key", "asked_by_pairs"))
+@pytest.mark.thorough(keep=("a_sequence_without_a_key",))
 @compiler
 @quiet
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,6 +79,7 @@ def test_the_generated_kernel_computes_masks_of_every_kind(kind: str) -> None:
     torch.testing.assert_close(out.double(), wanted, rtol=0, atol=8e-5)
 
 
+@pytest.mark.thorough
 @compiler
 @quiet
 def test_the_generated_kernel_computes_written_masks() -> None:
@@ -90,6 +91,7 @@ def test_the_generated_kernel_computes_written_masks() -> None:
     torch.testing.assert_close(written.double(), wanted, rtol=0, atol=8e-5)
 
 
+@pytest.mark.thorough
 @compiler
 @quiet
 def test_the_generated_kernel_does_not_read_what_no_block_holds() -> None:

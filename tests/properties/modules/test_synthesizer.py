@@ -101,6 +101,7 @@ def test_equal_scores_give_the_mean_of_the_values_so_far() -> None:
     assert out.flatten().tolist() == [2.0, 3.0, 5.0]
 
 
+@pytest.mark.thorough(keep=("per_head_bias",))
 @pytest.mark.parametrize("form", FORMS)
 def test_gradients_are_right(form: Form) -> None:
     made, x = module(form), inputs(3).requires_grad_()

@@ -163,6 +163,7 @@ def test_a_run_that_diverges_says_so(folder: Path, rate: str, status: tuple[int,
     )
 
 
+@pytest.mark.thorough
 def test_libraries_are_not_heard(folder: Path) -> None:
     """A run with transformers' own model, in a process of its own: nothing but our lines on either stream."""
     command = [sys.executable, "-m", "finetune.cli.main", "classify", "--model", "m", "--data", "sst", "--backend",

@@ -16,6 +16,7 @@ from finetune.memory.worker import StepsElsewhere
 from tests.tiny_encoders import write_encoder
 
 
+@pytest.mark.thorough
 def test_real_memory_runs_out_and_is_survived(tmp_path: Path) -> None:
     """With 64 MiB more than now, texts of 40 tokens through 2 layers of 64: some fit, and 16 times as many do not."""
     config = ClassifyConfig(str(write_encoder(tmp_path, width=64)), device="cpu")

@@ -66,6 +66,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize(("given", "true", "false"), PAIRS)
 def test_a_statement_holds_and_its_near_miss_is_refuted(given: str, true: str, false: str) -> None:
     good, bad = (checked(f"{given}\n\n$$ {formula} $$\n") for formula in (true, false))
@@ -171,7 +172,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.thorough(leave_out=("*A & B*", "formula1"))
+@pytest.mark.thorough(table=True, leave_out=("*A & B*", "formula1"))
 @pytest.mark.parametrize("formula", FORMS)
 def test_the_forms_of_the_language_hold_together(formula: str) -> None:
     text = (

@@ -41,6 +41,7 @@ def trial(machine: str, seed: int, seconds: float, ratio: float) -> Comparison:
 PAIRS = [*((name, 5e-3) for name in MACHINES), ("quiet", 1e-5), ("shared", 1e-5)]
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize(("machine", "seconds"), PAIRS)
 def test_the_same_is_not_called_different(machine: str, seconds: float) -> None:
     found = [trial(machine, seed, seconds, 1.0) for seed in range(TRIALS)]
@@ -48,6 +49,7 @@ def test_the_same_is_not_called_different(machine: str, seconds: float) -> None:
     assert sum(c.verdict in ("FASTER", "SLOWER") for c in found) <= 5
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize(("machine", "seconds"), PAIRS)
 def test_five_percent_are_found(machine: str, seconds: float) -> None:
     found = [trial(machine, seed, seconds, 1.05) for seed in range(TRIALS)]

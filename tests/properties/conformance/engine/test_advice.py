@@ -173,6 +173,7 @@ def test_an_exception_without_keys_alone_is_declared_by_sizes() -> None:
     ]
 
 
+@pytest.mark.thorough(keep=("beside",))
 @pytest.mark.parametrize(
     ("scale", "laws"), [(1.0, (*EMPTY, "agrees_with_truth")), (1.0, ("agrees_with_truth",))], ids=["beside", "other"]
 )

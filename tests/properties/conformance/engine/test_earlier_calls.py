@@ -69,6 +69,7 @@ def test_half_precision_is_not_left_out_for_a_cache_of_addresses() -> None:
     assert not [line for line in report.advice if "--dtype" in line]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("fewest_cases")
 def test_no_mask_is_left_out_for_a_cache_of_shapes_and_all_laws_are_judged(kept: str) -> None:
     report = verify_target(f"{kept}:by_shape", {"dtypes": ("float32",)}, effort="quick", shrink=False)

@@ -180,6 +180,7 @@ def exp_of_score_less_lse(q: Tensor, k: Tensor, v: Tensor, causal: bool = False)
     return (torch.exp(scores - lse[..., None]) @ v.to(wide)).to(q.dtype), lse
 
 
+@pytest.mark.thorough
 def test_weights_that_are_exponentials_less_their_lse_are_found() -> None:
     record = Implementation(exp_of_score_less_lse, contract="attention-lse")  # which says what comes back
     report = check_implementation(record, effort="quick")
@@ -304,6 +305,7 @@ OTHER_FORMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough(keep=("texts",))
 @pytest.mark.parametrize(("contract", "target", "laws", "parameters"), OTHER_FORMS, ids=["texts", "pages"])
 def test_other_axes_of_texts_and_pages_are_found_in_the_same_run(
     contract: str, target: Any, laws: list[str], parameters: dict[str, str]
@@ -342,6 +344,7 @@ def pages_without_the_last(q: Tensor, k: Tensor, v: Tensor, block_table: Tensor,
     return pages_by_head(q, k, v, block_table, whole)
 
 
+@pytest.mark.thorough
 def test_the_form_of_wrong_pages_is_told() -> None:
     record = Implementation(pages_without_the_last, "f", "paged", dtypes=("float32",), accumulate="float32")
     with Session(record, effort="quick", shrink=False) as session:
@@ -377,6 +380,7 @@ def test_float64_that_is_computed_in_float32_is_found_of_texts(target: Any, foun
     assert (under is not None and {r.status for r in under.laws} == {"held"}) == found
 
 
+@pytest.mark.thorough
 def test_misfits_join_what_was_found_before() -> None:
     record = Implementation(merged_halves, name="f", dtypes=("float32",), gradients=False)
     report = check_implementation(record, effort="quick")

@@ -340,7 +340,7 @@ def test_wrong_weights_are_found_under_every_seed() -> None:
         assert check_implementation(record(late), "quick", seed, laws=(LAW,)).verdict == "refuted"
 
 
-@pytest.mark.thorough(keep=("*causal*",))
+@pytest.mark.thorough
 @pytest.mark.parametrize("claim", ["is_causal", "attn_mask", "dropout_p"])
 def test_a_target_with_one_claim_alone_is_judged_on_enough_cases(claim: str) -> None:
     implementation = Implementation(

@@ -96,16 +96,22 @@ def judge(rule: Rule, wrong: bool = False) -> Report:
     return check_implementation(Implementation(function, name="f", dtypes=("float32",)), effort="quick")
 
 
+def of_blocks(n_q: int, n_kv: int, d: int, d_v: int) -> bool:
+    return n_q % 64 == n_kv % 64 == 0 and d in (32, 64)
+
+
+@pytest.mark.thorough
 @pytest.mark.usefixtures("unshrunk", "fewest_cases")
-def test_a_kernel_of_whole_blocks_is_judged_on_whole_blocks() -> None:
-    """Its sizes are found, cases of these are drawn, and what is wrong there alone is refuted."""
+def test_a_kernel_of_whole_blocks_conforms_on_whole_blocks() -> None:
+    """Its sizes are found, and cases of these are drawn."""
+    found = judge(of_blocks).under_found
+    assert found is not None and found.verdict == "conforms", found
 
-    def of_blocks(n_q: int, n_kv: int, d: int, d_v: int) -> bool:
-        return n_q % 64 == n_kv % 64 == 0 and d in (32, 64)
 
-    right, lost = judge(of_blocks).under_found, judge(of_blocks, wrong=True).under_found
-    assert right is not None and right.verdict == "conforms", right
-    assert lost is not None and lost.verdict == "refuted", lost
+@pytest.mark.usefixtures("unshrunk", "fewest_cases")
+def test_what_is_wrong_on_whole_blocks_alone_is_refuted_there() -> None:
+    found = judge(of_blocks, wrong=True).under_found
+    assert found is not None and found.verdict == "refuted", found
 
 
 def test_the_simplest_condition_comes_first() -> None:

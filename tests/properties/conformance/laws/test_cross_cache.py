@@ -130,7 +130,7 @@ def test_every_fault_is_refuted(fault: str) -> None:
         assert first_refuting(MADE[fault], CONTRACT, **WIDE) == cross_cache.LAWS[0].name
 
 
-@pytest.mark.thorough(keep=("*-0",))
+@pytest.mark.thorough(table=True, keep=("*-0",))
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_objects_conform(name: str, seed: int) -> None:

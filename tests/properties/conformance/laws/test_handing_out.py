@@ -79,6 +79,7 @@ def test_arrays_of_numpy_are_written_into() -> None:
     held(LAW, lambda n, d: table(n, d).copy(), contract="position-table", array="numpy")
 
 
+@pytest.mark.thorough
 def test_the_counterexample_runs_alone() -> None:
     name = "attention_core.faults.mask_builder:one_mask_for_all_callers"
     program = counterexample(LAW, name, "mask-builder", factory=True, parameters={"kind": "causal"})

@@ -58,7 +58,7 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(SEEN_BY.get(fault.__name__, CENTRAL), fault(), "quick", **WIDE)
 
 
-@pytest.mark.thorough(keep=("0-chunked*", "0-recurrent*-gated-delta"))
+@pytest.mark.thorough(table=True, keep=("0-chunked*", "0-recurrent*-gated-delta"))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kernel", [recurrent_linear_attention, chunked_linear_attention])
 @pytest.mark.parametrize("seed", range(4))

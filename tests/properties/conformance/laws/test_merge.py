@@ -77,7 +77,7 @@ def test_a_declaration_makes_a_fault() -> None:
         conforming(fault(), CONTRACT)
 
 
-@pytest.mark.thorough(keep=("*-0",))
+@pytest.mark.thorough(table=True, keep=("*-0",))
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("target", "record"), RIGHT, ids=[getattr(t, "__name__", "") for t, _ in RIGHT])
 def test_right_merges_conform(target: Callable[..., Any], record: dict[str, Any], seed: int) -> None:
@@ -140,6 +140,7 @@ def test_a_single_result_is_refused_in_so_many_words() -> None:
     assert "returns 1 value(s), but should return (out, lse)" in result.message
 
 
+@pytest.mark.thorough
 def test_counterexamples_are_programs_that_fail_on_the_fault_alone(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

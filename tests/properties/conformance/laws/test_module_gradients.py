@@ -30,7 +30,7 @@ def test_every_law_refutes_the_fault_it_names(law: module_gradients.Law) -> None
     refuted(law.name, getattr(faults, law.fault), "quick", contract=CONTRACT)
 
 
-@pytest.mark.thorough(one_for="fault")
+@pytest.mark.thorough(table=True, one_for="fault")
 @pytest.mark.parametrize("fault", faults.FAULTY)
 @pytest.mark.parametrize("seed", range(2))
 def test_every_fault_is_refuted_at_quick(fault: Callable[..., Any], seed: int) -> None:
@@ -68,7 +68,7 @@ RIGHT: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.thorough(keep=("0-*",))
+@pytest.mark.thorough(table=True, keep=("0-*",))
 @pytest.mark.parametrize(("module", "record"), RIGHT, ids=[module.__name__ for module, _ in RIGHT])
 @pytest.mark.parametrize("seed", range(4))
 def test_right_modules_are_left_in_peace(module: Callable[..., Any], record: dict[str, Any], seed: int) -> None:

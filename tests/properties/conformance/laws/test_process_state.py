@@ -165,7 +165,7 @@ def test_arrays_of_other_libraries(array: str) -> None:
     refuted(LAW, seeding, "quick", **record)
 
 
-@pytest.mark.thorough(keep=("sets_the_default_dtype",))
+@pytest.mark.thorough(keep=("goes_to_another_folder",))
 @pytest.mark.parametrize("name", ["seeds_numpys_generator", "sets_the_default_dtype", "goes_to_another_folder"])
 def test_counterexamples_run_alone(name: str) -> None:
     program = counterexample(LAW, f"attention_core.faults.process_state:{name}", "attention", factory=True)

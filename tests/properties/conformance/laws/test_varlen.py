@@ -70,7 +70,7 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(law, fault(), "quick", contract=CONTRACT, **WIDE)
 
 
-@pytest.mark.thorough(keep=("*-0",))
+@pytest.mark.thorough(table=True, keep=("*-0",))
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("target", "record"), RIGHT, ids=["packed", "steps", "loop", "mask", "used", "lse"])
 def test_right_kernels_conform(target: Callable[..., Any], record: dict[str, Any], seed: int) -> None:
@@ -161,7 +161,7 @@ def test_torchs_own_names_are_known() -> None:
     assert {r.status for name, r in results.items() if name not in without} == {"held"}
 
 
-@pytest.mark.thorough(keep=("one_text_of_all",))
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["one_text_of_all", "heads_shared_in_turn", "gradients_of_the_first_text"])
 def test_counterexamples_are_programs_that_fail_on_the_fault_alone(name: str, tmp_path: Any) -> None:
     law = SEEN_BY.get(name, "packed_texts_agree_with_the_truth")

@@ -160,6 +160,7 @@ def test_trials_are_made_by_the_workers_spare_and_no_process_is_started(tmp_path
     assert processes and all(process.wait(10) is None for process in processes)  # raises where one goes on
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a spare is forked")
 def test_a_worker_of_several_threads_forks_no_spare_and_a_process_is_started(tmp_path: Path) -> None:
     more = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"

@@ -185,6 +185,7 @@ def judge(row: str) -> Report:
     return report
 
 
+@pytest.mark.thorough(leave_out=("multi-head",))
 @pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize("row", SHARED)
 def test_heads_shared_in_turn_are_found(row: str) -> None:

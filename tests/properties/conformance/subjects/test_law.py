@@ -96,6 +96,7 @@ def test_what_is_refuted_is_diagnosed_with_all_cases() -> None:
     assert [result.law for result in results if result.status == "refuted" and result.law in BESIDE_OTHERS]
 
 
+@pytest.mark.thorough
 def test_only_a_diagnosing_law_refutes_and_the_others_judge_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     with quick(reference.correct) as session:
         laws = [law for law in session.laws if law.role == DIAGNOSE]

@@ -126,6 +126,7 @@ def test_a_window_that_is_declared_is_held_to_and_no_law_fails_on_a_pack_of_no_t
     assert set(found.values()) <= {"held", "refuted"}
 
 
+@pytest.mark.thorough
 def test_the_snippet_of_a_wrapper_runs_alone() -> None:
     snippet = counterexample(
         "paged_keys_agree_with_the_truth", f"{__file__}:LastPageIsFull", "paged", dtypes=("float32",)

@@ -65,7 +65,7 @@ def test_a_comment_that_is_never_closed_is_an_error() -> None:
     assert "--> is missing" in report.steps[0].evidence.text
 
 
-@pytest.mark.thorough(leave_out=("text2", "text3"))
+@pytest.mark.thorough(leave_out=("text1", "text2", "text3"))
 @pytest.mark.parametrize("text", ["$" * 2100, "$" * 1_000_000, "$$$" * 333_333, "<!-- -->" * 100_000, "` ``" * 100_000])
 def test_one_long_line_is_cut_without_a_stack_of_calls(text: str) -> None:
     assert len(blocks_of(text + "\n")) <= MAX_BLOCKS + 1

@@ -65,7 +65,7 @@ def test_a_sum_over_a_table_is_never_more_than_agreement() -> None:
 ENTROPIES = "# Entropy\n\nThe mutual information is"
 
 
-@pytest.mark.thorough(leave_out=("H(X) - H(X *", "*sum*"))
+@pytest.mark.thorough(leave_out=("H(X) - H(X *", "*sum*", "H(X, Y) *le*"))
 @pytest.mark.parametrize(
     ("right", "false"),
     [

@@ -63,6 +63,7 @@ def test_a_frozen_base_keeps_nothing_and_a_base_left_out_of_the_optimizer_keeps_
     assert prompt.saved > full.saved > 0, "a long prompt costs more than training everything"
 
 
+@pytest.mark.thorough(keep=("lora",))
 @pytest.mark.parametrize("method", ["full", "prompt", "lora"])
 def test_recomputing_holds_the_inputs_of_layers_alone(method: str) -> None:
     """L B n E numbers stay in place of all that the layers keep; what is held at once is no more than one layer's."""

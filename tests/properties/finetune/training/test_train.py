@@ -347,6 +347,7 @@ def test_no_examples_are_refused() -> None:
 
 
 # The tracer looks at the gradient of what is no leaf; it means to hide that warning, which an error cannot be.
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 @pytest.mark.compiles
 def test_a_compiled_model_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ LAWS = {
 """What blocks may break first; `tox run -e verify` has all laws judge both, in every dtype."""
 
 
-@pytest.mark.thorough(keep=("core:triton_flash-every_length*",))
+@pytest.mark.thorough(keep=("core:triton_flash-every*",))
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is installed on Linux alone")
 @pytest.mark.parametrize(("name", "law"), [(name, law) for name, laws in LAWS.items() for law in laws])
 def test_the_kernel_keeps_the_laws_of_its_blocks(name: str, law: str) -> None:

@@ -90,6 +90,7 @@ def test_what_fails_on_its_own_is_told() -> None:
     assert "but should be all trained numbers in one row" in found.message
 
 
+@pytest.mark.thorough
 def test_counterexamples_are_programs_that_pass_on_a_correct_run() -> None:
     programs = {}
     for fault in (faults.moments_not_saved, faults.saving_draws):

@@ -84,6 +84,7 @@ def test_what_is_no_pair_is_told() -> None:
 CHOSEN = ("padding_is_chosen", "labels_of_the_chosen_alone", "one_word_too_many")
 
 
+@pytest.mark.thorough
 def test_counterexamples_are_programs_that_pass_on_a_correct_masking() -> None:
     programs = {}
     for name in CHOSEN:

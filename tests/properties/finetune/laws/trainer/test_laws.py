@@ -85,6 +85,7 @@ def test_the_bounds_are_far_below_a_step() -> None:
             assert len(want) == 10 and bound.max() < largest * run.config["learning_rate"]
 
 
+@pytest.mark.thorough
 def test_counterexamples_are_programs_that_pass_on_a_correct_trainer() -> None:
     programs = {}
     for name in ("summed_loss", "norms_and_biases_decay"):
