@@ -83,7 +83,7 @@ def run(command: Command, folder: Path) -> str:
     return output
 
 
-@pytest.mark.thorough(keep=("check_a_derivation",))
+@pytest.mark.thorough(keep=("first_function", "check_a_derivation"))
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: str(path.stem))
 def test_a_tutorial_is_true(path: Path, tmp_path: Path) -> None:

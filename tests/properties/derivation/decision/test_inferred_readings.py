@@ -126,7 +126,7 @@ def test_a_hypothesis_about_what_is_read_as_a_size_holds_of_any_number() -> None
 def test_what_holds_of_all_kinds_of_arrays_is_settled(display: str, settled: bool) -> None:
     (step,) = document_steps(f"$$ {display} $$\n", infer=True)[1]
     assert isinstance(step, Step)
-    effort = Effort(seconds=2)
+    effort = Effort(seconds=60)
     found = settle_kinds(replace(step, strange="why"), True, lambda one, _: decide_step(one, effort))
     assert (found.strange == "", found.of_all_kinds) == (settled, settled)
 
