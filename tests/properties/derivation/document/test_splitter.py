@@ -145,7 +145,9 @@ def lost(display: str) -> list[str]:
     kept += [arrow for one in statements for arrow in one.statement.arrows]
     for one in statements:
         kept += [op for chain in (*one.conditions, *one.offered, *one.beside) for op in chain.ops]
-        kept += [t.value for r in one.quoted for _, t in depth_zero(tokenize(r)) if t.kind in ("REL", "ARROW")]
+        # A reason of words and a formula is quoted as it was written, with its dollars and without the command.
+        reasons = [reason if "\\text" in reason else reason.replace("$", " ") for reason in one.quoted]
+        kept += [t.value for r in reasons for _, t in depth_zero(tokenize(r)) if t.kind in ("REL", "ARROW")]
         kept += ["->" for options in one.options.values() for o in options if o.key == "as"][:1]
     for op in kept:
         if op in written:
