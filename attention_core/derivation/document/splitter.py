@@ -400,7 +400,8 @@ class _Splitter:
         if not note.known:
             if not self.lenient:
                 raise _refuse_words(note.words)
-            self.piece.unread_words.append(note.words if re.search(r"\w", note.words) else "a remark in brackets")
+            if has_relation(note.tokens):  # else the words are looked at as those without a formula are
+                self.piece.unread_words.append(note.words if re.search(r"\w", note.words) else "a remark in brackets")
         self.piece.quoted += runs
 
     def head(self) -> list[Tok]:

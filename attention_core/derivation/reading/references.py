@@ -99,7 +99,7 @@ def _references_in(text: str) -> tuple[tuple[str, str], ...]:
     text = _LABEL.sub("", _HEAD.sub("", text))
     out = [(found.group("kind").lower(), found.group("number")) for found in _NAMED.finditer(text)]
     rest = _NAMED.sub(" ", text)
-    out += [("", (f.group("name") or f.group("number") or f.group("bare")).strip()) for f in _EQUATION.finditer(rest)]
+    out += [("", next(filter(None, f.groups()), "").strip()) for f in _EQUATION.finditer(rest)]  # `\ref{}` has none
     return (*out, ("elsewhere", "")) if _ELSEWHERE.search(rest) else tuple(out)
 
 

@@ -71,6 +71,16 @@ def test_words_that_may_restrict_leave_the_step_open(words: str) -> None:
         assert check(rf"x + a &= x + |a| {note}", infer=False).steps[0].verdict == "UNREADABLE"
 
 
+@pytest.mark.parametrize(
+    "note", [r"\quad (\text{for small } a)", r"&& \text{near } a", r"&& \text{take $\log$ of both sides}"]
+)
+def test_words_about_a_symbol_count_as_words_alone_do(note: str) -> None:
+    (right,), (open_,) = check(f"2 a &= a + a {note}").steps, check(f"a &= |a| {note}").steps
+    assert right.passed and open_.verdict == "UNDECIDED" and "not read" in open_.evidence.text
+    defined = check(f"z &= 2 a {note}").unchecked_relations
+    assert any(text.startswith("defined by the display: $z = 2 a$") for _, text in defined)
+
+
 def test_words_in_brackets_bind_and_claim_as_elsewhere() -> None:
     assert check(r"|a| &= a \quad (\text{for } a > 0) \\ &= a + 0").passed
     assert not check(r"|a| &= a \quad (\text{for } a < 0)").passed

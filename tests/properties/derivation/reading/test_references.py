@@ -79,3 +79,11 @@ def test_words_that_explain_a_mark_are_read_where_they_stand() -> None:
 
 def test_a_display_with_a_tag_that_was_not_read_leaves_its_consequence_open() -> None:
     assert verdict(HEAD, "We have", r"$$ q \# k \tag{1} $$", "By (1), we get", FALSE) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize("lead", [r"By \ref{}, we get", r"From \eqref{ } we obtain"])
+def test_a_reference_without_a_name_is_read_and_restricts_no_less(lead: str) -> None:
+    """An author has yet to fill it in: the step that holds is accepted, a false one is not, and unit vectors leave it open."""
+    assert verdict(HEAD, lead, TRUE) in (Verdict.PROVED, Verdict.EXACT, Verdict.AGREES)
+    assert verdict(HEAD, lead, FALSE) in (Verdict.UNDECIDED, Verdict.REFUTED)
+    assert verdict(HEAD, "We have", UNIT, lead, FALSE) is Verdict.UNDECIDED
