@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from attention_core.derivation.decision.words_below import list_words
-from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.syntax import Call, Name, Num, Sub, Sup, children
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
 from attention_core.derivation.reading.scope_words import is_promise
@@ -45,10 +45,10 @@ _FINDS = compile_quick(
 """What a sentence says that has an error found, or denies a formula, wherever it stands."""
 _RATES = re.compile(r"\bfalse[ -](?:positive|negative|alarm|discover|accept|reject)\w*", re.IGNORECASE)
 _NOT = compile_quick(
-    r"\b(?:(?:(?<!which )(?:is|are)|does|do|was|would|need|must|can|did) ?(?:not|n't)"
+    r"\b(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)"
     r"(?! (?:really |actually )?(?:(?:need|have) to|restricted|limited|only|hard|difficult|surprising|easy|tractable|"
-    r"feasible|practical|possible (?:because|since|as|due))\b)|"
-    r"which (?:is|are) not (?:so|true|right|correct|valid|the case|equal|what)|cannot|never|nor)\b",
+    r"feasible|practical|possible (?:because|since|as|due)|also (?:represented|contained|included|covered|present))\b)|"
+    r"\b(?:cannot|never|nor)\b",
     re.IGNORECASE,
 )
 _LIMIT = compile_quick(
@@ -64,8 +64,8 @@ _LIMIT = compile_quick(
 )
 _OTHER = compile_quick(
     r"\b(?:instead|without (?:the|this|that|an?|any"
-    r"(?! (?:major|further|loss|problems?|difficult\w+|trouble|doubt)\b))|variants?|redefin\w+|by convention|"
-    r"swallow\w*|immaterial|irrelevant|(?:does|do) not matter|re-?scal\w+|"
+    r"(?! (?:major (?:change|loss)|loss(?! (?:terms?|functions?))|problems?|trouble|doubt)\b))|variants?|"
+    r"redefin\w+|by convention|swallow\w*|immaterial|irrelevant|(?:does|do) not matter|re-?scal\w+|"
     r"by (?:abuse|a slight abuse)|for convenience|customary|"
     r"(?:old|new) (?:values?|versions?|definitions?|conventions?|units?|variables?)|"
     r"(?:other|another|different) (?:conventions?|definitions?|normali[sz]ations?|units?))\b",
@@ -234,16 +234,21 @@ def is_beside(step: Step, line: int) -> bool:
 def has_real_functions(step: Step) -> bool:
     r"""Whether a step has a function of real numbers, such as $e^x$ or a sine: bits and remainders have none.
 
-    A logarithm does not count, since remainders have discrete ones.
+    A logarithm does not count, since remainders have discrete ones. Nor does a power of a symbol e, or $e^2$ and $e^n$,
+    where e may be an element.
 
     Args:
         step: The step.
     """
     nodes = [node for side in (step.left, step.right) for node in walk(side)]
-    return any(
-        (isinstance(node, Call) and node.function in _REAL) or (isinstance(node, Sup) and node.base == Name("e"))
-        for node in nodes
-    )
+    return any((isinstance(node, Call) and node.function in _REAL) or _is_exponential(step, node) for node in nodes)
+
+
+def _is_exponential(step: Step, node: object) -> bool:
+    if not isinstance(node, Sup) or node.base != Name("e") or "e" in step.context.symbols:
+        return False
+    kinds = {known.kind for name in whole_names(node.exponent) if (known := step.context.symbols.get(name)) is not None}
+    return bool(kinds - {"size", "index"})
 
 
 def has_bits(step: Step) -> bool:

@@ -228,11 +228,13 @@ def may_mean_otherwise(step: Step) -> bool:
 
 
 def _kinds_of_letters(step: Step) -> list[QuickPattern]:
-    """The words of other letters than numbers that may be those of a step: of infinite ones nothing is taken away."""
-    if has_real_functions(step):
-        return []
+    """The words of other letters than numbers that may be those of a step: of infinite ones nothing is taken away.
+
+    Letters that change their sign have exponentials: $e^{\\theta \\eta} = 1 + \\theta \\eta$.
+    """
     nodes = (node for side in (step.left, step.right) for node in walk(side))
-    return [_EXCHANGE] if any(isinstance(node, Minus | Frac) for node in nodes) else [_EXCHANGE, _INFINITE]
+    finite = has_real_functions(step) or any(isinstance(node, Minus | Frac) for node in nodes)
+    return [_EXCHANGE] if finite else [_EXCHANGE, _INFINITE]
 
 
 def _says_start(node: Big) -> bool:

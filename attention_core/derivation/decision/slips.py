@@ -457,17 +457,21 @@ def defines_anew(step: Step) -> bool:
     Args:
         step: The step.
     """
-    heads = {_head(side) for side in (step.left, step.right) if not _is_one_value(step.context, side)}
+    pairs = ((step.left, step.right), (step.right, step.left))
+    heads = {_head(side) for side, other in pairs if not _is_one_value(step.context, side, other)}
     if step.assumed or not any(_is_tied(step.context, name) for name in heads) or _goes_on(step, heads):
         return False
     leads = (one.words for one in step.far_words if 0 < step.line - one.line <= NEAR)
     return not any(_LEADS.search(words) and not _CASE.search(words) for words in leads)
 
 
-def _is_one_value(context: Context, side: Expr) -> bool:
-    """Whether a side is a defined function at numbers or at a formula, `f(1, 2)`, `f(a + b)`: nothing is defined."""
+def _is_one_value(context: Context, side: Expr, other: Expr) -> bool:
+    """Whether a side is a defined function at numbers or at a formula, `f(1, 2)`, `f(a + b)`: nothing is defined.
+
+    An equation of two of its values, `f(-x) = -f(x)`, may be one of another function of that name.
+    """
     symbol = context.symbols.get(_head(side))
-    if symbol is None or symbol.kind != "function" or not isinstance(side, Times):
+    if symbol is None or symbol.kind != "function" or not isinstance(side, Times) or symbol.name in whole_names(other):
         return False
     inside = side.factors[1]
     items = inside.items if isinstance(inside, Group) else ()

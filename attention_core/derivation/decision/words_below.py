@@ -1,4 +1,7 @@
-"""Words below a step in another section: they are about that section, unless they point back or are about all of it."""
+"""Words below a step in another section: they are about that section, unless they point back or are about all of it.
+
+What stands above all titles, or in an abstract or another section that introduces, is about what follows.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,14 @@ _PAST = re.compile(
 """Of what has been done above: "We assumed that all weights are equal."."""
 
 
+_INTRODUCES = re.compile(
+    r"\b(?:abstract|summary|overview|introduction|introductory|intro|outline|preview|at a glance|main results?|"
+    r"tl\W?dr|in short)\b",
+    re.IGNORECASE,
+)
+"""Titles of sections about the whole text."""
+
+
 def is_of_later_section(step: Step, words: Caveat | FarWords) -> bool:
     """Whether a sentence stands in another section below a step, and does not point back or speak of the whole text.
 
@@ -31,7 +42,7 @@ def is_of_later_section(step: Step, words: Caveat | FarWords) -> bool:
         words: The sentence.
     """
     titles = [one for one in step.far_words if one.title and step.line < one.line <= words.line]
-    if any(ABOUT_ALL.search(one.words) for one in titles):
+    if any(ABOUT_ALL.search(one.words) for one in titles) or _introduces(step):
         return False
     return bool(titles) and not _looks_back(words.quote)
 
@@ -42,10 +53,18 @@ def list_words(step: Step) -> list[FarWords]:
     Args:
         step: The step.
     """
+    if _introduces(step):
+        return list(step.far_words)
     below = [one for one in step.far_words if one.title and step.line < one.line]
     first = min((one.line for one in below), default=sys.maxsize)
     all_ = min((one.line for one in below if ABOUT_ALL.search(one.words)), default=sys.maxsize)
     return [one for one in step.far_words if not first <= one.line < all_ or _looks_back(one.quote)]
+
+
+def _introduces(step: Step) -> bool:
+    """Whether a step stands above all titles, or in a section that introduces."""
+    around = [one for one in step.far_words if one.title and one.line <= step.line < one.until]
+    return not around or any(_INTRODUCES.search(one.words) for one in around)
 
 
 def _looks_back(sentence: str) -> bool:

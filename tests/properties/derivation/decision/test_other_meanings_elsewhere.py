@@ -44,6 +44,9 @@ def verdict(formula: str, above: str = "", below: str = "") -> str:
         (BITS, f"Words such as rain, forest and tropical come together.{FAR}", f"We work over the binary field.{FAR}"),
         (MORE, "Exact inference is not possible because of the sum.", "This is not possible."),
         (MORE, "We can drop it without any loss.", "Without any term of order two"),
+        (WRONG, "We can do it without any loss.", "Without any loss term of $b$,"),
+        (WRONG, "We can do it without any major change.", "Without any further factors,"),
+        (WRONG, "This is what is not also represented in the first.", "We use a rule which is not always true."),
         (SIGN, f"Always move in the **opposite** direction.{FAR}", ""),
     ],
 )
@@ -104,3 +107,9 @@ def test_infinite_numbers_are_not_taken_away() -> None:
     assert verdict(more, f"Here $k$ and $m$ are infinite cardinals.{FAR}") == "UNDECIDED"
     assert verdict(more, f"Here $k$ and $m$ are numbers.{FAR}") == "REFUTED"
     assert verdict(r"2 (k - m) = 2 k - m", f"The set is countably infinite.{FAR}") == "REFUTED"
+
+
+def test_a_power_of_a_symbol_e_is_no_exponential() -> None:
+    field = f"We work over the binary field.{FAR}"
+    assert verdict(r"(e^t + a)^2 = e^{2 t} - 2 a e^t + a^2", field) == "REFUTED"
+    assert verdict(r"(e^2 + a)^2 = e^4 - 2 a e^2 + a^2", field) == "UNDECIDED"

@@ -399,3 +399,9 @@ def test_the_value_of_a_function_at_a_formula_does_not_define_it_anew() -> None:
     assert inferred(r"f(a + b) = e^{-(a + b)}", above).verdict in GOOD
     assert inferred(r"f(a + b) = e^{-(a + b)} + 1", above).verdict == "REFUTED"
     assert inferred(r"f(x) = e^{-x} + 1", above).verdict == "UNDECIDED"
+
+
+def test_an_equation_of_two_values_may_be_one_of_another_function() -> None:
+    above = "Let $f(x) = x^2$.\n\nSome words.\n\n# Odd functions\n\nOdd functions have another symmetry."
+    assert inferred("f(-x) = -f(x)", above).verdict == "UNDECIDED"
+    assert inferred("f(-x) = -x^2", above).verdict == "REFUTED"

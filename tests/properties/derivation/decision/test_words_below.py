@@ -31,3 +31,9 @@ def test_what_a_later_section_says_counts_where_it_is_about_the_step(below: str,
     found = [one for one in step.far_words if "mean less" in one.words]
     assert found and [one in list_words(step) for one in found] == [not is_of_later_section(step, one) for one in found]
     assert any(one in list_words(step) for one in found) == counts
+
+
+@pytest.mark.parametrize(("above", "counts"), [("# Result\n\n", False), ("# Abstract\n\n", True), ("", True)])
+def test_what_introduces_a_text_is_about_what_follows(above: str, counts: bool) -> None:
+    text = f"{above}$$ (a - b)^2 = a^2 - 2 a b - b^2 $$\n\n# Theory\n\nAll numbers are elements of the binary field.\n"
+    assert check_document(text, infer=True).steps[0].verdict == ("UNDECIDED" if counts else "REFUTED")
