@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -143,22 +144,28 @@ def looks_at_advice(path: Path) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def unadvised(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuted steps come without advice, in tests of derivations whose modules do not look at it, but with `--thorough`.
+def in_brief(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps in tests of derivations come without advice where the module does not look at it, and few are searched far out.
 
-    No verdict rests on advice, and the search for it takes as long as several verdicts.
+    No verdict rests on advice, and the search for it takes as long as several verdicts. The search far out takes as long
+    as all else, and few steps are wrong only there (the fixture `searched`). With `--thorough` there are both.
     """
-    is_unread = "derivation" in request.path.relative_to(ROOT).parts and not looks_at_advice(request.path)
-    if not is_unread or not thorough.takes_fewest():
+    if "derivation" not in request.path.relative_to(ROOT).parts or not thorough.takes_fewest():
         return
     from attention_core.derivation import check
 
-    judge_step = check.judge_step
+    judge_step, is_advised = check.judge_step, looks_at_advice(request.path)
+    is_near = "searched" not in request.fixturenames and not thorough.searches_far(request.node.nodeid)
 
-    def judge_without_advice(step: Any, effort: Any, advise: bool, necessity: bool) -> Any:
-        return judge_step(step, effort, False, necessity)
+    def judge_briefly(step: Any, effort: Any, advise: bool, necessity: bool) -> Any:
+        return judge_step(step, replace(effort, ladder=0) if is_near else effort, advise and is_advised, necessity)
 
-    monkeypatch.setattr(check, "judge_step", judge_without_advice)
+    monkeypatch.setattr(check, "judge_step", judge_briefly)
+
+
+@pytest.fixture
+def searched() -> None:
+    """Steps are searched far out, too: at large sizes and numbers, and near the ends of what is allowed."""
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def power_tests(
     def test_every_law_refutes_the_fault_it_names(law: Any) -> None:
         judge(law.name, law.fault)
 
-    @pytest.mark.thorough(leave_out=named_faults(laws.LAWS, faults.FAULTY))
+    @pytest.mark.thorough(table=True, leave_out=named_faults(laws.LAWS, faults.FAULTY))
     @pytest.mark.parametrize("fault", faults.FAULTY)
     def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
         name = fault.__name__

@@ -8,8 +8,8 @@ pass. The mark says which rows the default run keeps:
     @pytest.mark.thorough(one_for="law")                       the first row for each value of the parameter
     @pytest.mark.thorough(one_for=("law", "kind"))             the first row for each pair of values
     @pytest.mark.thorough(leave_out=("*-float16",))            all rows but those whose id fits one of the patterns
-    @pytest.mark.thorough(table=True)                          every third row, and no fewer than three (`take_part`)
-    @pytest.mark.thorough(table=True, keep=("*-0",))           of the rows that fit, every third
+    @pytest.mark.thorough(table=True)                          every third or fourth row, no fewer than three (`take_part`)
+    @pytest.mark.thorough(table=True, keep=("*-0",))           of the rows that fit, so many
 
 `keep` and `one_for` together keep what either keeps. A row may be marked as well: `pytest.param(..., marks=pytest.mark.thorough)`. A test
 that is named on the command line with its parameters always runs.
@@ -33,10 +33,16 @@ import pytest
 OPTION = "--thorough"
 SHARE = 3
 """The default run takes one in so many: of the examples of a search, of the rows of a table, of the tests that check shapes."""
+WIDE, WIDE_SHARE = 12, 4
+"""Of a table of so many rows or more it takes one in so many."""
 TABLES = "tests/properties/derivation/"
 """The folder whose tests are tables, where no mark keeps rows."""
 CHEAP = tuple(f"{TABLES}{room}/" for room in ("graph", "latex", "words"))
 """Its rooms where a row takes some milliseconds: their tables are taken whole."""
+FAR_ROOMS = tuple(f"{TABLES}{room}/" for room in ("search", "proofs"))
+"""Its rooms about what is wrong far out, and what is not: all of their tests search there."""
+FAR = 12
+"""Of the other tests of derivations, one in so many searches there."""
 VERDICTS = {
     "PROVED", "EXACT", "AGREES", "STATISTICAL", "REFUTED", "VACUOUS", "AMBIGUOUS", "UNDECIDED", "UNREADABLE",
 }  # fmt: skip
@@ -91,6 +97,11 @@ def checks_shapes(name: str) -> bool:
     return _everything or name.startswith("tests/quality/") or crc32(name.encode()) % SHARE == 0
 
 
+def searches_far(name: str) -> bool:
+    """Whether the steps of a test are searched far out: all in two rooms, of other tests each twelfth, by its name."""
+    return _everything or name.startswith(FAR_ROOMS) or crc32(name.encode()) % FAR == 0
+
+
 def fits(name: str, patterns: Iterable[str]) -> bool:
     """Whether the id of a row fits one of the patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
@@ -105,8 +116,9 @@ def is_outcome(value: object) -> bool:
 
 
 def take_part(rows: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the rows of a table that the default run takes: every third, at least three, and one for each outcome."""
-    step = max(1, min(SHARE, len(rows) // SHARE))
+    """Return the rows of a table that the default run takes: every third or fourth, at least three, and one for each outcome."""
+    share = WIDE_SHARE if len(rows) >= WIDE else SHARE
+    step = max(1, min(share, len(rows) // SHARE))
     params: list[dict[str, object]] = [row.callspec.params for row in rows]  # type: ignore[attr-defined]
     outcomes = [{(name, repr(value)) for name, value in given.items() if is_outcome(value)} for given in params]
     seen = set().union(*outcomes[::step])

@@ -63,9 +63,10 @@ def code_key(file: str, name: str, effort: str) -> str:
 
 def read(path: Path = LEDGER) -> list[Entry]:
     """The entries of the file that are of this code."""
-    now = {(row.name, effort): code_key(row.file, row.name, effort) for row in CORRECT for effort in EFFORTS}
+    files = {row.name: row.file for row in CORRECT}
     entries = [Entry(**entry) for entry in json.loads(path.read_text())] if path.exists() else []
-    return [entry for entry in entries if now.get((entry.name, entry.effort)) == entry.key]
+    known = [entry for entry in entries if entry.name in files and entry.effort in EFFORTS]
+    return [entry for entry in known if code_key(files[entry.name], entry.name, entry.effort) == entry.key]
 
 
 def take(lines: Sequence[Line], processor: str, path: Path = LEDGER) -> list[Entry]:

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import thorough
 
+from attention_core.derivation import check
+from attention_core.derivation.effort import Effort
 from attention_core.derivation.records import Verdict
 
+ROOT = Path(__file__).resolve().parents[2]
 FILE = f"{thorough.TABLES}decision/test_slips.py"
 """A file of tables."""
 
@@ -104,6 +107,11 @@ def test_of_a_table_of_derivations_every_third_row_is_kept_and_at_least_three(co
     assert kept([*table(count), *table(2, file=f"{thorough.TABLES}test_other.py")]) == [*left, "0", "1"]
 
 
+@pytest.mark.parametrize(("count", "left"), [(11, "0 3 6 9"), (12, "0 4 8"), (13, "0 4 8 12")])
+def test_of_twelve_rows_or_more_every_fourth_is_kept(count: int, left: str) -> None:
+    assert kept(table(count)) == left.split()
+
+
 def test_a_table_keeps_a_row_for_each_outcome() -> None:
     right = [True] * 9
     assert kept(table(9, right=right)) == ["0", "3", "6"]
@@ -172,3 +180,30 @@ def test_each_third_test_checks_shapes_and_all_of_the_thorough_run_do(monkeypatc
     assert thorough.checks_shapes("tests/quality/test_shape_checks.py::test_a_signature_that_lies_is_found")
     thorough.take_everything(True)
     assert all(map(thorough.checks_shapes, names))
+
+
+def test_each_twelfth_test_of_derivations_searches_far_out_and_all_of_two_rooms_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"{FILE}::test_f[{i}]" for i in range(3000)]
+    monkeypatch.setattr(thorough, "_everything", False)
+    assert 200 < sum(map(thorough.searches_far, names)) < 300
+    assert all(thorough.searches_far(f"{room}test_a.py::test_f") for room in thorough.FAR_ROOMS)
+    assert all((ROOT / room).is_dir() for room in thorough.FAR_ROOMS)
+    thorough.take_everything(True)
+    assert all(map(thorough.searches_far, names))
+
+
+@pytest.mark.parametrize(("fixtures", "far"), [((), False), (("searched",), True)])
+def test_steps_are_searched_far_out_where_a_test_says_so(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, fixtures: tuple[str, ...], far: bool
+) -> None:
+    efforts: list[int] = []
+    monkeypatch.setattr(thorough, "_everything", False)
+    monkeypatch.setattr(check, "judge_step", lambda step, effort, *rest: efforts.append(effort.ladder))
+    near = next(name for name in map(str, range(99)) if not thorough.searches_far(name))
+    asked: Any = SimpleNamespace(path=ROOT / FILE, fixturenames=fixtures, node=SimpleNamespace(nodeid=near))
+    conftest = request.config.pluginmanager.getplugin(str(ROOT / "tests" / "conftest.py"))
+    conftest.in_brief.__wrapped__(asked, monkeypatch)
+    check.judge_step(None, Effort(), True, False)
+    assert (efforts[0] > 0) is far

@@ -56,6 +56,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+def here(folder: Path, *arguments: str) -> Any:
+    """The command in this process, in that folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return CliRunner().invoke(main, ["bench", *arguments], env={"COLUMNS": "200"})
+
+
 @pytest.fixture(scope="module")
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
     return command(DOUBLED, *SHAPE, "--json", "r.json", cwd=folder)
@@ -93,9 +100,8 @@ def test_json_holds_everything(run: subprocess.CompletedProcess[str], folder: Pa
 
 def test_going_on_measures_nothing_again(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     before = json.loads((folder / "r.json").read_text())
-    again = command(DOUBLED, *SHAPE, "--json", "r.json", "--resume", "--html", "h.html",
-                    "--plot", "p.svg", cwd=folder)  # fmt: skip
-    assert again.returncode == 1
+    again = here(folder, DOUBLED, *SHAPE, "--json", "r.json", "--resume", "--html", "h.html", "--plot", "p.svg")
+    assert again.exit_code == 1
     assert "baseline" in again.stdout
     assert json.loads((folder / "r.json").read_text()) == before
     assert "wrote p-pareto.svg\nwrote p-roofline.svg" in again.stdout
@@ -120,9 +126,9 @@ def test_json_on_standard_output_stands_alone(
 def test_another_file_is_not_gone_on_with(run: subprocess.CompletedProcess[str], folder: Path) -> None:
     before = (folder / "t.py").read_text()
     (folder / "t.py").write_text(before + "\n# changed\n")
-    again = command(DOUBLED, *SHAPE, "--json", "r.json", "--resume", cwd=folder)
+    again = here(folder, DOUBLED, *SHAPE, "--json", "r.json", "--resume")
     (folder / "t.py").write_text(before)
-    assert again.returncode == 2 and f"cannot resume: the file of {PLAIN} has changed since" in again.stderr
+    assert again.exit_code == 2 and f"cannot resume: the file of {PLAIN} has changed since" in again.stderr
     said = [line for line in again.stderr.splitlines() if "cores are busy with other work" not in line]
     assert len(said) == 1, again.stderr
 

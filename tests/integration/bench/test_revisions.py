@@ -94,7 +94,7 @@ def test_a_slow_kernel(repository: Path, tmp_path: Path) -> None:
     assert "**slower**" in page and "slower" in found.stdout
 
 
-@pytest.mark.thorough(keep=("15",))
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_nothing(repository: Path, tmp_path: Path, number: signal.Signals) -> None:
     """It is interrupted in its build, when both revisions are checked out."""

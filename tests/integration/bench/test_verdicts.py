@@ -27,7 +27,7 @@ from attention_core.declaration.implementation import TargetError
 from attention_core.declaration.known_failures import KnownFailure
 from attention_core.terminal import make_console
 
-pytestmark = pytest.mark.usefixtures("fewest_cases")
+pytestmark = pytest.mark.usefixtures("unshrunk", "fewest_cases")
 
 KERNELS = """
 import torch

@@ -89,6 +89,12 @@ The table itself is made with all of them, and so is `tox run -e derivations`.""
         "variants",
         "extraction",
         "selection_general",
+        "layer_norm",
+        "chosen_keys",
+        "features",
+        "random_features",
+        "quantised",
+        "projected_heads",
     )
 )
 @pytest.mark.parametrize("path", TABLE.documents(), ids=lambda path: path.stem)
@@ -123,6 +129,10 @@ def test_every_step_is_as_its_document_says(path: Path) -> None:
         "features",
         "layer_norm",
         "second_gradients",
+        "random_features",
+        "quantised",
+        "synthesizer",
+        "lora",
     )
 )
 @pytest.mark.parametrize("path", TABLE.documents(), ids=lambda path: path.stem)

@@ -32,7 +32,7 @@ def test_every_contract_has_an_example() -> None:
 
 
 @pytest.mark.usefixtures("fewest_cases")
-@pytest.mark.thorough(leave_out=("multi-head", "batch-invariant"))
+@pytest.mark.thorough(table=True, leave_out=("multi-head", "batch-invariant"))
 @pytest.mark.parametrize(("contract", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_an_example_conforms(contract: str, text: str) -> None:
     space: dict[str, Any] = {"__name__": "example"}

@@ -34,7 +34,7 @@ def test_a_wrong_target_is_refuted(target: str, law: str) -> None:
     assert "attention = " in report.counterexamples[0].snippet
 
 
-@pytest.mark.thorough(keep=("new_process",))
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("target", "laws"),
     [

@@ -72,6 +72,7 @@ def statuses(target: Any, *laws: str, **record: Any) -> dict[str, str]:
     return {result.law: result.status for result in report.laws}
 
 
+@pytest.mark.thorough
 def test_lora_conforms_save_for_what_is_known() -> None:
     found = statuses(LibraryLoRA)
     assert found.pop("what_was_frozen_stays_frozen") == "refuted"  # finding 19

@@ -43,6 +43,7 @@ def interrupted(folder: Path, number: int, *arguments: str) -> tuple[int, str]:
     return process.returncode, told
 
 
+@pytest.mark.thorough
 def test_ctrl_c_keeps_the_last_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs of two steps without end, then as many as the checkpoint has, and two more: one run all the same."""
     monkeypatch.chdir(tmp_path)

@@ -40,6 +40,7 @@ def overfit(attention: str, trainer: Any = Trainer, loss: Any = next_token_loss)
     assert given == PLACES
 
 
+@pytest.mark.thorough(keep=("vanilla",))
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_ten_examples_are_learnt_by_heart(attention: str) -> None:
     overfit(attention)

@@ -97,7 +97,7 @@ def test_sides_are_cut_and_test_stays_shut_in_a_choice(ours: Any, place: Any) ->
     assert others[0].dev.first == others[1].dev.first and len(others[0].test) == 20
 
 
-@pytest.mark.thorough(keep=("mlm_alpha*", "method-prompt*"))
+@pytest.mark.thorough(keep=("mlm_alpha*",))
 @pytest.mark.parametrize(
     "settings",
     [

@@ -101,7 +101,7 @@ EXPECTED = {
     "t.py:never": ("incomplete", "NotImplementedError: not yet"),
     "t.py:shape": ("refuted", "out: got shape "),
     "t.py:dtype": ("refuted", "out: got dtype float16, but should be float32"),
-    "t.py:hangs": ("refuted", "the call did not return: no answer within 2 s"),
+    "t.py:hangs": ("refuted", "the call did not return: no answer within 1 s"),
     "t.py:dies": ("refuted", "was ended by signal SIGSEGV; it last printed: last words"),
     "t.py:exits": ("refuted", "the call did not return: the target called sys.exit(5)"),
     "t.py:leaves": ("refuted", "the call did not return: the process ended with status 3"),
@@ -129,7 +129,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def verified(folder: Path) -> subprocess.CompletedProcess[str]:
     return attention_core_command(
-        "verify", *EXPECTED, *NUMPY, "--timeout", "2", "--json", "r.json", "--junit", "r.xml", "--html", "r.html",
+        "verify", *EXPECTED, *NUMPY, "--timeout", "1", "--json", "r.json", "--junit", "r.xml", "--html", "r.html",
         "--save", "cases", cwd=folder, SECRET_TOKEN="do-not-tell", KERAS_BACKEND="numpy",
     )  # fmt: skip
 
@@ -159,7 +159,7 @@ def test_the_snippet_of_a_lost_call_fails(target: str, reports: dict[str, Any], 
         [sys.executable, "-c", found["snippet"]], cwd=folder, capture_output=True, text=True, timeout=60
     )
     assert run.returncode in (1, 3)
-    assert {"t.py:hangs": "Timeout (0:00:02)", "t.py:exits": "AssertionError: the call did not", "t.py:leaves": ""}[
+    assert {"t.py:hangs": "Timeout (0:00:01)", "t.py:exits": "AssertionError: the call did not", "t.py:leaves": ""}[
         target
     ] in run.stderr
 

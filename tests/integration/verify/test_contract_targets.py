@@ -65,6 +65,7 @@ def test_a_faulty_pair_has_a_program_and_a_case_to_replay(path: str) -> None:
     assert [r.status for r in again.laws] == ["refuted"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["core:rotary_interleaved"])
 def test_rows_of_the_table(name: str) -> None:
     report = verdict(name)

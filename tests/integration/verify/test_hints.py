@@ -148,6 +148,7 @@ def test_arrays_of_another_library_are_told_and_nothing_is_judged() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_fault_beside_the_arrays_of_another_library_is_advised_on() -> None:
     report = verified("n.py:broken")
     assert report.problem.startswith("it declined a plain call")  # with NumPy's arrays, too

@@ -44,6 +44,7 @@ def is_there(pid: int) -> bool:
     return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() if Path("/proc").is_dir() else True
 
 
+@pytest.mark.thorough(keep=("ctrl-c",))
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "timeout"])
 def test_nothing_is_left_behind(tmp_path: Path, number: int, status: int) -> None:
     (tmp_path / "t.py").write_text(HANGS)

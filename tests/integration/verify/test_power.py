@@ -43,6 +43,7 @@ def power() -> Any:
         sys.path.remove(str(POWER))
 
 
+@pytest.mark.thorough(keep=("hard_contracts*",))
 @pytest.mark.parametrize("name", ["hard_tiles.scores_with_ten_bits", "hard_contracts.odd_half_turned_short"])
 def test_two_runs_of_one_seed_are_identical(power: dict[str, ModuleType], name: str) -> None:
     lines = [power["trial"].run_trial(named(name), "quick", 3, whole=False, shrink=True).to_json() for _ in range(2)]

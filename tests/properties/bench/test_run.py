@@ -266,10 +266,10 @@ def test_how_an_error_leaves_its_bound(error: dict[str, Any], words: str) -> Non
 
 
 def test_a_hang_is_told(folder: Path) -> None:
-    settings = Settings(baseline="torch:default", timeout=2.0, **QUICK)
+    settings = Settings(baseline="torch:default", timeout=1.0, **QUICK)
     (cell,) = run_benchmark([f"{folder}/k.py:hangs"], [Workload(**SIZES)], settings).cells
     hung = cell.kernels[f"{folder}/k.py:hangs"]
-    assert (hung.status, hung.message) == ("failed", "no answer within 2 s")
+    assert (hung.status, hung.message) == ("failed", "no answer within 1 s")
     assert cell.kernels["torch:default"].status == "timed"
 
 

@@ -265,6 +265,8 @@ def _chained(kind: str, step: str, last: str) -> str:
     return f"{head}{puts}\n\n$$ {last} $$\n"
 
 
+@pytest.mark.thorough(leave_out=("text3-*", "text4-*"))
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     ("text", "allowed"),
     [

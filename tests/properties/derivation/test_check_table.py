@@ -16,12 +16,14 @@ def verdict(declared: str, display: str) -> tuple[str, str]:
     return str(step.verdict), step.evidence.text
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(("kind", "declared", "display"), FALSE)
 def test_a_false_relation_is_refuted(kind: str, declared: str, display: str) -> None:
     found, said = verdict(declared, display)
     assert found == "REFUTED", f"{kind}: {said}"
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.thorough(leave_out=("n2-*2^k*", "growth-*sqrt{k}*"))
 @pytest.mark.parametrize(("kind", "declared", "display"), TRUE)
 def test_a_true_relation_is_accepted(kind: str, declared: str, display: str) -> None:

@@ -124,7 +124,7 @@ def laws_of(row: Row) -> int:
         return len(session.laws)
 
 
-@pytest.mark.thorough(leave_out=("multi-head",))
+@pytest.mark.thorough(table=True, leave_out=("multi-head",))
 @pytest.mark.parametrize("contract", sorted({r.contract for r in FAULTS}))
 def test_every_row_builds(contract: str) -> None:
     rows = [r for r in (*FAULTS, *CORRECT) if r.name not in NEEDS and r.contract == contract]

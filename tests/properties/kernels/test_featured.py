@@ -28,6 +28,7 @@ LAWS = (
 X = torch.ones(2, 3, 2)
 
 
+@pytest.mark.thorough(one_for="law")
 @pytest.mark.parametrize("name", RECORDS)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_laws_of_features_hold(law: str, name: str) -> None:

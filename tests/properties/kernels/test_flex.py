@@ -62,7 +62,7 @@ KINDS: dict[str, Mask] = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough(keep=("a_sequence_without_a_key",))
+@pytest.mark.thorough
 @compiler
 @quiet
 @pytest.mark.parametrize("kind", KINDS)

@@ -80,6 +80,7 @@ def workers() -> Iterator[Workers]:
         yield found
 
 
+@pytest.mark.thorough
 def test_limits_are_measured(workers: Workers) -> None:
     messages = list(workers.job("limits", dtypes=["float32"], device="cpu"))
     assert [m["event"] for m in messages[:-1]] == ["alive"]

@@ -222,6 +222,7 @@ def row_by_row(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return torch.stack(parts).sum(0) if parts else torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype)
 
 
+@pytest.mark.thorough(keep=("row_by_row-*",))
 @pytest.mark.parametrize("call, found", [(row_by_row, True), (lambda q, k, v: row_by_row(q, k, v) * 2, False)])
 def test_what_takes_misfits_and_is_right_else_is_judged_so(call: Any, found: bool) -> None:
     names = ["agrees_with_truth", "lengths_of_key_and_value_must_agree"]
@@ -396,6 +397,7 @@ def narrow_sums(q: Any, k: Any, v: Any) -> Any:
     return np.einsum("...qk,...kd->...qd", weights / weights.sum(-1, keepdims=True), v)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("all_cases")
 @pytest.mark.filterwarnings("ignore")  # of NumPy, where laws ask for infinite scores
 def test_dtypes_that_leave_half_precision_out_are_told() -> None:
@@ -407,6 +409,7 @@ def test_dtypes_that_leave_half_precision_out_are_told() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_fault_of_every_dtype_is_no_matter_of_half_precision() -> None:
     """One law ends with float16, another with float32: the wider dtypes are asked before anything is said."""
     record = Implementation(lambda q, k, v: 1.01 * v.mean(-2, keepdim=True).expand(q.shape), name="f", gradients=False)
@@ -463,6 +466,7 @@ class Dropping(Dot):
         self.dropout = nn.Dropout(dropout)
 
 
+@pytest.mark.thorough
 def test_the_command_accepts_what_no_law_tests(tmp_path: Path) -> None:
     text = "import torch\nfrom torch import Tensor, nn\n\n" + source(Dot) + "\n\n" + source(Dropping)
     (tmp_path / "dropping.py").write_text(text, encoding="utf-8")
@@ -489,6 +493,7 @@ def test_a_mask_that_no_comparison_judged_is_named() -> None:
     assert unjudged_masks({("", "mask"): "tested"}, ["mask"], held) == ""
 
 
+@pytest.mark.thorough
 def test_a_wrong_function_of_numpy_is_refuted_in_the_run_that_finds_its_arrays(tmp_path: Path) -> None:
     """Nothing agrees with the truth, but its calls work with NumPy's arrays alone: it is judged with those as well."""
     target = tmp_path / "late.py"

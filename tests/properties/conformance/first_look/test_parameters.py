@@ -162,7 +162,7 @@ def test_a_kernel_of_the_table_agrees_as_it_is_declared(name: str) -> None:
         assert session.first_look is not None and session.first_look.agrees and not session.first_look.found
 
 
-@pytest.mark.thorough(keep=("*geometric*", "interleaved*", "retention*"))
+@pytest.mark.thorough(keep=("*geometric*", "interleaved*"))
 @pytest.mark.parametrize(("function", "contract", "options"), ROWS, ids=lambda x: getattr(x, "__name__", None))
 def test_parameters_are_found_and_declared_they_conform(
     function: Callable[..., Any], contract: str, options: str

@@ -108,6 +108,7 @@ def test_a_kernel_of_whole_blocks_conforms_on_whole_blocks() -> None:
     assert found is not None and found.verdict == "conforms", found
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("unshrunk", "fewest_cases")
 def test_what_is_wrong_on_whole_blocks_alone_is_refuted_there() -> None:
     found = judge(of_blocks, wrong=True).under_found

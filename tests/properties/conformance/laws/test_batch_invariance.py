@@ -20,6 +20,7 @@ from attention_core.faults import batch_invariance as faults
 RECORD: dict[str, Any] = {"contract": CONTRACT, "accumulate": "float32"}
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("law", batch_invariance.LAWS, ids=lambda law: law.name)
 def test_every_law_refutes_the_fault_it_names(law: batch_invariance.Law) -> None:
     refuted(law.name, getattr(faults, law.fault)(), effort="quick", **RECORD)
@@ -53,6 +54,7 @@ def test_a_wrong_output_is_refuted_however_invariant_it_is() -> None:
     assert {law.law for law in report.with_status("refuted")} == {"agrees_with_truth"}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("fewest_cases")
 def test_dropout_is_named_as_untested() -> None:
     kernel = faults.keys_one_by_one()

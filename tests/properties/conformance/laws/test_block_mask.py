@@ -112,7 +112,7 @@ def test_every_law_refutes_the_fault_it_names(law: block_mask.Law) -> None:
     refuted(law.name, getattr(faults, law.fault)(), "quick", contract=CONTRACT, **WIDE)
 
 
-@pytest.mark.thorough(leave_out=named_faults(block_mask.LAWS, faults.FAULTY))
+@pytest.mark.thorough(table=True, leave_out=named_faults(block_mask.LAWS, faults.FAULTY))
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     if fault.__name__ in SEEN_BY:

@@ -64,6 +64,7 @@ CAUGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough(one_for="law")
 @pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
 def test_refutes(law: str, fault: str) -> None:
     refuted(law, getattr(faults, fault)())
@@ -83,6 +84,7 @@ def test_a_wrong_factor_is_called_a_wrong_factor() -> None:
         held(law, scaled_by_what_is_kept)
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(
     ("function", "record"),

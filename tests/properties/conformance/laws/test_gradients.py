@@ -44,6 +44,7 @@ FIRST = [law.name for law in gradients.LAWS]
 NAMES = [*FIRST, *(law.name for law in second.LAWS)]
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("law", NAMES)
 @pytest.mark.parametrize("function", [correct, build_backward()], ids=["autograd", "by_hand"])
 def test_correct_functions_hold(law: str, function: Callable[..., Tensor]) -> None:

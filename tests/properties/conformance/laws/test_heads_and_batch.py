@@ -50,6 +50,7 @@ CAUGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough(one_for="law")
 @pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
 def test_refutes(law: str, fault: str) -> None:
     refuted(law, getattr(faults, fault)())

@@ -274,6 +274,7 @@ def test_gradients_of_our_cache_are_tested() -> None:
     assert not any(note.startswith("gradients are not tested") for note in report.notes)
 
 
+@pytest.mark.thorough(keep=("buffers*",))
 @pytest.mark.parametrize("fault", ["buffers_belong_to_the_class", "newest_cache_takes_the_slot"])
 def test_both_of_two_live_caches_are_judged(fault: str) -> None:
     """One of the two alone would be right throughout."""

@@ -46,6 +46,7 @@ KERNELS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough(one_for="law")
 @pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
 def test_refutes(law: str, fault: str) -> None:
     refuted(law, getattr(faults, fault)(), contract=CONTRACT)
@@ -64,6 +65,7 @@ def test_the_contract_borrows_laws_of_the_output() -> None:
     assert len(names) == len(laws_of(CONTRACT))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("fewest_cases")
 def test_a_function_without_lse_is_an_error_that_says_so() -> None:
     found = check_implementation(

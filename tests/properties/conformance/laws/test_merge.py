@@ -64,6 +64,7 @@ def test_every_law_refutes_the_fault_it_names(law: merge.Law) -> None:
     refuted(law.name, fault(), effort="quick", contract=CONTRACT, **record_of(fault))
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(SEEN_BY[fault.__name__], fault(), "quick", contract=CONTRACT)

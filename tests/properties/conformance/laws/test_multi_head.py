@@ -96,7 +96,7 @@ def test_every_law_refutes_the_fault_it_names(law: multi_head.Law) -> None:
 
 
 @pytest.mark.thorough(
-    leave_out=named_faults((*multi_head.LAWS, *module_weights.LAWS, *module_calls.LAWS), faults.FAULTY)
+    table=True, leave_out=named_faults((*multi_head.LAWS, *module_weights.LAWS, *module_calls.LAWS), faults.FAULTY)
 )
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
@@ -226,6 +226,7 @@ class NotANumber(DeadRows):
     convention = "nan"
 
 
+@pytest.mark.thorough(one_for=("target", "declared"))
 @pytest.mark.parametrize("target", [DeadRows, Uniform, NotANumber])
 @pytest.mark.parametrize("declared", ["zeros", "nan", "uniform"])
 @pytest.mark.parametrize("seed", range(2))

@@ -58,6 +58,7 @@ def test_every_law_refutes_the_fault_it_names(law: packed_features.Law) -> None:
     refuted(law.name, getattr(faults, law.fault)(), effort="quick", contract=law.contract, **SINGLE)
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(law_that_sees(fault), fault(), "quick", contract=contract_of(fault), **SINGLE)

@@ -88,7 +88,7 @@ def test_every_law_refutes_the_fault_it_names(law: paged.Law) -> None:
     refuted(law.name, getattr(faults, law.fault)(), effort="quick", contract=CONTRACT, **WIDE)
 
 
-@pytest.mark.thorough(leave_out=named_faults(paged.LAWS, faults.FAULTY))
+@pytest.mark.thorough(table=True, leave_out=named_faults(paged.LAWS, faults.FAULTY))
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     law = SEEN_BY.get(fault.__name__, "paged_keys_agree_with_the_truth")

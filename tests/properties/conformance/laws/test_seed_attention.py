@@ -22,6 +22,7 @@ def test_every_law_of_the_whole_refutes_the_fault_it_names(law: Any) -> None:
     refuted(law.name, getattr(whole, law.fault), effort="quick", contract=seed_attention.CONTRACT)
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("fault", whole.FAULTY)
 def test_every_fault_of_the_whole_is_refuted(fault: Callable[..., Tensor]) -> None:
     assert first_refuting(fault, seed_attention.CONTRACT)

@@ -30,6 +30,7 @@ def test_every_fault_of_a_step_is_refuted(kind: str, fault: Callable[..., Tensor
     assert first_refuting(fault, seed_steps.CONTRACT, parameters={"kind": kind})
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("kind", seed_steps.STEPS)
 def test_our_steps_conform(kind: str) -> None:
     conforming(getattr(ours, kind), seed_steps.CONTRACT, effort="standard", parameters={"kind": kind})

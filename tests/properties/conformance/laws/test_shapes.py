@@ -38,6 +38,7 @@ def torch_attention(
     )
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("law", NAMES)
 def test_correct_functions_hold(law: str) -> None:
     held(law, correct)
@@ -139,6 +140,7 @@ def built(fault: str) -> Callable[..., Tensor]:
     return function
 
 
+@pytest.mark.thorough(one_for="law")
 @pytest.mark.parametrize(("law", "fault"), REFUTED)
 def test_faults_are_refuted(law: str, fault: str) -> None:
     refuted(law, built(fault), effort="quick")

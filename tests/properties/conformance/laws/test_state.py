@@ -47,11 +47,13 @@ KERNELS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 IDS = ["correct", "torch", "dot_product", "tiled"]
 
 
+@pytest.mark.thorough(one_for="law")
 @pytest.mark.parametrize(("law", "fault"), [(law, name) for law, names in CAUGHT.items() for name in names])
 def test_refutes(law: str, fault: str) -> None:
     refuted(law, getattr(faults, fault)())
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("law", FUNCTION_LAWS)
 @pytest.mark.parametrize(("function", "record"), KERNELS, ids=IDS)
 def test_holds_for_correct(law: str, function: Callable[..., Any], record: dict[str, Any]) -> None:
@@ -75,6 +77,7 @@ def test_modules_with_dropout_are_left_in_peace(law: str) -> None:
     held(law, faults.dropout_module())
 
 
+@pytest.mark.thorough(leave_out=("*-drops_in_evaluation",))
 @pytest.mark.parametrize(
     ("law", "fault"), [(law.name, name) for law in modes.LAWS for name in CAUGHT[law.name]]
 )  # fmt: skip

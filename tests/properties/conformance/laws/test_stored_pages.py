@@ -43,15 +43,7 @@ def test_every_fault_is_refuted(fault: Callable[..., Any]) -> None:
     refuted(law, fault(), "quick", **WIDE, parameters=faults.FAULTY[fault])
 
 
-@pytest.mark.thorough(
-    keep=(
-        "tensor-int8",
-        "head-float8_e4m3fn",
-        "sequence-float8_e5m2",
-        "page-float8_e4m3fn",
-        "token-float8_e5m2",
-    )
-)
+@pytest.mark.thorough(keep=("tensor-int8", "page-float8_e4m3fn", "token-float8_e5m2"))
 @pytest.mark.parametrize("kind", ["int8", "float8_e4m3fn", "float8_e5m2"])
 @pytest.mark.parametrize("scales", ["tensor", "head", "sequence", "page", "token"])
 def test_right_kernels_conform_with_scales_of(scales: str, kind: str) -> None:

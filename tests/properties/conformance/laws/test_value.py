@@ -68,6 +68,7 @@ REFUTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough(one_for="law")
 @pytest.mark.parametrize(("law", "fault"), REFUTED)
 def test_law_refutes_the_fault(law: str, fault: str) -> None:
     record: dict[str, Any] = {"returns": RETURNS[law]} if law in RETURNS else {}
@@ -81,6 +82,7 @@ def test_every_law_has_a_fault_it_refutes() -> None:
     assert {law.fault for law in LAWS} <= faults.FAULTS.keys()
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("law", [law.name for law in LAWS if law.name not in RETURNS])
 @pytest.mark.parametrize("function", [correct, dot_product_attention, tiled_attention])
 def test_law_holds_for_correct_implementations(law: str, function: Any) -> None:

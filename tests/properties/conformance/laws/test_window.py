@@ -43,6 +43,7 @@ def test_a_right_function_holds(seed: int) -> None:
         held(law.name, faults.build(), seed=seed, **WIDE)
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("make", faults.CORRECT, ids=lambda make: make.__name__)
 def test_a_window_is_spelled_as_declared(make: Callable[[], Any]) -> None:
     for law in window.LAWS:

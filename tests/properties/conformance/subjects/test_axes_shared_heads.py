@@ -158,6 +158,7 @@ MORE = {
 """Contract -> further laws in which the order of heads takes part."""
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("row", SHARED)
 def test_heads_shared_in_turn_can_be_declared(row: str) -> None:
     in_turn, in_order, law, record = SHARED[row]

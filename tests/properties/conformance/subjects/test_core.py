@@ -188,7 +188,7 @@ def test_every_contract_is_here() -> None:
     assert set(SIZES) == set(PLAIN) == set(built_in()) - set(ATTENTION)
 
 
-@pytest.mark.thorough(leave_out=("attention-lse-*", "rotary-*", "batch-invariant-*"))
+@pytest.mark.thorough(table=True, leave_out=("attention-lse-*", "rotary-*", "batch-invariant-*"))
 @pytest.mark.parametrize(("contract", "target"), NEVER, ids=lambda x: x if isinstance(x, str) else "")
 def test_what_refuses_everything_does_not_conform(contract: str, target: Any) -> None:
     report = checked(contract, target)

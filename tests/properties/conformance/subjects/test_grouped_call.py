@@ -120,6 +120,7 @@ def test_so_may_a_log_sum_exp() -> None:
     assert refuted(modular_lse, *chosen, contract="attention-lse")
 
 
+@pytest.mark.thorough
 def test_a_declared_grouping_is_verified_and_its_counterexample_stands() -> None:
     report = judged(interleaved, grouping="modular")
     assert {"agrees_with_truth", "grouped_query_equals_repeated_keys"} <= {r.law for r in report.with_status("refuted")}

@@ -63,6 +63,7 @@ def half_of(laws: Sequence[Law]) -> list[Law]:
     return [*detecting[: len(laws) // 2 - len(diagnosing)], *diagnosing]
 
 
+@pytest.mark.thorough
 def test_a_right_function_meets_the_minimum_of_every_law_and_the_report_says_what_ran_less() -> None:
     with quick(reference.correct) as few, quick(reference.correct) as all_cases:
         results = {result.law: result for result in few.results(few.laws)}

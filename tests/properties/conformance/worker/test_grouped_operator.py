@@ -129,6 +129,7 @@ def test_the_name_says_the_contract() -> None:
     assert caught.value.changes == {"contract": "paged"}
 
 
+@pytest.mark.thorough
 def test_the_snippet_runs_alone_and_the_process_by_name_calls_it_so() -> None:
     law = "paged_keys_agree_with_the_truth"
     snippet = counterexample(law, f"{__file__}:one_short", "paged", dtypes=("float32",))

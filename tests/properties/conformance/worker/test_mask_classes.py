@@ -121,6 +121,7 @@ def judge(target: Any, contract: str, **record: Any) -> tuple[dict[str, str], Se
         return {law.name: session.run(law).status for law in laws}, session
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.usefixtures("unshrunk")
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_target_of_one_class_alone_is_called_with_it(name: str) -> None:

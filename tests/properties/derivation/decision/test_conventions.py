@@ -39,6 +39,7 @@ def test_another_convention_is_named(declared: str, formula: str, words: str) ->
     assert words in step.evidence.text and (step.evidence.figures.get("reading", "") != "") == tried
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     ("declared", "formula"),
     [

@@ -96,6 +96,7 @@ def test_an_inequality_between_numbers_is_exact(step: str, verdict: Verdict) -> 
     assert check_document(f"$$ {step} $$\n").steps[0].verdict is verdict
 
 
+@pytest.mark.usefixtures("searched")
 def test_an_inequality_for_all_sizes_is_not() -> None:
     text = "Let $n \\in \\mathbb{N}$.\n\n$$ \\binom{10^9}{60} > n $$\n"
     assert check_document(text).steps[0].verdict is Verdict.REFUTED

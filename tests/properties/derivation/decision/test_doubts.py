@@ -43,6 +43,7 @@ def test_a_definition_or_an_equation_is_not_refuted(words: str, display: str) ->
     assert last(PROMISE, KEYS, words, f"$$ {display} $$").verdict is Verdict.REFUTED
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     ("declared", "display"),
     [

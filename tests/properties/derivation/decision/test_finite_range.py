@@ -29,6 +29,7 @@ def test_what_holds_at_every_value_is_exact(head: str, step: str) -> None:
     assert found.verdict is Verdict.EXACT and found.evidence.figures["values"] == 100
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     ("head", "step"), [(SIZES, r"\sum_{k=1}^n k \le 5049"), (INDEX, r"2^m < 2^{100}"), (INDEX, r"(m - 97)^2 > 0")]
 )

@@ -11,6 +11,7 @@ from attention_core.derivation.records import Verdict
 N = r"Let $n \in \mathbb{N}$."
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     ("step", "advice"),
     [

@@ -14,6 +14,7 @@ def check(formula: str, above: str = ""):
     return check_document(f"{above}$$ {formula} $$\n", as_read=True).steps[-1]
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     ("formula", "domain"),
     [

@@ -68,6 +68,7 @@ def test_right_steps_are_accepted(words: str, step: str) -> None:
     assert verdict in GOOD, text
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize("words, step", WRONG, ids=[step for _, step in WRONG])
 def test_wrong_steps_are_refuted(words: str, step: str) -> None:
     verdict, text = last(words, step)
@@ -108,6 +109,7 @@ def test_signs_that_the_words_explain() -> None:
     assert last(spectral, r"\|A\|^2 = \operatorname{tr}(A^\top A)")[0] is Verdict.REFUTED
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     "step, said",
     [
@@ -129,6 +131,7 @@ def test_eigenvalues_far_below_floats_are_ordered() -> None:
     assert last(words, r"\lambda_{\max}(A) > 0")[0] in GOOD
 
 
+@pytest.mark.usefixtures("searched")
 def test_sizes_beyond_floats_are_not_said_to_agree() -> None:
     r"""As floats both sides of $n! \le n^n$ are infinite from n = 171 on."""
     text = last(r"Let $n \in \mathbb{N}$.", r"n! \le n^n")[1]

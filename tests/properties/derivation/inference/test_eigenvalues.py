@@ -32,6 +32,7 @@ def test_a_declared_number_leaves_the_eigenvalues_alone(right: str, wrong: str) 
     assert step_of(wrong).verdict is Verdict.REFUTED
 
 
+@pytest.mark.usefixtures("searched")
 def test_the_matrix_may_be_a_hessian_of_vectors() -> None:
     step = step_of(r"\lambda_{\max}(\nabla_z^2 \log \sum_{i=1}^n e^{z_i}) \le \frac14")
     assert step.verdict is Verdict.REFUTED

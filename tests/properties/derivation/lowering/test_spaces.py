@@ -37,6 +37,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(("declared", "right", "wrong", "sizes"), CASES)
 def test_the_sizes_that_meet_a_condition_are_tried(
     declared: str, right: str, wrong: str, sizes: dict[str, int]

@@ -35,6 +35,7 @@ def test_a_constraint_on_a_line_of_its_own_is_a_hypothesis(display: str, step: s
     assert verdicts(HEAD, f"$$ {display} $$", r"$$ \|x + y\| = \|x\| + \|y\| + 1 $$")[1] == "REFUTED"
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     "display",
     [

@@ -37,6 +37,7 @@ def test_a_label_is_not_a_part() -> None:
     assert found.verdict == "PROVED"
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     "head, step, wrong",
     [

@@ -12,6 +12,7 @@ def judge(declared: str, formula: str, *, infer: bool = False) -> StepReport:
     return step
 
 
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     ("declared", "formula", "verdict", "said"),
     [

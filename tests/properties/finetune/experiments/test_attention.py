@@ -29,6 +29,7 @@ def causal_kernel(name: str) -> Any:
     return attend
 
 
+@pytest.mark.thorough(keep=("scaled dot", "bilinear"))
 @pytest.mark.parametrize("name", SCORES)
 def test_the_engine_finds_no_leak_in_a_score(name: str) -> None:
     """The law that refutes the late mask holds for every score."""

@@ -199,6 +199,7 @@ checkpoint.save(path, {"step": 2, "w": torch.ones(1000)})
 """
 
 
+@pytest.mark.thorough(keep=("replace",))
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_process_killed_while_saving_leaves_the_last_whole_file(tmp_path: Path, step: str) -> None:
     path = tmp_path / "c"

@@ -37,6 +37,7 @@ def signature(program: Any, sizes: dict[str, int], ones: bool) -> tuple[dict[str
     return types, constants
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.skipif(sys.platform != "linux", reason="Triton is installed on Linux alone")
 @pytest.mark.parametrize(("sizes", "ones"), [(SIZES, True), (APART, False)])
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def test_correct_models_conform(target: Any) -> None:
     assert {law for law, r in results.items() if r.status != "held"} == SILENT.get(target, {"tied_weights_are_one"})
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
     result = judged(faults.SEEN_BY[fault], fault, contract=CONTRACT, parameters=DECLARED.get(fault, {}))

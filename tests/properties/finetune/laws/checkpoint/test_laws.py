@@ -38,6 +38,7 @@ def left_behind() -> set[str]:
     return {p.name for p in Path(tempfile.gettempdir()).glob(f"attention-core-{os.getpid()}-*.epoch-7*")}
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
     before = left_behind()

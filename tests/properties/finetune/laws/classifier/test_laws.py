@@ -48,6 +48,7 @@ def test_correct_classifiers_conform(target: Any) -> None:
     assert {law for law, r in results.items() if r.status != "held"} == SILENT[target]
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
     result = judged(faults.SEEN_BY[fault], fault, contract=CONTRACT, parameters=declared(fault))
@@ -123,6 +124,7 @@ def test_a_law_that_has_nothing_to_say_tells_why(target: Any, law: str, paramete
 CHOSEN = {"padding_in_the_mean": "Meaned", "mask_of_the_first_text": "Plain", "padding_in_the_gradient": "Meaned"}
 
 
+@pytest.mark.thorough
 def test_counterexamples_are_programs_that_pass_on_a_correct_classifier() -> None:
     programs = {}
     for name, correct in CHOSEN.items():

@@ -80,6 +80,7 @@ def test_our_heads_and_biases_obey(target: Any, law: str) -> None:
     assert judged(law, target, contract=CONTRACT).status == "held"
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("target", SEEN_BY, ids=lambda target: target.__name__)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
     before = left_behind()

@@ -63,6 +63,7 @@ def test_correct_data_sets_conform(target: Any) -> None:
     assert {r.status for r in results.values()} == {"held"}
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("fault", faults.FAULTY)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(fault: Any) -> None:
     result = judged(SEEN_BY[fault.__name__], fault, contract=CONTRACT)

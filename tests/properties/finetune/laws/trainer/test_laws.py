@@ -30,6 +30,7 @@ def test_correct_trainers_conform(target: Any) -> None:
     assert {r.status for r in results.values()} == {"held"}
 
 
+@pytest.mark.thorough(table=True)
 @pytest.mark.parametrize("target", faults.FAULTY, ids=lambda target: target.__name__)
 def test_every_fault_is_refuted_by_the_law_that_is_about_it(target: Any) -> None:
     result = judged(SEEN_BY[target.__name__], target, contract=CONTRACT)
