@@ -128,7 +128,7 @@ def serving(reply: Callable[[str, dict[str, Any]], list[str]], delay: float = 0.
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     state.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)  # the end is noticed at once
     thread.start()
     try:
         yield state
