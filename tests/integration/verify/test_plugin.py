@@ -87,9 +87,8 @@ def several(folder: Path) -> str:
     """Four targets in two processes, core and two laws each."""
     run = run_pytest(
         folder, *targets("t.py:good", "t.py:doubled", "t.py:never", "none.py:f", UNAVAILABLE, "t.py:two"), *OPTIONS,
-        "-n", "2",
+        "-p", "xdist.plugin", "-n", "2",
         "-rs", "-v", "--junit-xml=r.xml", "-k", f"core or {LAW} or head_sizes_of_query_and_key",
-        as_installed=True,
     )  # fmt: skip
     assert run.returncode == 1, run.stdout + run.stderr
     return run.stdout
