@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from attention_core.derivation.decision.joint_tables import read_by_tables
 from attention_core.derivation.decision.mends import Search
+from attention_core.derivation.decision.slips_by_equations import mark_by_equations
 from attention_core.derivation.decision.stated_above import read_by_equations
 from attention_core.derivation.effort import CEILING, Effort, OutOfTime, ceiling
 from attention_core.derivation.reading.step import Step
@@ -43,7 +44,9 @@ def read_further(
     found = other  # with a likely slip of its tables, if it has one
     brief = replace(effort, seconds=min(effort.seconds, MOST_SECONDS) / PARTS)
     with suppress(OutOfTime), ceiling(TRIES * CEILING * brief.seconds):
-        return read_by_equations(step, found, decide_with(brief), Search(4 * brief.seconds, brief.seed), judge)
+        search = Search(4 * brief.seconds, brief.seed)
+        other = read_by_equations(step, found, decide_with(brief), search, judge)
+        return other if other.verdict in GOOD else mark_by_equations(step, found, decide_with(brief), search)
     return found
 
 

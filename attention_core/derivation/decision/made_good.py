@@ -92,16 +92,28 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(r"\b(?:not|no|nor|neither|never|nowhere|non)\b", re.IGNORECASE)
-_IDIOM = re.compile(
+_METHODS = r"(?:methods?|methodolog\w+|notation|arguments?|reasoning|techniques?|tricks?|shapes?|dimensions?)\b"
+_IDIOM = compile_quick(
     r"\bfirst[ -](?:principles?|order)\b|\bcomplet\w+ the squares?\b|"
     r"\bfinal(?:ly)?(?= (?:result|form|format|formula|answer)\b)|"
     r"\bone (?=(?:has|gets?|obtains?|finds?|sees?|can|could|may|might|must|would|more|approach|way|reason)\b)|"
     r"\bbegin (?=by\b|with\b)|\bfinal (?=\w+ expressions?\b)|\binvariant (?=to\b|under\b)|"
     r"\b(?:convex|concave|convexity|concavity)\b|"
-    r"\bgradient (?:de|as)scent\b|"
-    r"\bsuppose(?: that)? (?=(?:we|you|one) (?:have|has|are given|observes?|wants?|draws?|collect)\b)",
+    r"\bgradient (?:de|as)scent\b|\bfinite[ -]differences?\b|\bvanishing gradients?\b|"
+    r"\b(?:the|an|this|following) integrals?\b|"
+    r"\bsuppose(?: that)? (?=(?:we|you|one) (?:have|has|are given|observes?|wants?|draws?|collect)\b)|"
+    r"\beven (?=(?:more|when|if|though|after|better|so|simpler)\b)|(?:^|, )even (?=(?:in|for|with|within)\b)|"
+    r"\bnatural (?=(?:impulse|order(?:ing)?s?|way|choice|question|language|extension|interpretation|idea|to)\b)|"
+    r"\b(?:more than one|on (?:the )?one hand|one's|one of the most)\b|\bone (?=(?:popular|common)\b)|"
+    r"\bonly (?=(?:able|wonder|problem|reason|way|briefly|recently)\b)|"
+    rf"\b(?:in|using|by|with|of|has|have) the (?:very |exact )?same (?={_METHODS})|\bthe very same (?=methods?\b)|"
+    r"\bsimple (?=(?:ways?|methods?|examples?|calculations?|derivations?|algebra|tricks?)\b)|"
+    r"\bsimply\b|\bsimplif(?:y|ies|ied|ying)\b|^\W*first(?:ly)?(?=,| we\b| let\b| note\b)|"
+    r"\bdo(?:es)? not (?=(?:have to|worry|forget|confuse)\b)|"
+    r"\ba (?:little )?bit (?=(?:better|more|further|about|harder|simpler|closer)\b)|\bno(?:t a)? coincidence\b",
     re.IGNORECASE,
 )
+"""Words that restrict elsewhere, in phrases that do not."""
 _COMMANDS = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}|\\[a-zA-Z]+")
 _NO_KIND = frozenset(["not", "no", "only", "also", "if", "iff", "then", "for", "th", "nd", "rd", "st"])
 _ANALYTIC = frozenset(
@@ -163,8 +175,7 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
         caveat: What was not read.
         trial: What was tried of the step.
     """
-    quotes = [words.quote for words in step.far_words if words.line == caveat.line]
-    parts = re.split(r"(?<!\\)\$", " ".join((caveat.quote, *quotes)))
+    parts = re.split(r"(?<!\\)\$", _whole_quote(step, caveat))
     names = sorted(collect_symbols(step))
     formulas = [one for one in parts[1::2] if _RELATION.search(one) and _names_one(one, names)]
     restricting = [one for one in (*formulas, caveat.formula) if one and _may_restrict(step, one, caveat.line)]
@@ -196,9 +207,7 @@ def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
         symbol: The symbol.
         trial: What was tried of the step.
     """
-    start = caveat.quote.removesuffix(" ...")  # a quote is cut
-    whole = (words.quote for words in step.far_words if words.line == caveat.line and words.quote.startswith(start))
-    quote = next(whole, caveat.quote)
+    quote = _whole_quote(step, caveat)
     parts = re.split(r"(?<!\\)\$", quote)
     formulas = [one for one in (*parts[1::2], caveat.formula) if one]
     named = [one for one in formulas if _names_one(one, [symbol])]
@@ -214,6 +223,13 @@ def may_be_alike(step: Step, caveat: Caveat, symbol: str, trial: Trial) -> bool:
     near = abs(caveat.line - step.line) <= NEAR and not any(_names_one(one, others) for one in formulas)
     about = named or near or symbol in (caveat.names or ()) or FOLLOWS.search(quote) or _is_of_setting(step, caveat)
     return bool(about and _OF_ALIKE.search(_IDIOM.sub(" ", _COMMANDS.sub(" ", " ".join(parts[::2])))))
+
+
+def _whole_quote(step: Step, caveat: Caveat) -> str:
+    """The sentence of a caveat, which quotes only how it starts, without its other sentences in the paragraph."""
+    start = caveat.quote.removesuffix(" ...")
+    whole = (words.quote for words in step.far_words if words.line == caveat.line and words.quote.startswith(start))
+    return next(whole, caveat.quote)
 
 
 def _is_of_setting(step: Step, caveat: Caveat) -> bool:

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from attention_core.derivation.decision.words_below import list_words
 from attention_core.derivation.inference.usage import walk, whole_names
-from attention_core.derivation.latex.syntax import Call, Name, Num, Sub, Sup, children
+from attention_core.derivation.latex.syntax import Call, Expr, Frac, Name, Num, Plus, Sub, Sup, Times, children
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
 from attention_core.derivation.reading.scope_words import is_promise
 from attention_core.derivation.reading.step import FarWords, Step
@@ -22,15 +22,16 @@ from attention_core.derivation.reading.step import FarWords, Step
 LEADS = 2  # lines from a step to the sentence that leads to it, at most
 NEAR = 3  # lines around a step whose words may be about it
 _ASKS = compile_quick(
-    r"\b(?:solve|solutions? (?:of|to|are|is)|find (?:all|every|each|those|the (?:values?|numbers?|roots?|solutions?|"
+    r"\b(?:solve(?! (?:the|this|an?|our) (?:dual|primal)\b)|"
+    r"solutions? (?:of|to|are|is)|find (?:all|every|each|those|the (?:values?|numbers?|roots?|solutions?|"
     r"points?))|(?:for )?(?:which|what) (?:values?|numbers?|[a-z]+ (?:satisf\w+|fulfil\w*|solve|obey|make|is|are|"
     r"have|has))|satisf\w+|fulfil\w*|unknowns?|(?<!square )(?<!cube )roots? (?:of|are|is)|to (?:be )?solved?|"
     r"(?:holds?|true|equal) (?:only|iff?|when|where|exactly))\b",
     re.IGNORECASE,
 )
 _DENIES = compile_quick(
-    r"\b(?:mistake\w*|mistaken|wrong(?:ly)?|incorrect(?:ly)?|fallac\w+|false(?:ly)?|erroneous(?:ly)?|naive(?:ly)?|"
-    r"bugs?|buggy|beware|pitfalls?|misconceptions?|tempt\w+|freshman\W?s|sophomore\W?s|counter-?examples?|fails?|"
+    r"\b(?:mistake\w*|mistaken|(?<![\x22\u201c]how )wrong(?:ly)?|incorrect(?:ly)?|fallac\w+|false(?:ly)?|"
+    r"erroneous(?:ly)?|naive(?:ly)?|bugs?|buggy|beware|pitfalls?|misconceptions?|tempt\w+|freshman\W?s|sophomore\W?s|counter-?examples?|fails?|"
     r"contrar\w+|contradict\w+|absurd\w*|myth|trap|confus\w+|typos?|errat\w+|corrected)\b",
     re.IGNORECASE,
 )
@@ -47,10 +48,17 @@ _RATES = re.compile(r"\bfalse[ -](?:positive|negative|alarm|discover|accept|reje
 _NOT = compile_quick(
     r"\b(?:is|are|does|do|was|would|need|must|can|did) ?(?:not|n't)"
     r"(?! (?:really |actually )?(?:(?:need|have) to|restricted|limited|only|hard|difficult|surprising|easy|tractable|"
-    r"feasible|practical|possible (?:because|since|as|due)|also (?:represented|contained|included|covered|present))\b)|"
+    r"feasible|practical|"
+    r"also (?:represented|contained|included|covered|present))\b)|"
     r"\b(?:cannot|never|nor)\b",
     re.IGNORECASE,
 )
+_TOO_MUCH = re.compile(
+    r"\b(?:comput|calculat|evaluat|inferenc|sampl|optimi[sz]|integrat|train|enumerat|estimat)\w*\b[^.;]{0,60}?"
+    r"\b(?:is|are|was|were) not possible\b",
+    re.IGNORECASE,
+)
+"""Of what takes too long: "Exact inference is not possible because of the sum."."""
 _LIMIT = compile_quick(
     r"\b(?:(?:for|when|as|if|with|sufficiently|very|arbitrarily|infinitely)(?: \w+){0,2} "
     r"(?:large|small|big|huge|tiny)|"
@@ -141,6 +149,8 @@ _FIELD = re.compile(
 _REAL = frozenset(["exp", "softmax", "lse", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "erf"])
 _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _MOD = re.compile(r"\\(?:text|mathrm)\s*\{\s*mod\b")
+_ITEM = re.compile(r"\s*[-*+•]\s")
+"""An item of a list: below a formula it says how it behaves, as at $\\tau \\to 0$."""
 _TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
 
 
@@ -155,12 +165,17 @@ def is_meant_otherwise(step: Step) -> bool:
     if (
         is_denied(step)
         or _any(near, _ASKS, _LIMIT, _OTHER, _CONSTANTS)
-        or any(_TENDS.search(one.quote) or _REMAINDER.search(one.quote) for one in near)
+        or any(_REMAINDER.search(one.quote) for one in near)
+        or any(_TENDS.search(one.quote) for one in near if one.line <= step.line or not _ITEM.match(one.quote))
     ):
         return True
     beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
     leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
-    if _any(beside, _NOT) or any("?" in one.quote for one in beside) or _any(leads, _SUPPOSES, _CONDITION):
+    if (
+        any(_NOT.search(_TOO_MUCH.sub(" ", one.words)) for one in beside)
+        or any("?" in one.quote for one in beside)
+        or _any(leads, _SUPPOSES, _CONDITION)
+    ):
         return True
     if is_posed(step):
         return True
@@ -252,12 +267,23 @@ def _is_exponential(step: Step, node: object) -> bool:
 
 
 def has_bits(step: Step) -> bool:
-    """Whether all numbers of a step, its exponents left out, are 0, 1 and 2.
+    """Whether all numbers of a step, its exponents left out, are 0, 1 and 2, and it divides by none of them.
 
     Args:
         step: The step.
     """
+    if any(_divides_by_number(side) for side in (step.left, step.right)):
+        return False  # where 1 + 1 = 0, there is no half
     return all(value in (0, 1, 2) for side in (step.left, step.right) for value in _coefficients(side))
+
+
+def _divides_by_number(side: Expr) -> bool:
+    """Whether a side, a term or a factor of it is divided by a number, or by what is: not an index or an exponent."""
+    if isinstance(side, Frac):
+        return isinstance(side.bottom, Num) or _divides_by_number(side.top) or _divides_by_number(side.bottom)
+    if isinstance(side, Plus | Times):
+        return any(map(_divides_by_number, side.terms if isinstance(side, Plus) else side.factors))
+    return False
 
 
 def _coefficients(node: object) -> Iterator[Fraction]:

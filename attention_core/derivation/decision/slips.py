@@ -85,7 +85,7 @@ _SURELY = frozenset({Verdict.PROVED, Verdict.EXACT})
 _LEAVES_OUT = compile_quick(
     r"\b(?:up to|ignor\w*|neglect\w*|drop(?:s|ped|ping)? (?:the|this|these|all|any|a|some|constants?|factors?|terms?)|"
     r"omit\w*|discard\w*|absorb\w*|proportional\w*|"
-    r"approximat\w*(?! (?:inference|posteriors?|pseudo-?inverses?|algorithms?|solvers?))|"
+    r"approximat\w*(?! (?:inference|posteriors?|pseudo-?inverses?|algorithms?|solvers?|ratios?\W*$))|"
     r"roughly|float\w*|bfloat\w*|bf16|fp\d+|"
     r"precision|round\w*|truncat\w*)\b",
     re.IGNORECASE,

@@ -82,7 +82,7 @@ _CONDITION = compile_quick(
 )
 """Words beside an equation by which it may not hold, not exactly, or not in general."""
 
-_RESULT = compile_quick(
+RESULT = compile_quick(
     r"\b(?:so|hence|thus|therefore|then|consequently|gets?|obtain\w*|finds?|found|yield\w*|follow\w*|gives?|giving|"
     r"impl(?:y|ies|ying)|means|that is|equivalently|in other words|substitut\w*|insert\w*|plug\w*|simplif\w*|"
     r"expand\w*|rearrang\w*|reduc\w*|divid\w*|multipl\w*|subtract\w*|adding|combin\w*|solv\w*|using|cancel\w*|"
@@ -115,10 +115,20 @@ def read_by_equations(step: Step, found: Finding, decide: Decide, search: Search
     other = judge(assume_equations(step, stated))
     if not is_well_founded(other):
         return found
+    return name_equations(other, stated)
+
+
+def name_equations(found: Finding, stated: Sequence[Step]) -> Finding:
+    """The finding, with the equations above that it rests on.
+
+    Args:
+        found: The finding.
+        stated: The equations, nearest first.
+    """
     lines = " and ".join(f"line {one.line} (${' '.join(one.text.split())}$)" for one in stated[::-1])
-    figures = {**other.evidence.figures, "under": [one.line for one in stated[::-1]]}
-    text = f"by what the document states above, {lines}: {other.evidence.text}"
-    return replace(other, evidence=replace(other.evidence, text=text, figures=figures))
+    figures = {**found.evidence.figures, "under": [one.line for one in stated[::-1]]}
+    text = f"by what the document states above, {lines}: {found.evidence.text}"
+    return replace(found, evidence=replace(found.evidence, text=text, figures=figures))
 
 
 def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
@@ -129,7 +139,7 @@ def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
         decide: Decides a step under some more hypotheses.
         search: The time of a search for slips.
     """
-    if _may_be_value(step) or _varies(step):
+    if may_be_value(step) or varies(step):
         return []
 
     def holds(one: Step) -> bool:
@@ -138,13 +148,13 @@ def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
         except (Unreadable, ShapeMismatch, Unsettled):
             return False
 
-    above = list(_iterate_links(step))
+    above = list(iterate_links(step))
     if not above or not _is_false(step, decide):
         return []
     for count in range(1, min(len(above), MAX_USED) + 1):
         if holds(assume_equations(step, above[:count])):
-            used = _drop_needless(step, above[:count], holds)
-            if not _is_result(step, used):
+            used = drop_needless(step, above[:count], holds)
+            if not is_result(step, used):
                 return []
             slips = (find_likely_slip(one, decide, search) for one in (step, *used))
             return [] if (step.op == "=" and _vanishes(step, used, holds)) or any(slips) else used
@@ -183,8 +193,12 @@ def _is_false(step: Step, decide: Decide) -> bool:
         return False
 
 
-def _iterate_links(step: Step) -> Iterator[Step]:
-    """Equations above a step that speak of its symbols, or of those of such an equation; the nearest first."""
+def iterate_links(step: Step) -> Iterator[Step]:
+    """Equations above a step that speak of its symbols, or of those of such an equation; the nearest first.
+
+    Args:
+        step: The step.
+    """
     near = list(_iterate_above(step))[:MAX_STATED]
     reached = collect_symbols(step)
     while linked := next((one for one in near if collect_symbols(one) & reached), None):
@@ -197,15 +211,15 @@ def _iterate_above(step: Step) -> Iterator[Step]:
     """The equations that the section of a step states above it, from the nearest on."""
     turns = [one.line for one in step.far_words if one.line <= step.line and _TURNS.search(one.words)]
     ended = [(one.line, one.until) for one in step.far_words if one.title and one.until <= step.line]
-    relations = {_relation_of(step)}
+    relations = {relation_of(step)}
     for one in sorted((p for p in step.peers if isinstance(p, Step)), key=lambda p: -p.line):
         if one.line >= step.line or any(start <= one.line < end for start, end in ended):
             continue
         if any(one.line < line for line in turns) or _is_declared_below(one, step):
             return
-        if _relation_of(one) in relations or not _states(one) or not _has_same_symbols(one, step):
+        if relation_of(one) in relations or not _states(one) or not _has_same_symbols(one, step):
             continue
-        relations.add(_relation_of(one))
+        relations.add(relation_of(one))
         yield one
 
 
@@ -230,26 +244,34 @@ def _states(step: Step) -> bool:
     names = collect_symbols(step)
     if any(is_stated_above(step.context, part) for name in names for part in {name, name.partition("(")[0]}):
         return False  # a sentence says otherwise what it is, and this claims something
-    if _sets_anew(step) or _divides_zero(step) or _varies(step) or is_denied(step):
+    if _sets_anew(step) or _divides_zero(step) or varies(step) or is_denied(step):
         return False
     near = [one for one in step.far_words if abs(step.line - one.line) <= NEAR]
     return not any("?" in one.quote or _CONDITION.search(one.words) for one in near) and not leaves_out(step)
 
 
-def _is_result(step: Step, used: Sequence[Step]) -> bool:
-    """Whether a step stands right below an equation, or words lead from there to it as to a result."""
+def is_result(step: Step, used: Sequence[Step]) -> bool:
+    """Whether a step stands right below an equation, or words lead from there to it as to a result.
+
+    Args:
+        step: The step.
+        used: Equations above it.
+    """
     nearest = max(one.line for one in used)
     between = [one for one in step.far_words if nearest < one.line < step.line and not one.title]
     lead = [one for one in between if one.line == max(other.line for other in between)]
     if any(_ELSEWHERE.search(one.words) for one in lead):
         return False
-    return not lead or any(_RESULT.search(one.words) for one in lead)
+    return not lead or any(RESULT.search(one.words) for one in lead)
 
 
-def _varies(step: Step) -> bool:
+def varies(step: Step) -> bool:
     r"""Whether a derivative, a limit or an average stands in a step.
 
     Read as free symbols, L does not depend on w, and $\partial L / \partial w = 2 w$ would say that w is zero.
+
+    Args:
+        step: The step.
     """
     for node in (one for side in (step.left, step.right) for one in walk(side)):
         if isinstance(node, Derivative) or (isinstance(node, Big) and node.op == "lim"):
@@ -276,7 +298,12 @@ def _has_same_symbols(one: Step, step: Step) -> bool:
     return all(name in known and known[name] == other.get(name) for name in collect_symbols(one))
 
 
-def _relation_of(step: Step) -> frozenset[str]:
+def relation_of(step: Step) -> frozenset[str]:
+    """The two sides of a step as they are written, in any order.
+
+    Args:
+        step: The step.
+    """
     return frozenset((to_latex(step.left), to_latex(step.right)))
 
 
@@ -294,8 +321,12 @@ def _sets_anew(step: Step) -> bool:
     return False
 
 
-def _may_be_value(step: Step) -> bool:
-    """Whether a letter stands in front of letters in brackets, p(x), and was read as a factor."""
+def may_be_value(step: Step) -> bool:
+    """Whether a letter stands in front of letters in brackets, p(x), and was read as a factor.
+
+    Args:
+        step: The step.
+    """
     products = (one for side in (step.left, step.right) for one in walk(side) if isinstance(one, Times))
     pairs = (pair for one in products for pair in zip(one.factors, one.factors[1:], one.ops, strict=False))
     return any(not op and _is_letter(head) and _is_letters(inside) for head, inside, op in pairs)
@@ -314,8 +345,14 @@ def _is_plain(item: Chain) -> bool:
     return item.alone and isinstance(item.exprs[0], Name | Sub | Num)
 
 
-def _drop_needless(step: Step, used: Sequence[Step], holds: Holds) -> list[Step]:
-    """Those of some equations without which the step does not hold."""
+def drop_needless(step: Step, used: Sequence[Step], holds: Holds) -> list[Step]:
+    """Those of some equations without which the step does not hold.
+
+    Args:
+        step: The step.
+        used: The equations.
+        holds: Whether a step holds.
+    """
     kept = list(used)
     for one in used:
         rest = [other for other in kept if other is not one]
@@ -330,4 +367,17 @@ def _vanishes(step: Step, used: Sequence[Step], holds: Holds) -> bool:
     return zero not in (step.left, step.right) and holds(double_right(assume_equations(step, used)))
 
 
-__all__ = ["assume_equations", "find_equations", "is_well_founded", "read_by_equations"]
+__all__ = [
+    "RESULT",
+    "assume_equations",
+    "drop_needless",
+    "find_equations",
+    "is_result",
+    "is_well_founded",
+    "iterate_links",
+    "may_be_value",
+    "name_equations",
+    "read_by_equations",
+    "relation_of",
+    "varies",
+]

@@ -103,6 +103,24 @@ def _positive(one: Item) -> Iterator[str]:
         yield from (f"{name} > 0", f"{name} < 0")
 
 
+def _one_hot(one: Item) -> Iterator[str]:
+    if one.shape == "column":
+        yield rf"{one.name} \odot {one.name} = {one.name}, \mathbf{{1}}_{{{one.rows}}}^\top {one.name} = 1"
+    if one.shape == "matrix":
+        ones = rf"\mathbf{{1}}_{{{one.rows}}}"
+        yield rf"{one.name} \odot {one.name} = {one.name}, {one.name} \mathbf{{1}}_{{{one.cols}}} = {ones}"
+    if one.shape == "number" and one.other:
+        yield f"{one.name}^2 = {one.name}, {one.add(one.name)} = 1"
+
+
+def _two_values(one: Item) -> Iterator[str]:
+    if one.shape == "number":
+        yield from (f"{one.name}^2 = {value}" for value in (one.name, "1"))
+    else:
+        yield rf"{one.name} \odot {one.name} = {one.name}"
+        yield rf"{one.name} \odot {one.name} \odot {one.name} = {one.name}"
+
+
 def _turned(one: Item) -> Iterator[str]:
     """Entries that are the same from both ends, as of a symmetric filter."""
     low, high = one.ends
@@ -135,6 +153,8 @@ KINDS: tuple[tuple[QuickPattern, tuple[Write, ...]], ...] = (
      (_of_squares("A A = A", r"A A = A, A = A^\top"), _SYMMETRIC)),
     (_words(r"diagonal|off-diagonal"), (_diagonal,)),
     (_words(r"centered|centred|zero[- ]mean|mean[- ]zero|mean[_ ]zero|zero[_ ]mean"), (_sum_to("0"),)),
+    (_words(r"one[- ]hot(?: (?:encod\w+|vectors?|labels?|representations?))*"), (_one_hot,)),
+    (_words(r"binary|boolean|bernoulli"), (_two_values,)),
     (_words(r"positive|negative|non-?negative|non-?positive|strictly[_ ]positive"), (_positive,)),
 )  # fmt: skip
 """Kinds of words, each with what writes all that it may mean of one array."""

@@ -42,6 +42,15 @@ def verdict(above: str, formula: str = ENDS) -> str:
         ("Frobs have $0 = g \\star x_n + g$.", "Frobs have $0 = g x_n + c \\star c$."),  # solved by g
         ("Frobs have $x_n = q(x_n) \\star c$.", "Frobs have $q(x_n | c) = q(c | x_n) q(x_n) / q(c)$."),  # laws
         ("Here one entry is enough.", "One approach to entries is enough."),
+        ("All frobs give the same result.", "We find it by the same method of frobs."),
+        ("The frobs are even in their distance.", "This is harder even if there are frobs."),
+        ("Only frobs are there.", "Frobs are all that we are only able to see."),
+        ("Frobs are simple.", "There is a simple way to frobs."),
+        ("The value of a frob does not matter.", "We do not have to know the frobs."),
+        ("A bit of a frob is missing.", "We look a bit better at frobs."),
+        ("We start at the origin.", "First, we look at frobs."),
+        ("The labels are a frob with one entry.", "The labels are one-hot encoded."),  # false of each one-hot vector
+        ("The labels are zero.", "This is binary classification."),
     ],
 )
 def test_what_may_make_entries_vanish_and_what_cannot(open_: str, refuted: str) -> None:

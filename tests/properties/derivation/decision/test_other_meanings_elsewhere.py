@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.check import document_steps
+from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.reading.step import Step
 
 WRONG = r"(a - b)^2 = a^2 - a b + b^2"
 SIGN = r"-4 (5 - 2 w) = -(8 w - 20)"
@@ -48,11 +53,37 @@ def verdict(formula: str, above: str = "", below: str = "") -> str:
         (WRONG, "We can do it without any major change.", "Without any further factors,"),
         (WRONG, "This is what is not also represented in the first.", "We use a rule which is not always true."),
         (SIGN, f"Always move in the **opposite** direction.{FAR}", ""),
+        (WRONG, '# Measuring "how wrong": loss functions', "# How wrong this is"),
+        (WRONG, "Finding the approximation ratio:", "Within the approximation ratio of both,"),
+        (MORE, "We solve the dual problem first:", "We solve the optimization problem:"),
+        (
+            WRONG,
+            "To evaluate it exactly is not possible, because of the sum.",
+            "It is not possible, because $a$ is positive.",
+        ),
+        (
+            r"\frac{a + b}{2} = \frac{a}{2} + b",
+            f"Next comes the XOR of bits.{FAR}",
+            "",
+        ),  # where 1 + 1 = 0, there is no half
     ],
 )
 def test_phrases_without_another_meaning_leave_nothing_open(formula: str, harmless: str, meant: str) -> None:
     assert verdict(formula, harmless) == "REFUTED"
     assert not meant or verdict(formula, meant) == "UNDECIDED"
+
+
+def test_half_of_an_index_is_no_half() -> None:
+    words = "We fold codewords in the middle of linear codes."
+    assert verdict(r"(x_{\frac{n}{2}} + y) z = x_{\frac{n}{2}} z - y z", words) == "UNDECIDED"
+
+
+def test_an_item_below_may_say_how_a_formula_behaves_in_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    for below, meant in (("- $a \\to 0$: one for all", False), ("Here $a \\to 0$: one for all", True)):
+        path.write_text(f"$$ {WRONG} $$\n\n{below}\n")
+        (step,) = (one for one in document_steps(path, infer=True)[1] if isinstance(one, Step))
+        assert is_meant_otherwise(step) is meant
 
 
 def test_a_sum_that_does_not_say_where_it_starts_may_start_at_zero() -> None:

@@ -72,4 +72,4 @@ def test_every_kind_writes_something_of_a_matrix_a_column_or_numbers() -> None:
         find_harmless_words(read(formula), decide)
         written[len(written)] = asked
     assert all(written.values())
-    assert len(KINDS) == 8
+    assert len(KINDS) == 10
