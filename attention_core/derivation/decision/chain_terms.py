@@ -26,7 +26,12 @@ from attention_core.derivation.decision.factor_orders import keeps_orders
 from attention_core.derivation.decision.given_reasons import has_reasons
 from attention_core.derivation.decision.mends import Mend, Search, find_good_mend
 from attention_core.derivation.decision.other_arithmetics import equates_numbers
-from attention_core.derivation.decision.other_intents import is_beside, is_denied, is_of_other_numbers
+from attention_core.derivation.decision.other_intents import (
+    has_infinite_value,
+    is_beside,
+    is_denied,
+    is_of_other_numbers,
+)
 from attention_core.derivation.decision.other_meanings import (
     find_other_numbers,
     may_calculate_otherwise,
@@ -79,7 +84,11 @@ def find_wrong_term(step: Step, decide: Decide, search: Search) -> WrongTerm | N
     """
     if step.op != "=" or step.context.loose or is_denied(step) or operates(step) or is_of_other_numbers(step):
         return None
-    if may_calculate_otherwise(step) or may_mean_otherwise(replace(step, far_words=_near_words(step))):
+    if (
+        has_infinite_value(step)
+        or may_calculate_otherwise(step)
+        or may_mean_otherwise(replace(step, far_words=_near_words(step)))
+    ):
         return None
     if keeps_orders(step) or exchanges_indices((step.left, step.right)) or has_reasons(step):
         return None

@@ -63,7 +63,7 @@ _LIMIT = compile_quick(
     r"\b(?:(?:for|when|as|if|with|sufficiently|very|arbitrarily|infinitely)(?: \w+){0,2} "
     r"(?:large|small|big|huge|tiny)|"
     r"(?:large|small)[- ]\w+ limit|in the limit|limiting|asymptot\w+|infinitely|infinitesimal\w*|"
-    r"vanish(?!ing gradients?\b)\w*|negligib\w*|"
+    r"vanish(?!ing gradients?\b)\w*|negligib\w*|(?:minus|negative|plus|positive) infinit\w+|"
     r"tends?|goes to|approach(?:es|ing)|(?:leading|dominant|lowest|highest)[- ](?:order|terms?)|"
     r"(?:first|linear)[- ]order|"
     r"(?:only|just) the (?:first|linear) terms?|linear terms?|first terms? (?:only|alone|of (?:the|its|a) (?:\w+ )?"
@@ -149,6 +149,7 @@ _FIELD = re.compile(
 _REAL = frozenset(["exp", "softmax", "lse", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "erf"])
 _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _MOD = re.compile(r"\\(?:text|mathrm)\s*\{\s*mod\b")
+_INFINITE = re.compile(r"([^=<>,;]+?)\s*(?::=|=|\\coloneqq|\\equiv|\\leftarrow)\s*[-+]?\s*\\infty")
 _ITEM = re.compile(r"\s*[-*+•]\s")
 """An item of a list: below a formula it says how it behaves, as at $\\tau \\to 0$."""
 _TENDS = re.compile(r"\\(?:to|rightarrow)\s*(?:[-+]?\s*\\infty|0|1)|\\gg|\\ll(?![a-zA-Z])")
@@ -177,11 +178,24 @@ def is_meant_otherwise(step: Step) -> bool:
         or _any(leads, _SUPPOSES, _CONDITION)
     ):
         return True
-    if is_posed(step):
+    if is_posed(step) or has_infinite_value(step):
         return True
     return is_of_other_numbers(step) or any(
         re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE) for one in words
     )
+
+
+def has_infinite_value(step: Step) -> bool:
+    r"""Whether a sentence gives a symbol of a step, or an entry of it, an infinite value, as $s_n = -\infty$ of a mask.
+
+    Args:
+        step: A step that is false as it was read: of finite values.
+    """
+    names = {name for side in (step.left, step.right) for name in whole_names(side)}
+    formulas = [one.formula for one in step.far_relations]
+    formulas += [part for one in step.far_words for part in re.split(r"(?<!\\)\$", one.quote)[1::2]]
+    infinite = [found.group(1) for one in formulas for found in _INFINITE.finditer(one)]
+    return any(re.search(rf"(?<![a-zA-Z\\]){re.escape(name)}(?![a-zA-Z])", one) for one in infinite for name in names)
 
 
 def is_of_other_numbers(step: Step) -> bool:
@@ -308,6 +322,7 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
 
 
 __all__ = [
+    "has_infinite_value",
     "has_bits",
     "has_real_functions",
     "is_beside",

@@ -10,6 +10,7 @@ from attention_core.derivation.decision.other_intents import is_posed
 from attention_core.derivation.reading.step import Step
 
 WRONG = r"(a - b)^2 = a^2 - a b + b^2"
+MASKED = r"\sum_{j=1}^n e^{s_j} = \sum_{j=1}^{n-1} e^{s_j}"
 SPLIT = r"x^3 + 1 = (x + 1)(x^2 + x + 1)"
 
 
@@ -127,3 +128,19 @@ def _read(above: str) -> Step:
     step = document_steps(f"{above}\n\n$$ {WRONG} $$\n", infer=True)[1][-1]
     assert isinstance(step, Step)
     return step
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict_there"),
+    [
+        ("With $s_n = -\\infty$ the normalizer is", "UNDECIDED"),
+        ("We set $s_n := -\\infty$. Then", "UNDECIDED"),
+        ("The last score is set to minus infinity. Therefore", "UNDECIDED"),
+        ("We take $g = -\\infty$ elsewhere. The normalizer is", "REFUTED"),
+        ("We sum them up. The normalizer is", "REFUTED"),
+    ],
+)
+def test_a_value_that_is_infinite_was_not_tried(words: str, verdict_there: str) -> None:
+    assert verdict(MASKED, words) == verdict_there
+    far = f"{words.partition('.')[0]}.\n\nMore words.\n\nMore of them.\n\nEven more.\n\nNow"
+    assert "s_n" not in words or verdict(MASKED, far) == verdict_there
