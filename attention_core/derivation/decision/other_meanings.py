@@ -159,7 +159,13 @@ _OF_SIGNS = _compile_any(
     r"signs?|minus|plus|negated?|opposites?|negative (?:norm|subspace)s?|revers\w+|flip\w*",
     r"orient\w+|mirror\w*|reflect\w*|swap\w*|exchanged",
     r"(?:is|are|counts?|counted|enters?) (?:as )?negative(?:ly)?",
+    r"in the convention",
 )
+_DIRECTIONS = _compile_any(
+    r"towards? (?:each other|one another)|head-on|obtuse|virtual (?:images?|objects?)|(?:up|down)wards?",
+    r"chang\w+ (?:its|the|their) direction",
+)
+"""Words of a picture in which what is written with a plus is taken away: they are said once, at its start."""
 _OF_NUMBERS = _compile_any(
     r"factors? of|twice|doubl\w+|half|halve[sd]|tripl\w+|count(?:s|ed)|once|divided|copies",
     r"multiplicit\w*|coefficients?|prefactors?|symmetry factors?|unordered|one term",
@@ -269,6 +275,8 @@ def speaks_of_change(caveat: Caveat, kind: str, line: int) -> bool:
         kind: What is changed: a sign or a number (see `mends`).
         line: Where the step stands; words far from it count if they are about all that follows.
     """
+    if kind in _SIGNS and abs(caveat.line - line) <= 8 * NEAR and _DIRECTIONS.search(caveat.quote):
+        return True
     if abs(caveat.line - line) > 2 * NEAR and not (FOLLOWS.search(caveat.quote) or _HABIT.search(caveat.quote)):
         return False
     own = _OF_SIGNS if kind in _SIGNS else _OF_NUMBERS if kind in _NUMBERS_OF else _OF_ORDERS

@@ -113,6 +113,10 @@ _CASE = re.compile(
     re.IGNORECASE,
 )
 """Words that lead to what a symbol is in a case of its own: "With weight decay the loss becomes"."""
+_CHANGES = compile_quick(
+    r"\b(?:chang\w+|becomes?|turns? into|grows?|as well|append\w*|augment\w*|extend\w*|updat\w*|swamp\w*)\b",
+    re.IGNORECASE,
+)
 _OPERATORS = frozenset(["d", "D", r"\delta", r"\Delta", r"\nabla", r"\partial"])
 r"""Letters that may be no factor: `\delta x^2 = 2 x \delta x` is one change away from an identity of numbers."""
 _ACTS = re.compile(r"(?:\\Delta|\\partial|\\nabla|D)_\{?[^{}]*\}?$")  # a backpropagated `\delta_k` is a number
@@ -411,7 +415,8 @@ def assigns(step: Step) -> bool:
     r"""Whether the left side is a symbol that stands once on the right, or a term of it: a value, as in `y = y + 1`.
 
     A value of a function may be a term as well: `Q(s, a) = Q(s, a) + \alpha (G - Q(s, a))`. But
-    `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is not one of these: it is put together from parts.
+    `S = 2 (\frac{S + S^\top}{2} + \frac{S - S^\top}{2})` is not one of these: it is put together from parts. Beside
+    words of a change any formula may grow by a term: "It changes to $\|x\|^2 = \|x\|^2 + 1$".
 
     Args:
         step: The step.
@@ -419,6 +424,11 @@ def assigns(step: Step) -> bool:
     name = _head(step.left)
     if name and isinstance(step.right, Plus) and step.left in step.right.terms:
         return True
+    if not step.chained and any(
+        _CHANGES.search(one.words) for one in step.far_words if abs(step.line - one.line) <= NEAR
+    ):
+        pairs = ((step.left, step.right), (step.right, step.left))
+        return any(isinstance(other, Plus) and side in other.terms for side, other in pairs)
     if not isinstance(step.left, Name | Sub) or not name or name not in all_names(step.right):
         return False
     return sum(symbol_name(one) == name for one in walk(step.right) if isinstance(one, Name | Sub)) == 1

@@ -73,6 +73,19 @@ def test_phrases_without_another_meaning_leave_nothing_open(formula: str, harmle
     assert not meant or verdict(formula, meant) == "UNDECIDED"
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("The carts move toward each other.", "UNDECIDED"),
+        ("The carts meet head-on.", "UNDECIDED"),
+        ("The carts move along a line.", "REFUTED"),
+    ],
+)
+def test_a_picture_may_say_what_a_sign_is(words: str, expected: str) -> None:
+    above = f"# Two carts\n\n{words}\n\n$$ p_1 = m v_1 $$\n\n$$ p_2 = m v_2 $$\n\nSo the total is"
+    assert verdict("p_1 + p_2 = m v_1 - m v_2", above) == expected
+
+
 def test_half_of_an_index_is_no_half() -> None:
     words = "We fold codewords in the middle of linear codes."
     assert verdict(r"(x_{\frac{n}{2}} + y) z = x_{\frac{n}{2}} z - y z", words) == "UNDECIDED"

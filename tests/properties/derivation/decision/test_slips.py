@@ -405,3 +405,18 @@ def test_an_equation_of_two_values_may_be_one_of_another_function() -> None:
     above = "Let $f(x) = x^2$.\n\nSome words.\n\n# Odd functions\n\nOdd functions have another symmetry."
     assert inferred("f(-x) = -f(x)", above).verdict == "UNDECIDED"
     assert inferred("f(-x) = -x^2", above).verdict == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"1 + \sum_j e^{z_j} = \sum_j e^{z_j}", "UNDECIDED"),  # the sum with one more, and the old one
+        (r"\|x\|^2 = \|x\|^2 + 1", "UNDECIDED"),
+        (r"\|x\|^2 = x^\top x + 1", "REFUTED"),
+        (r"(x + 1)^2 = x^2 + 2 x + 1 = x^2 + 2 x + 1 + 1", "REFUTED"),  # in a chain nothing changes
+    ],
+)
+def test_a_formula_that_grows_by_a_term_may_be_another_one(formula: str, verdict: str) -> None:
+    text = f"We append a one to each input, and it changes to\n\n$$ {formula} $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict == verdict
+    assert check_document(f"It holds that\n\n$$ {formula} $$\n", infer=True).steps[-1].verdict == "REFUTED"
