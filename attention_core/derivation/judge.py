@@ -29,7 +29,7 @@ from attention_core.derivation.decision.missing_declarations import (
     ask_for_declarations,
     name_unsaid,
 )
-from attention_core.derivation.decision.open_indices import rests_on_indices, with_stated_indices
+from attention_core.derivation.decision.open_indices import find_hidden_index, rests_on_indices, with_stated_indices
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.decision.places_as_factors import find_place_as_factor
 from attention_core.derivation.decision.stated_later import is_stated_later
@@ -416,7 +416,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         found = replace(found, evidence=_with_figure(found.evidence, "need", ask))
     elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
         verdict, text = Verdict.UNDECIDED, doubt
-    elif verdict in GOOD and (command := next(filter(None, map(unknown_command, _inferred_names(step))), "")):
+    elif verdict in GOOD and (command := _find_unknown_command(step)):
         text = f"as it was read it holds, with \\{command}, which nothing here defines, as a symbol"
         verdict = Verdict.UNDECIDED
     elif verdict in GOOD and (names := find_compositions(step, _inferred_names(step))):
@@ -432,6 +432,12 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
     evidence = _with_readings(replace(found.evidence, text=text), readings)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
+
+
+def _find_unknown_command(step: Step) -> str:
+    """A command that nothing defines and that was read as a symbol, or hides an index that runs in its name."""
+    named = (unknown_command(name) or find_hidden_index(step, name) for name in _inferred_names(step))
+    return next(filter(None, named), "")
 
 
 def _says_shapes(step: Step, readings: Sequence[str], problem: Problem) -> bool:

@@ -15,8 +15,9 @@ from itertools import combinations
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.latex.printer import all_names
-from attention_core.derivation.latex.syntax import Unreadable
+from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.latex.printer import all_names, symbol_name
+from attention_core.derivation.latex.syntax import Big, Unreadable
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Finding, Verdict
 from attention_core.derivation.terms.context import Symbol
@@ -31,6 +32,29 @@ Decide = Callable[[Step, Sequence[Relation]], Finding]
 
 _CERTAIN = ("(an index)", "(a number of rows or columns)", "says so)")
 """Readings that leave nothing open: an index, a size in a domain that is written, and a domain in a sentence."""
+
+
+_HIDES = re.compile(r"\\([a-zA-Z]+)\{(.*)\}$")
+_INDEX = re.compile(r"_\s*(\{[^{}]*\}|\\?[a-zA-Z]+)")
+
+
+def find_hidden_index(step: Step, name: str) -> str:
+    r"""The command of a symbol that hides an index over which a sum of the step runs, as `\varianceof{X_i}` does.
+
+    Args:
+        step: The step.
+        name: The name of a symbol.
+
+    Returns:
+        The command, '' for any other symbol.
+    """
+    found = _HIDES.match(name)
+    if found is None:
+        return ""
+    nodes = [node for side in (step.left, step.right) for node in walk(side)]
+    bound = {symbol_name(chain.exprs[0]) for node in nodes if isinstance(node, Big) for chain in node.below}
+    indices = {one for group in _INDEX.findall(found[2]) for one in re.findall(r"\\[a-zA-Z]+|[a-zA-Z]", group)}
+    return found[1] if indices & bound else ""
 
 
 def rests_on_indices(step: Step, inferred: Sequence[str]) -> bool:

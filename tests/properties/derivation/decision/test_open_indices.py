@@ -63,3 +63,16 @@ def test_other_words_do_not() -> None:
     text = SOFTMAX.replace("$$ %s", "The case $i = j$ was above.\n\n$$ %s")
     found = check_document(text % r"\frac{\partial p_i}{\partial z_j} = p_i (1 - p_j)", infer=True).steps[-1]
     assert found.verdict not in GOOD
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\sum_{i=1}^n \varianceof{X_i} = n \varianceof{X_i}", "UNDECIDED"),  # the index runs
+        (r"\sum_{i=1}^n \varianceof{X_{i j}} = n \varianceof{X_{i j}}", "UNDECIDED"),
+        (r"\sum_{i=1}^n \varianceof{X_k} = n \varianceof{X_k}", "PROVED"),
+        (r"\sum_{i=1}^n \varianceof{X} = n \varianceof{X}", "PROVED"),
+    ],
+)
+def test_an_index_in_a_command_that_nothing_defines_may_run(formula: str, verdict: str) -> None:
+    assert check_document(f"$$ {formula} $$\n", infer=True).steps[-1].verdict == verdict
