@@ -29,7 +29,12 @@ from attention_core.derivation.decision.missing_declarations import (
     ask_for_declarations,
     name_unsaid,
 )
-from attention_core.derivation.decision.open_indices import find_hidden_index, rests_on_indices, with_stated_indices
+from attention_core.derivation.decision.open_indices import (
+    find_hidden_index,
+    find_moving_value,
+    rests_on_indices,
+    with_stated_indices,
+)
 from attention_core.derivation.decision.other_kinds import find_contradiction
 from attention_core.derivation.decision.places_as_factors import find_place_as_factor
 from attention_core.derivation.decision.stated_later import is_stated_later
@@ -414,7 +419,7 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         unsaid = name_unsaid(step, _inferred_names(step), None if problem is None else problem.claim)
         verdict, text = Verdict.UNDECIDED, f"{unsaid or 'as it was read it is false'} ({text}); {ask}"
         found = replace(found, evidence=_with_figure(found.evidence, "need", ask))
-    elif verdict in GOOD and problem is not None and (doubt := unknown_dependence(problem.claim)):
+    elif verdict in GOOD and problem is not None and (doubt := _find_dependence(step, problem)):
         verdict, text = Verdict.UNDECIDED, doubt
     elif verdict in GOOD and (command := _find_unknown_command(step)):
         text = f"as it was read it holds, with \\{command}, which nothing here defines, as a symbol"
@@ -432,6 +437,11 @@ def _under_readings(found: Finding, readings: Sequence[str], problem: Problem | 
         verdict, text = Verdict.UNDECIDED, f"as it was read it holds, but {doubt}"
     evidence = _with_readings(replace(found.evidence, text=text), readings)
     return Finding(verdict, evidence, found.counterexample if verdict is found.verdict else None)
+
+
+def _find_dependence(step: Step, problem: Problem) -> str:
+    """Why what holds of free symbols may not hold of those of a document, '' for no reason."""
+    return unknown_dependence(problem.claim) or find_moving_value(step, _inferred_names(step))
 
 
 def _find_unknown_command(step: Step) -> str:

@@ -35,6 +35,7 @@ _CERTAIN = ("(an index)", "(a number of rows or columns)", "says so)")
 
 
 _HIDES = re.compile(r"\\([a-zA-Z]+)\{(.*)\}$")
+_TENDS = re.compile(r"(\\?[a-zA-Z]+)\s*\\to(?![a-zA-Z])")
 _INDEX = re.compile(r"_\s*(\{[^{}]*\}|\\?[a-zA-Z]+)")
 
 
@@ -55,6 +56,24 @@ def find_hidden_index(step: Step, name: str) -> str:
     bound = {symbol_name(chain.exprs[0]) for node in nodes if isinstance(node, Big) for chain in node.below}
     indices = {one for group in _INDEX.findall(found[2]) for one in re.findall(r"\\[a-zA-Z]+|[a-zA-Z]", group)}
     return found[1] if indices & bound else ""
+
+
+def find_moving_value(step: Step, names: Sequence[str]) -> str:
+    r"""Why a limit may be another one, '' if it is not: `f(n)` and `R_n` that nothing defines move with n.
+
+    Args:
+        step: The step.
+        names: Its undeclared symbols.
+    """
+    nodes = [node for side in (step.left, step.right) for node in walk(side)]
+    limits = [node for node in nodes if isinstance(node, Big) and node.op == "lim"]
+    moves = [symbol_name(chain.exprs[0]) for node in limits for chain in node.below]
+    moves += _TENDS.findall(step.option("as") or "")
+    for variable in filter(None, moves):
+        token = re.compile(rf"(?<![a-zA-Z\\]){re.escape(variable)}(?![a-zA-Z])")
+        if moving := next((one for one in names if one != variable and token.search(one)), ""):
+            return f"nothing says how {moving} depends on {variable}"
+    return ""
 
 
 def rests_on_indices(step: Step, inferred: Sequence[str]) -> bool:

@@ -76,3 +76,24 @@ def test_other_words_do_not() -> None:
 )
 def test_an_index_in_a_command_that_nothing_defines_may_run(formula: str, verdict: str) -> None:
     assert check_document(f"$$ {formula} $$\n", infer=True).steps[-1].verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\lim_{n \to \infty} \frac{1}{n} H(X_1, \dots, X_n) = 0", "UNDECIDED"),
+        (r"\lim_{n \to \infty} \frac{1}{n} f(n) = 0", "UNDECIDED"),
+        (r"\lim_{n \to \infty} \frac{1}{n} R_n = 0", "UNDECIDED"),
+        (r"\lim_{n \to \infty} \frac{1}{n} g(x) = 0", "AGREES"),
+        (r"\lim_{n \to \infty} (1 + \frac{x}{n})^n = e^x", "AGREES"),
+    ],
+)
+def test_what_nothing_defines_may_move_with_a_limit(formula: str, verdict: str) -> None:
+    step = check_document(f"$$ {formula} $$\n", infer=True).steps[-1]
+    assert step.verdict == verdict and ("depends on n" in step.evidence.text) is (verdict == "UNDECIDED")
+
+
+def test_it_may_move_where_a_comment_says_what_tends() -> None:
+    for value, verdict in (("R_n", "UNDECIDED"), ("R", "AGREES")):
+        text = f"% as: n \\to \\infty\n$$ \\frac{{{value}}}{{n}} \\approx 0 $$\n"
+        assert check_document(text, infer=True).steps[-1].verdict == verdict
