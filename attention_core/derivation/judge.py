@@ -380,7 +380,9 @@ def _refute_likely_slip(step: Step, found: Finding, effort: Effort) -> Finding:
 
     slip = str(found.evidence.figures.get("slip", ""))
     zero = Num(Fraction(0)) in (step.left, step.right) or "with $0$ in place" in slip  # an equation to be solved
-    if not slip or zero or leaves_out(step) or is_led_to_otherwise(step) or defines_anew(step):
+    if not slip or "under" in found.evidence.figures:  # a person confirms readings, and not the equations above
+        return found
+    if zero or leaves_out(step) or is_led_to_otherwise(step) or defines_anew(step):
         return found
     plain = _decide_under(effort)(step, ())
     context = step.context.copy()

@@ -41,14 +41,17 @@ def mark_by_equations(step: Step, found: Finding, decide: Decide, search: Search
         decide: Decides a step under some more hypotheses, as it is read.
         search: The time of a search for slips.
     """
-    slip = find_slip_below(step, decide, search)
+    slip, used = find_slip_below(step, decide, search)
     if slip is None:
         return found
-    return replace(found, evidence=replace(found.evidence, figures={**found.evidence.figures, "slip": slip.words}))
+    lines = " and ".join(f"line {one.line}" for one in used[::-1])
+    mark = {"slip": f"{slip.words}, by what {lines} states", "under": [one.line for one in used[::-1]]}
+    figures = {**found.evidence.figures, **mark}
+    return replace(found, evidence=replace(found.evidence, figures=figures))
 
 
-def find_slip_below(step: Step, decide: Decide, search: Search) -> Mend | None:
-    """The change by which a step follows from the equations above it; None if there is none.
+def find_slip_below(step: Step, decide: Decide, search: Search) -> tuple[Mend | None, list[Step]]:
+    """The change by which a step follows from the equations above it, and these; None and [] if there is none.
 
     Args:
         step: A step that is false as it was read.
@@ -56,7 +59,7 @@ def find_slip_below(step: Step, decide: Decide, search: Search) -> Mend | None:
         search: The time of a search for slips.
     """
     if step.op != "=" or may_be_value(step) or varies(step):
-        return None
+        return None, []
     above = list(iterate_links(step))[:MAX_USED] if _has_lead(step) else []
 
     def holds(one: Step) -> bool:
@@ -71,11 +74,11 @@ def find_slip_below(step: Step, decide: Decide, search: Search) -> Mend | None:
             continue
         alone = replace(slip.step, assumed=step.assumed)
         if holds(alone) or relation_of(alone) in map(relation_of, above):
-            return None
+            return None, []
         used = drop_needless(alone, above[:count], holds)
         slips = (find_likely_slip(one, decide, search) for one in used)
-        return slip if is_result(step, used) and not any(slips) else None
-    return None
+        return (slip, used) if is_result(step, used) and not any(slips) else (None, [])
+    return None, []
 
 
 def _has_lead(step: Step) -> bool:

@@ -153,7 +153,7 @@ KINDS: tuple[tuple[QuickPattern, tuple[Write, ...]], ...] = (
      (_of_squares("A A = A", r"A A = A, A = A^\top"), _SYMMETRIC)),
     (_words(r"diagonal|off-diagonal"), (_diagonal,)),
     (_words(r"centered|centred|zero[- ]mean|mean[- ]zero|mean[_ ]zero|zero[_ ]mean"), (_sum_to("0"),)),
-    (_words(r"one[- ]hot(?: (?:encod\w+|vectors?|labels?|representations?))*"), (_one_hot,)),
+    (_words(r"one[- ]hot(?! (?:\w+ )*of\b)(?: (?:encod\w+|vectors?|labels?|representations?))*"), (_one_hot,)),
     (_words(r"binary|boolean|bernoulli"), (_two_values,)),
     (_words(r"positive|negative|non-?negative|non-?positive|strictly[_ ]positive"), (_positive,)),
 )  # fmt: skip

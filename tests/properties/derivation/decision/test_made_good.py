@@ -50,6 +50,7 @@ def verdict(above: str, formula: str = ENDS) -> str:
         ("A bit of a frob is missing.", "We look a bit better at frobs."),
         ("We start at the origin.", "First, we look at frobs."),
         ("The labels are a frob with one entry.", "The labels are one-hot encoded."),  # false of each one-hot vector
+        ("$x$ is the one-hot vector of the first class.", "The labels are one-hot vectors."),
         ("The labels are zero.", "This is binary classification."),
     ],
 )
