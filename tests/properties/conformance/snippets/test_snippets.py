@@ -156,7 +156,7 @@ def snippets(cases: list[tuple[str, str, str, str, dict[str, Any]]]) -> dict[str
 
 
 @pytest.fixture(scope="module")
-def told(snippets: dict[str, str], cases: list[tuple[str, str, str, str, dict[str, Any]]]) -> dict[str, str]:
+def messages(snippets: dict[str, str], cases: list[tuple[str, str, str, str, dict[str, Any]]]) -> dict[str, str]:
     """What each snippet raised on its fault, and (with "correct" before its name) on the correct target."""
     programs = dict(snippets)
     for contract, law, faulty, correct, _ in cases:
@@ -167,14 +167,14 @@ def told(snippets: dict[str, str], cases: list[tuple[str, str, str, str, dict[st
 @pytest.mark.thorough(one_for="contract")
 @pytest.mark.parametrize(("contract", "law"), [case[:2] for case in CASES])
 def test_snippets_fail_on_the_fault_and_pass_on_what_is_correct(
-    contract: str, law: str, snippets: dict[str, str], told: dict[str, str]
+    contract: str, law: str, snippets: dict[str, str], messages: dict[str, str]
 ) -> None:
     name = f"{contract}-{law}"
     beside_the_target = re.sub(r"^from attention_core\.faults[.\w]* import .*$", "", snippets[name], flags=re.MULTILINE)
     assert "attention_core" not in beside_the_target
     expected = "RuntimeError" if name.endswith("every_size_is_served") else "AssertionError"
-    assert told[name].startswith(expected), f"{snippets[name]}\n{told[name]}"
-    assert told[f"correct {name}"] == "", f"{snippets[name]}\n{told[f'correct {name}']}"
+    assert messages[name].startswith(expected), f"{snippets[name]}\n{messages[name]}"
+    assert messages[f"correct {name}"] == "", f"{snippets[name]}\n{messages[f'correct {name}']}"
 
 
 def test_every_contract_has_such_a_snippet() -> None:
