@@ -125,7 +125,7 @@ class Scribe:
                 return writer(self, expr)
         if isinstance(expr, sympy.Function) and type(expr) in FUNCTIONS:
             return rf"{FUNCTIONS[type(expr)]}\left({self.write(expr.args[0])}\right)"
-        raise Unwritable(f"{type(expr).__name__} has no form in a document: {expr}")
+        raise Unwritable(f"{type(expr).__name__} is not translated from SymPy, though a document may use it: {expr}")
 
     def inside(self, expr: Any) -> str:
         """An expression as a factor or an argument: in brackets where it has several parts."""
@@ -139,6 +139,8 @@ class Scribe:
         if symbol in self.bound:
             return self.bound[symbol][0]
         name = written_name(symbol.name)
+        if symbol.is_real is False or (symbol.is_complex and not symbol.is_real):
+            raise Unwritable(f"{symbol} is complex, and complex numbers are not translated from SymPy")
         if symbol.is_integer:
             if not symbol.is_positive:
                 raise Unwritable(f"{symbol} is an integer that need not be positive: declare it with positive=True")
@@ -177,14 +179,36 @@ class Scribe:
 
     def reduce(self, expr: Any, sign: str) -> str:
         """A sum or a product over one index after the other."""
-        heads = []
+        heads, around = [], dict(self.bound)
         for index, low, high in expr.limits[::-1]:
             first, last = self.write(low), self.write(high)
-            taken = {str(one) for one in expr.free_symbols} | {letter for letter, _ in self.bound.values()}
-            letter = index.name if len(index.name) == 1 else next(one for one in LETTERS if one not in taken)
-            self.bound[index] = letter, high
+            letter = self.bind(index, high, expr)
             heads.append(rf"{sign}_{{{letter} = {first}}}^{{{last}}}")
-        return f"{' '.join(heads)} {self.inside(expr.function)}"
+        text = f"{' '.join(heads)} {self.inside(expr.function)}"
+        self.bound = around
+        return text
+
+    def bind(self, index: Any, high: Any, expr: Any) -> str:
+        """Choose the letter of a bound variable and note its last value."""
+        taken = {str(one) for one in expr.free_symbols} | {letter for letter, _ in self.bound.values()}
+        letter = index.name if len(index.name) == 1 else next(one for one in LETTERS if one not in taken)
+        self.bound[index] = letter, high
+        return letter
+
+    def integral(self, expr: Any) -> str:
+        """A definite integral; SymPy names the innermost variable first."""
+        heads: list[str] = []
+        tails: list[str] = []
+        around = dict(self.bound)
+        for limits in expr.limits[::-1]:
+            if len(limits) != 3:
+                raise Unwritable(f"{expr} has no bounds: only definite integrals are translated from SymPy")
+            low, high = self.write(limits[1]), self.write(limits[2])
+            heads.append(rf"\int_{{{low}}}^{{{high}}}")
+            tails.insert(0, rf"\, d{self.bind(limits[0], limits[2], expr)}")
+        text = rf"{' '.join(heads)} {self.inside(expr.function)} {' '.join(tails)}"
+        self.bound = around
+        return text
 
     def element(self, expr: Any) -> str:
         """An entry of an array; SymPy counts from 0."""
@@ -199,9 +223,21 @@ class Scribe:
         base, exponent = expr.as_base_exp()
         if exponent == sympy.Rational(1, 2):
             return rf"\sqrt{{{self.write(base)}}}"
-        if exponent.could_extract_minus_sign() and not getattr(base, "is_Matrix", False):
+        if exponent.could_extract_minus_sign():
             return rf"\frac{{1}}{{{self.write(base**-exponent)}}}"
         return f"{self.inside(base)}^{{{self.write(exponent)}}}"
+
+    def matrix_power(self, expr: Any) -> str:
+        """A whole power of a matrix, which `as_base_exp` would give back as a power of power one."""
+        base, exponent = expr.args
+        if not exponent.is_Integer:
+            raise Unwritable(f"{expr} has no form in a document: the power of a matrix has to be a whole number")
+        if exponent == 0:
+            return self.write(sympy.Identity(base.shape[0]))
+        power = self.inside(base) if abs(exponent) == 1 else f"{self.inside(base)}^{{{abs(exponent)}}}"
+        if exponent > 0:
+            return power
+        return f"{power}^{{-1}}" if exponent == -1 else rf"\left({power}\right)^{{-1}}"
 
 
 def written_name(name: str) -> str:
@@ -315,6 +351,10 @@ WRITERS: tuple[tuple[Any, Writer], ...] = (
     (sympy.Indexed, lambda s, e: s.index(e)),
     (sympy.Sum, lambda s, e: s.reduce(e, r"\sum")),
     (sympy.Product, lambda s, e: s.reduce(e, r"\prod")),
+    (sympy.Integral, lambda s, e: s.integral(e)),
+    (sympy.binomial, lambda s, e: rf"\binom{{{s.write(e.args[0])}}}{{{s.write(e.args[1])}}}"),
+    (type(sympy.oo), lambda s, e: r"\infty"),
+    (type(-sympy.oo), lambda s, e: r"-\infty"),
     (MatrixElement, lambda s, e: s.element(e)),
     (sympy.exp, lambda s, e: f"e^{{{s.write(e.args[0])}}}"),
     (sympy.Abs, lambda s, e: rf"\left|{s.write(e.args[0])}\right|"),
@@ -336,7 +376,7 @@ WRITERS: tuple[tuple[Any, Writer], ...] = (
     (sympy.Add, _sum),
     (sympy.MatMul, _matrix_product),
     (sympy.Mul, _product),
-    (sympy.MatPow, lambda s, e: s.power(e)),
+    (sympy.MatPow, lambda s, e: s.matrix_power(e)),
     (sympy.Pow, lambda s, e: s.power(e)),
     (sympy.MatrixBase, _dense),
 )
