@@ -234,8 +234,8 @@ _STRUCTURES: tuple[Property, ...] = (
     Property("whole", _words(r"(?:an? )?(?:integers?|whole numbers?)(?:-valued)?|integer-valued"), whole),
     Property("between", _BETWEEN, made=_make_between, open=True),
     Property("a magnitude", _MAGNITUDE, made=lambda found: make_magnitude_rule(*_relation(found))),
-    Property("commuting", _words(r"(?:pairwise |mutually )?commut(?:e|ing)(?: with (?:each other|one another))?"),
-             commuting),
+    Property("commuting", _words(r"(?:pairwise |mutually )?commut(?:e|ing)(?: with (?:each other|one another))?"
+                                   r"(?!\s+with\b)"), commuting),
     Property("of determinant one", _words(r"(?:of|with|has|have|having) (?:determinant (?:one|1)|unit determinant)"),
              squares((r"\det(A) = 1", ""))),
     Property("of trace one", _words(r"(?:of|with|has|have|having) (?:trace (?:one|1)|unit trace)"),

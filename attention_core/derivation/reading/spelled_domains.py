@@ -22,6 +22,7 @@ from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreada
 from attention_core.derivation.reading.masked_text import FORMULA as _F
 from attention_core.derivation.reading.masked_text import GROUP
 from attention_core.derivation.reading.spelled_clauses import spell_clauses
+from attention_core.derivation.reading.spelled_commuting import spell_commuting
 from attention_core.derivation.reading.spelled_definitions import spell_definitions
 from attention_core.derivation.reading.spelled_factors import spell_factors
 from attention_core.derivation.reading.spelled_laws import spell_laws
@@ -293,7 +294,7 @@ def _rewrite(text: str, words: bool = True, above: str = "") -> str:
         masked = pattern.sub(partial(_join, formulas=formulas, domain=domain, rest=""), masked)
     masked = spell_moments(spell_definitions(above, masked, formulas), formulas) if words else masked
     masked = spell_laws(spell_phrases(masked, formulas), formulas)
-    masked = spell_relations(masked, formulas)
+    masked = spell_relations(spell_commuting(masked, formulas), formulas)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)
 
 
