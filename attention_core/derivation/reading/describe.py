@@ -16,6 +16,7 @@ from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Unreadable
 from attention_core.derivation.reading.any_function import functions_in
 from attention_core.derivation.reading.assuming import clause_before
+from attention_core.derivation.reading.independence_words import says_independent
 from attention_core.derivation.reading.properties import PropertyMention, plain_words, properties_in
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
@@ -47,6 +48,7 @@ _ANNOUNCES = re.compile(
 )  # a hypothesis is not what is to be shown
 _OPENS_PREMISE = re.compile(r"(?:^|[.;:!?]\s)\W*(?:But |And )?(?:If|When|Whenever|In case)(?: the \w+)?\s*$")
 _CONCLUSION = re.compile(r"\s*(?:,\s*(?!and\b|or\b)|then\b)[^.;!?]*\w[^.;!?]*[.;!?](?:\s|$)")
+_INDEPENDENT = re.compile(r"\bindependent(?:ly)?\b", re.IGNORECASE)
 _KNOWN = re.compile(r"\b(?:independent(?:ly)?|i\.?i\.?d\.?|identically distributed)(?![\w-])", re.IGNORECASE)
 
 
@@ -69,7 +71,38 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
             continue
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
     _note_unread(reader, parts, place, rest, line)
-    return rest
+    return _without_other_independence(reader, parts, place, rest, line)
+
+
+def _without_other_independence(reader: ReaderState, parts: list[str], place: int, text: str, line: int) -> str:
+    """The words without an "independent" that is not about all symbols that the sentence draws; that is a caveat."""
+    if "ndependent" not in text:
+        return text
+    subjects = [name for names in reader.subjects for name in names]
+    other = _names_at(reader, parts, place + 1, line)
+    if says_independent(text, subjects, reader.drawn, other):
+        return text
+    before = f"${parts[place - 1]}$" if place else ""
+    after = f"${parts[place + 1]}$" if place + 1 < len(parts) else ""
+    reader.context.caveats.append(
+        Caveat(
+            line,
+            shorten_quote(f"{before}{parts[place]}{after}"),
+            reader.context.level,
+            frozenset({*subjects, *reader.drawn, *other}) or None,
+            random=True,
+            plain=True,
+        )
+    )
+    return _INDEPENDENT.sub(lambda found: " " * len(found[0]), text)
+
+
+def _names_at(reader: ReaderState, parts: list[str], place: int, line: int) -> list[str]:
+    """The declared symbols of the formula at a place; [] where it cannot be read."""
+    try:
+        return _names_of(reader, parts[place], line) if place < len(parts) else []
+    except (Unreadable, RecursionError):
+        return []
 
 
 def _is_denied(parts: list[str], place: int) -> bool:
