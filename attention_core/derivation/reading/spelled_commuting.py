@@ -1,6 +1,6 @@
 r"""Matrices that commute with another one: "Suppose $A$ and $B$ commute with $C$".
 
-Each of them commutes with what stands behind "with"; nothing is said of them among each other. Where words stand there,
+Each of them commutes with what stands behind "with"; among each other they need not. Where words stand there,
 as in "commute with a third matrix", the sentence is left as it is. Formulas are masked, as in `spelled_laws`.
 """
 
