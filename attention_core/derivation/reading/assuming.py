@@ -168,6 +168,11 @@ def _carry_standing(text: str, before: Standing, opens: bool, relation: bool) ->
     return found
 
 
+def is_plain_word(word: str) -> bool:
+    """Whether a word only names, joins or describes symbols, whatever stands around it."""
+    return word in _JOINING or word in _LEAD or word in _DESCRIBES
+
+
 def is_turned(clause: str) -> bool:
     """Whether the words in front of a relation deny it: "Assume the contrary of"."""
     return bool(_TURNED.search(clause))

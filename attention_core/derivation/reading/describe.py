@@ -16,8 +16,14 @@ from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Chain, Dots, Expr, Group, Sub, Unreadable
 from attention_core.derivation.reading.any_function import functions_in
 from attention_core.derivation.reading.assuming import clause_before
+from attention_core.derivation.reading.assuming_sentences import (
+    is_of_something_else,
+    says_of_symbols,
+    words_of_sentence,
+)
 from attention_core.derivation.reading.independence_words import says_independent
-from attention_core.derivation.reading.properties import PropertyMention, plain_words, properties_in
+from attention_core.derivation.reading.properties import PropertyMention, plain_words, properties_in, without_properties
+from attention_core.derivation.reading.property_endings import is_changed
 from attention_core.derivation.terms.context import Caveat, Symbol
 from attention_core.derivation.words.caveats import LAW_IN_WORDS, relation_in, shorten_quote
 from attention_core.derivation.words.paragraphs import cut_at_commas
@@ -60,8 +66,15 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
     rest = text = plain_words(parts[place])
     if not _JOINS.match(text):
         reader.ahead, reader.ahead_at = [], place
+    plain = without_properties(parts)
     for one in properties_in(text, follows=bool(place), leads=place + 1 < len(parts)):
-        if one.ahead:
+        before, behind = _words_around(plain, place, one)
+        if is_of_something_else(before) if not one.ahead else is_changed(behind, ahead=True):
+            _refuse(reader, parts, place, line)
+            continue
+        if not says_of_symbols(before, behind, one.ahead):
+            _refuse(reader, parts, place, line)
+        elif one.ahead:
             reader.ahead.append(one)
         elif (
             _is_denied(parts, place)
@@ -76,11 +89,14 @@ def describe(reader: ReaderState, parts: list[str], place: int, line: int) -> st
 
 def _without_other_independence(reader: ReaderState, parts: list[str], place: int, text: str, line: int) -> str:
     """The words without an "independent" that is not about all symbols that the sentence draws; that is a caveat."""
-    if "ndependent" not in text:
+    found = _INDEPENDENT.search(text)
+    if found is None:
         return text
+    plain = without_properties(parts)
+    assumed = says_of_symbols(*words_of_sentence(plain, place, found.start()), ahead=False)
     subjects = [name for names in reader.subjects for name in names]
     other = _names_at(reader, parts, place + 1, line)
-    if says_independent(text, subjects, reader.drawn, other):
+    if assumed and says_independent(text, subjects, reader.drawn, other):
         return text
     before = f"${parts[place - 1]}$" if place else ""
     after = f"${parts[place + 1]}$" if place + 1 < len(parts) else ""
@@ -103,6 +119,19 @@ def _names_at(reader: ReaderState, parts: list[str], place: int, line: int) -> l
         return _names_of(reader, parts[place], line) if place < len(parts) else []
     except (Unreadable, RecursionError):
         return []
+
+
+def _words_around(plain: list[str], place: int, mention: PropertyMention) -> tuple[str, str]:
+    """The words of the sentence of a property, in front of it and behind it; `plain` has no properties."""
+    return words_of_sentence(plain, place, mention.start)[0], words_of_sentence(plain, place, mention.end)[1]
+
+
+def _refuse(reader: ReaderState, parts: list[str], place: int, line: int) -> None:
+    """Leave open what the words at a place say of the symbols around them."""
+    names = {name for some in reader.subjects for name in some} | set(_names_at(reader, parts, place + 1, line))
+    before = f"${parts[place - 1]}$" if place else ""
+    after = f"${parts[place + 1]}$" if place + 1 < len(parts) else ""
+    _caveat(reader, f"{before}{parts[place]}{after}", frozenset(names) or None, line)
 
 
 def _is_denied(parts: list[str], place: int) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from attention_core.derivation.document.blocks import KEPT_SENTENCES
+from attention_core.derivation.reading.property_endings import keeps_property
 from attention_core.derivation.reading.property_meanings import (
     Meaning,
     any_functions,
@@ -382,23 +383,6 @@ _GOES_ON = re.compile(
 )  # "is diagonal and": the next word is about it too
 
 
-_HELD = (
-    r"matri(?:x|ces)|vectors?|numbers?|scalars?|famil(?:y|ies)|reals?|integers?|keys?|quer(?:y|ies)|values?|weights?|"
-    r"inputs?|scores?|variables?|constants?|parameters?|random|column|row|directions?|temperatures?|scales?|"
-    r"distributions?|draws?|samples?|square|bas[ie]s|sets?|systems?|tokens?|features?|embeddings?|functions?|"
-    r"labels?|targets?|indicators?|outcomes?|responses?"
-)
-_ENDS = (
-    r"$|[.,;:()]|(?:and|or|with|such|so|where|which|that|for|then|as|is|are|both|but|whose|having|satisfying|we|has|"
-    r"have|throughout|below|from (?:now|here) on|in what follows|"
-    r"in this (?:section|note|post|proof|page)|by (?:assumption|hypothesis))\b|"
-    r"of (?:length|size|dimension|shape|order|norm|the same)\b|positive[ -](?:semi)?-?definite"
-)
-_AFTER = re.compile(rf"^\s*(?:(?:{_HELD})\b\s*)*(?:{_ENDS})", re.IGNORECASE)
-"""What may stand after a property of a symbol: nouns of what a symbol is, and then no word that turns it.
-"Be an orthogonal projection" and "be orthogonal to the ones" say something else."""
-
-
 _ID_EST = re.compile(r"\bi\.\s?e\.(?=[\s,])")
 
 
@@ -452,7 +436,7 @@ def properties_in(text: str, follows: bool, leads: bool) -> tuple[PropertyMentio
             read.append(PropertyMention(*place, True, many, bare))
         elif (
             follows
-            and _AFTER.match(after)
+            and keeps_property(before, after, one.name)
             and _BEHIND.match(before)
             and (_GOES_ON.search(blank[:start]) or not _ANEW.search(before))
             and not re.search(r"[.;]\s", before)

@@ -202,7 +202,7 @@ def orthogonal(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
 
 
 def orthogonal_to_each_other(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
-    """Vectors, each two orthogonal; of matrices it is said of their inner product, or of their columns."""
+    """Vectors, each two orthogonal; of matrices it may be about their inner product, or their columns."""
     return orthogonal(context, symbols) if not any(_is_matrix(one) for one in symbols) else None
 
 

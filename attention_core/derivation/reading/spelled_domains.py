@@ -19,6 +19,7 @@ from attention_core.derivation.latex.lexer import tokenize
 from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
+from attention_core.derivation.reading.assuming_sentences import BARE, RELATED, says_of_symbols
 from attention_core.derivation.reading.masked_text import FORMULA as _F
 from attention_core.derivation.reading.masked_text import GROUP
 from attention_core.derivation.reading.spelled_clauses import spell_clauses
@@ -31,6 +32,7 @@ from attention_core.derivation.reading.spelled_phrases import spell_phrases
 from attention_core.derivation.reading.spelled_relations import spell_relations
 from attention_core.derivation.reading.spelled_sentences import spell_sentences
 from attention_core.derivation.words.paragraphs import cut_at_commas, is_declaration, says_domain
+from attention_core.derivation.words.vocabulary import PROPERTY
 
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 _GROUP = rf"(?P<group>{GROUP})"
@@ -219,6 +221,9 @@ def _without_descriptions(
         if not names or known or OTHER_NUMBERS.search(match["phrase"]) or _HEDGES.search(match["phrase"]):
             return match[0]
         own = _SENTENCES.split(masked[: match.start()])[-1]
+        head = re.sub(_F, RELATED, PROPERTY.sub(" ", own) + match[0][: match.start("group") - match.start()])
+        if not says_of_symbols(f"{head} {BARE} is ", "", ahead=False):
+            return match[0]
         if match["verb"] != "be" and not match["opens"]:
             small = re.search(r"matri(?:x|ces)\s*$", match["phrase"]) and not all(map(_is_capital, names))
             if small or not _OPENED.match(own):

@@ -26,7 +26,7 @@ _BETWEEN_TWO = compile_quick(rf"(?P<left>{_F})\s+(?:{_NAMED})\s+(?P<right>{_F}){
 _WITHIN = re.compile(
     rf"(?P<left>{_F})\s+(?:is|be|lies?|are)\s+strictly\s+between\s+(?P<low>{_F})\s+and\s+(?P<high>{_F}){_STOPS}",
     re.IGNORECASE,
-)  # with or without its ends is not said elsewhere
+)  # with or without its ends is left open elsewhere
 _HAS_RELATION = re.compile(r"[=<>~,]|\\(?:in|[lg]eq?|neq?|sim|to|ll|gg|perp|approx|dots|ldots)(?![a-zA-Z])")
 _SIGN = r"non-?negative|(?:strictly )?positive|(?:strictly )?negative|non-?zero|non-?positive"
 _TOTAL = r"(?:sums?|adds?)(?: up)? to (?:one|1|unity|zero|0)"

@@ -20,6 +20,7 @@ from attention_core.derivation.reading.assuming import (
     standings,
     words_before,
 )
+from attention_core.derivation.reading.assuming_sentences import find_premises
 from attention_core.derivation.reading.properties import without_properties
 from attention_core.derivation.words.caveats import is_assumption
 
@@ -66,6 +67,8 @@ def surroundings_of(parts: tuple[str, ...]) -> tuple[Surroundings, ...]:
         ('assumed', 'We assume that', True)
     """
     stand = standings(without_properties(list(parts)))
+    for place in find_premises(parts):
+        stand[place] = Standing.SAID
     return tuple([_around(parts, place, stand[place]) if place % 2 else _NOTHING for place in range(len(parts))])
 
 

@@ -25,7 +25,8 @@ _SIZED = re.compile(
 )
 _SAYS = re.compile(rf"{_STARTS}(?P<group>{_GROUP})(?=\s+(?:be|is|are|has|have|denotes?)\b)")
 _ADJECTIVE = re.compile(
-    rf"{_STARTS}(?P<group>{_LETTER})\s+(?=(?:one[ -]hot|orthonormal|orthogonal|symmetric|invertible|diagonal)\b)"
+    rf"{_STARTS}(?!A\s+[a-z-]+\s*(?:$|matri|vector|real|square|positive|negative|project|bas[ie]s|operator))"
+    rf"(?P<group>{_LETTER})\s+(?=(?:one[ -]hot|orthonormal|orthogonal|symmetric|invertible|diagonal)\b)"
 )
 
 
