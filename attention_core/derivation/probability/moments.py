@@ -6,13 +6,15 @@ Products of independent things factor; independence must be written, it is never
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from attention_core.derivation.graph.bounds import bounds
 from attention_core.derivation.graph.nodes import Graph, Key, TooLarge, Unsettled
 from attention_core.derivation.probability.distributions import RandomArray, drawn_of
+from attention_core.derivation.terms.context import Distribution
 
 if TYPE_CHECKING:
     from attention_core.derivation.lowering.lower import Lowering
@@ -159,9 +161,18 @@ class Moments:
         """Raise unless different random symbols are declared independent."""
         if len(groups) < 2:
             return
-        if any(not self.drawn[g].law.independent for g in groups):
-            names = ", ".join(sorted({name for name, _ in groups}))
-            raise DependenceUnsaid(f"whether {names} are independent is not said: add the word 'independent'")
+        counts = Counter(name for name, _ in groups)
+        laws = {name: self.drawn[group].law for group in groups for name in group[:1]}
+        for name, members in counts.items():
+            if members > laws[name].free_members:
+                raise DependenceUnsaid(
+                    f"whether the members of {name} are independent is not stated: if they are, write 'i.i.d.' or "
+                    "'independent' where they are drawn"
+                )
+        if not are_independent(frozenset(counts), laws):
+            names = sorted(counts)
+            what = f"{', '.join(names[:-1])} and {names[-1]} are independent"
+            raise DependenceUnsaid(f"whether {what} is not stated: if they are, say it in words where they are drawn")
 
     def require_free_entries(self, leaves: tuple[int, ...]) -> None:
         """Different entries of one random array must be independent of each other."""
@@ -176,6 +187,22 @@ class Moments:
             if drawn.law.name == "normal" and any(drawn.covariance(a, b) != self.graph.zero for a, b in pairs):
                 raise Unsettled(f"{group[0]} has dependent entries, and an average over them without a closed form "
                                 "cannot be tested here")  # fmt: skip
+
+
+def are_independent(names: frozenset[str], laws: Mapping[str, Distribution]) -> bool:
+    """Whether it follows from what is stated that some random symbols are independent of each other.
+
+    Independent blocks, each of independent symbols, are independent symbols.
+    """
+    if len(names) < 2:
+        return True
+    for statement in frozenset().union(*(laws[name].independent for name in names)):
+        blocks = [frozenset(n for n in block & names if statement in laws[n].independent) for block in statement.blocks]
+        blocks = [block for block in blocks if block]
+        whole = frozenset().union(*blocks) == names
+        if whole and len(blocks) > 1 and all(are_independent(block, laws) for block in blocks):
+            return True
+    return False
 
 
 def add_polynomials(graph: Graph, tables: list[dict[Monomial, int]]) -> dict[Monomial, int]:

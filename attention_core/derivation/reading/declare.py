@@ -34,6 +34,7 @@ from attention_core.derivation.reading.any_loss import loss_in, loss_of
 from attention_core.derivation.reading.assuming import Standing
 from attention_core.derivation.reading.describe import describe, name_subjects
 from attention_core.derivation.reading.domains import domain_of, require_space
+from attention_core.derivation.reading.independence import state_independence
 from attention_core.derivation.reading.listed_values import lists_values
 from attention_core.derivation.reading.memberships import (
     bare_scalar,
@@ -145,6 +146,7 @@ class Reader(ReaderState):
                 name_subjects(self, parts, place, line)
             line += part.count("\n")
         self.settle()
+        state_independence(self.context, parts, self.paragraph.line)
 
     def take_formula(self, part: str, line: int, binding: bool) -> None:
         """One formula; `binding` says that "for" or the like stands before it."""
@@ -523,14 +525,6 @@ _ADVICE = {
 }
 
 
-# "Draw independent $x$ and $y$": of the symbols that follow.
-_BEFORE_DRAWS = re.compile(
-    r"\bindependent(?:ly)?(?: (?:random|normal|gaussian|real|standard|variables?|vectors?|numbers?|draws?|"
-    r"samples?))*\s*$",
-    re.IGNORECASE,
-)
-
-
 class _Words(NamedTuple):
     """What words between formulas do, whatever is declared."""
 
@@ -561,12 +555,6 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         raise Unreadable(f"the word '{changing}' changes the meaning and is not understood here: {advice}", line)
     if not text.strip(" ,"):
         return
-    if "independent" in text and re.search(r"\bindependent(ly)?\b", text):
-        reader.independent = bool(_BEFORE_DRAWS.search(text))
-        for name in reader.drawn:
-            symbol = reader.context.symbols[name]
-            assert symbol.law is not None
-            reader.context.symbols[name] = replace(symbol, law=replace(symbol.law, independent=True))
     if "broadcast" in text and re.search(r"\bbroadcast\b", text):
         reader.context.broadcast = reader.context.level
         reader.context.understood.append((line, "sums are broadcast"))
@@ -574,7 +562,6 @@ def words(reader: ReaderState, text: str, line: int) -> None:
         reader.distinct(line)
     if ends:
         reader.drawn, reader.law_index, reader.sentence = [], "", reader.sentence + 1
-        reader.independent = False
     if settles:
         reader.settle()
     if ends and not reader.pending:

@@ -371,7 +371,7 @@ def _declare_random(
         raise Unreadable(f"{name} is {actual}, but the law draws {kind}", line)
     low, high = extent if extent is not None else (None, None)
     more = high.symbols() | low.symbols() if high is not None and low is not None else set()
-    law = Distribution(law_name, parameters, 0, False, index)
+    law = Distribution(law_name, parameters, index)
     about = frozenset((mentions | more) - {index})
     shape = "family" if high is not None else "array"
     symbol = Symbol(name, shape, line, context.level, actual, low, high, law=law, mentions=about)

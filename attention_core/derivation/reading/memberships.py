@@ -166,12 +166,7 @@ def random_symbols(reader: ReaderState, item: Item, line: int) -> None:
         _open_parameters(reader, item.chain.exprs[1], line)
     for symbol, relations in drawn_symbols(reader.context, item.left, item.chain.exprs[1], line):
         assert symbol.law is not None
-        joint = reader.paragraph.line * 1000 + reader.sentence
-        introduce(
-            reader,
-            replace(symbol, law=replace(symbol.law, joint=joint, independent=reader.independent)),
-            f"{symbol.name}: random, {symbol.type}, {symbol.law.name}",
-        )
+        introduce(reader, symbol, f"{symbol.name}: random, {symbol.type}, {symbol.law.name}")
         reader.drawn.append(symbol.name)
         reader.law_index = symbol.law.index
         for relation in relations:

@@ -48,7 +48,6 @@ class ReaderState:
         self.quantified: list[Chain] = []  # what the next hypothesis holds for, as the words in front of it have it
         self.drawn: list[str] = []
         self.held: set[str] = set()  # what the hypotheses of this sentence mention
-        self.independent = False  # "independent" stands before the symbols that its sentence draws
         self.indices: list[str] = []
         self.verb = "let"
         self.sentence = 0

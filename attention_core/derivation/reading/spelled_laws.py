@@ -83,6 +83,7 @@ _FROM = compile_quick(
 _LAW = re.compile(r"^\s*\\(?:mathcal|operatorname|mathrm|text)\s*\{?\s*[A-Za-z]+\}?\s*(?:\\left)?[(\[]")
 _BOUND = re.compile(r"(?P<name>\\?[A-Za-z]+)\s*(?:[<>]|\\(?:[lg]eq?|in)(?![A-Za-z]))")
 _INTERVAL = re.compile(r"\s*\[\s*([^\[\]()]+?)\s*,\s*([^\[\]()]+?)\s*\]\s*")
+BEFORE_IT = "of what is drawn above"
 _WORDS = {"zero": "0", "one": "1", "0": "0", "1": "1"}
 
 
@@ -179,6 +180,19 @@ def _write_each(found: re.Match[str], formulas: list[str]) -> str:
     return " and ".join(masks) + (" be independent" if found["free"] else "") + "\n" * found[0].count("\n")
 
 
+def free_words(free: str | None, names: str) -> str:
+    """The word "independent" behind a law: of one symbol it says that it is independent of those drawn before.
+
+    Args:
+        free: The word, if it was there.
+        names: The symbols with the law, between commas.
+    """
+    if not free:
+        return ""
+    words = " ".join(free.replace(",", " ").split()).removesuffix(" and")
+    return f" {words}" if "," in names else f" {words} {BEFORE_IT}"
+
+
 def _two_signs(found: re.Match[str], formulas: list[str]) -> str:
     """The law of a sign, if its values are 1 and -1, and each is as likely."""
     values = {_formula(found[one], formulas).replace(" ", "") for one in ("one", "other")}
@@ -194,7 +208,7 @@ def _entries(found: re.Match[str], formulas: list[str]) -> str:
         return found[0]  # the number of their entries is missing
     names = ", ".join(one.split(r"\in")[0].strip() for one in texts)
     formulas.append(rf"{names} \sim \mathcal{{N}}(0, 1)")
-    text = f"{found['group']} with \0{len(formulas) - 1}\0 independent"
+    text = f"{found['group']} with \0{len(formulas) - 1}\0 with independent entries"
     return text + "\n" * (found[0].count("\n") - text.count("\n"))
 
 
@@ -221,5 +235,5 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
     formulas.append(rf"{', '.join(symbols)} \sim {law}")
     groups = found.groupdict()
     free = groups["free"] or groups.get("behind")
-    free = f" {' '.join(free.split())}" if free else ""
+    free = free_words(free, ", ".join(symbols))
     return f"\0{len(formulas) - 1}\0{free}" + "\n" * found[0].count("\n")

@@ -12,6 +12,7 @@ import re
 
 from attention_core.derivation.reading.masked_text import FORMULA as _F
 from attention_core.derivation.reading.masked_text import GROUP
+from attention_core.derivation.reading.spelled_laws import free_words
 
 _GROUP = rf"(?P<group>{GROUP})"
 _VALUE = rf"(?:{_F}|zero|one|0|1)"
@@ -50,7 +51,7 @@ _HAS_ENTRIES = re.compile(
     re.IGNORECASE,
 )
 _WHOSE_ENTRIES = re.compile(
-    rf"{_GROUP}\s+(?:be|is|are)\s+(?:an?\s+|two\s+)?(?:independent\s+)?(?:random\s+)?(?:vectors?|matri(?:x|ces)),?\s+(?:whose|with)\s+"
+    rf"{_GROUP}\s+(?:be|is|are)\s+(?:an?\s+|two\s+)?(?P<apart>independent\s+)?(?:random\s+)?(?:vectors?|matri(?:x|ces)),?\s+(?:whose|with)\s+"
     rf"(?:all\s+)?{_ENTRY}\s+(?:that\s+)?(?:are|be)\s+(?:all\s+)?{_FREE}"
     rf"(?:\s*random\s+(?:variables?|numbers?))?,?\s*(?:all\s+|each\s+)?(?:with|of|and\s+have|having)\s+"
     rf"{_MOMENTS}{_DIM}{_END}",
@@ -143,7 +144,9 @@ def _write(found: re.Match[str], formulas: list[str], law: str) -> str:
         return found[0]
     mean = _number(given["mean"], formulas)
     one_law = rf"\sim \operatorname{{{law}}}({mean}, {spread})"
-    free = f" {' '.join(given['free'].split())}" if given.get("free") else ""
+    free = free_words(given.get("free"), ", ".join(texts))
+    if found.re in (_WHOSE_ENTRIES, _HAS_ENTRIES) or (found.re is _ENTRIES and "," not in ", ".join(texts)):
+        free = free_words(given.get("apart"), ", ".join(texts)) + " with independent entries"
     places = []
     if given.get("dim"):
         size = _number(given["dim"], formulas)

@@ -81,20 +81,34 @@ class Symbol:
     unequal: bool = False  # declared by `x \ne 0` alone, which says a number or an array
 
 
+ALL_MEMBERS = 10**9  # of a family, however many it has
+
+
+@dataclass(frozen=True)
+class Independence:
+    """A statement that some blocks of symbols are independent of each other; `place` tells it from others.
+
+    Inside of a block the symbols may depend on each other. A symbol that is declared anew is no part of it any more.
+    """
+
+    place: tuple[int, int]
+    blocks: tuple[frozenset[str], ...]
+
+
 @dataclass(frozen=True)
 class Distribution:
     """The law of a random symbol: `name` (normal, uniform, bernoulli, geometric, categorical, range, moments).
 
-    `parameters` are those of the law; `moments` is any law with this mean and (co)variance. `joint` numbers the
-    sentence it was declared in; `independent` says that the sentence says "independent"; `index` is the letter that
-    stands for the member in the parameters of a family's law.
+    `parameters` are those of the law; `moments` is any law with this mean and (co)variance. `index` is the letter that
+    stands for the member in the parameters of a family's law. `independent` holds the statements of independence that
+    the symbol is part of, and of a family any `free_members` members are independent of each other.
     """
 
     name: str
     parameters: tuple[Term, ...]
-    joint: int
-    independent: bool
     index: str = ""
+    independent: frozenset[Independence] = frozenset()
+    free_members: int = 1
 
 
 @dataclass(frozen=True)
