@@ -33,7 +33,7 @@ def definable(context: Context, chain: Chain) -> str:
     if form is not None and len(form[1]) == 1 and is_eigenvalue(context, form[0], Chain((Name(form[1][0]),))):
         return ""
     if form is not None:
-        new = form[0] not in context.symbols and form[0] not in whole_names(right)
+        new = form[0] not in context.symbols and form[0] not in whole_names(right) and not _has_value(context, form[0])
         return form[0] if new and not is_slope_of_known(context, form[0]) else ""
     if not isinstance(left, Name | Sub | Sup) or (isinstance(left, Name) and _OPERATION.search(left.text)):
         return ""
@@ -52,7 +52,18 @@ def definable(context: Context, chain: Chain) -> str:
     head, bracket, _ = name.partition("(")
     if bracket and any(one.startswith(head + bracket) for one in whole_names(right)):
         return ""  # f(x) = f(x + 1) is a claim about f
+    if bracket and _VALUE.fullmatch(name) and _has_value(context, head):
+        return ""
     return "" if {name, base} & _collect_mentions(context, whole_names(right)) else name
+
+
+_VALUE = re.compile(r"(?P<head>[^(]+)\((?P<arguments>\\?[A-Za-z]+(?:, \\?[A-Za-z]+)*)\)")
+
+
+def _has_value(context: Context, function: str) -> bool:
+    """Whether a value of a function at letters is defined, as `g(x)` by `g(x) = u^2`, which does not show its x."""
+    values = (_VALUE.fullmatch(name) for name, symbol in context.symbols.items() if symbol.term is not None)
+    return any(value is not None and value["head"] == function for value in values)
 
 
 def _is_open(context: Context, name: str) -> bool:

@@ -88,7 +88,7 @@ ALL_MEMBERS = 10**9  # of a family, however many it has
 class Independence:
     """A statement that some blocks of symbols are independent of each other; `place` tells it from others.
 
-    Inside of a block the symbols may depend on each other. A symbol that is declared anew is no part of it any more.
+    Inside of a block the symbols may depend on each other. A symbol that is declared anew drops out of it.
     """
 
     place: tuple[int, int]

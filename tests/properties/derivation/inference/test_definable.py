@@ -39,3 +39,16 @@ def test_what_has_a_number_may_be_defined_by_it() -> None:
     head = "Let $W_0 \\in \\mathbb{R}^{m \\times n}$, $B \\in \\mathbb{R}^{m \\times r}$, $A \\in \\mathbb{R}^{r \\times n}$."
     found = check_document(f"{head}\n\n$$ W = W_0 + B A $$\n\n$$ W - B A = W_0 $$\n", infer=True)
     assert [step.verdict in GOOD for step in found.steps] == [True]
+
+
+@pytest.mark.parametrize("said", ["Set $u = 3x$ and $g(x) = u^2$. Then", "Put $u = 3x$. Define $g(x) = u^2$. Then"])
+def test_a_function_whose_value_is_defined_is_not_defined_again(said: str) -> None:
+    for display, verdicts in (("g(x) = 9 x^2", GOOD), ("g(x) = 6 x^2", {"REFUTED"}), ("g(y) = 6 y^2", {"UNDECIDED"})):
+        found = check_document(f"Let $x, y \\in \\mathbb{{R}}$. {said}\n\n$$ {display} $$\n", infer=True)
+        assert found.steps[-1].verdict in verdicts, (display, found.steps[-1].evidence.text)
+
+
+def test_a_value_at_a_number_leaves_a_function_to_be_defined() -> None:
+    text = "Let $x \\in \\mathbb{R}$.\n\n$$ f(0) = 1 $$\n\n$$ f(x) = x^2 + 1 $$\n\n$$ f(2) = 5 $$\n"
+    found = check_document(text, infer=True)
+    assert found.steps[-1].verdict in GOOD
