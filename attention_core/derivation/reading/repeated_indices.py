@@ -50,8 +50,25 @@ _SAYS = compile_quick(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:no|not|never|without|unless|except|do(?:es)? not|nothing|avoid\w*|instead)\b", re.IGNORECASE
+    r"\b(?:no|not|never|without|unless|except|do(?:es)? not|nothing|avoid\w*|instead|unlike|only|contrary|rather|"
+    r"hardly|rarely|"
+    r"seldom|often|sometimes|usually|commonly|frequently|many|most|some|others?|authors?|physicists|people|books?|textbooks?|"
+    r"texts|literature|papers|elsewhere|later|could|might|would|may|whether|if|was|were|has been|introduced|invented|"
+    r"explained|"
+    r"explains?|dropped|abandoned|confus\w*|ambiguous|dangerous|misleading)\b",
+    re.IGNORECASE,
 )
+_ADOPTS = re.compile(
+    r"\b(?:we|us|i|you|throughout|here|below|henceforth|hereafter|in what follows|in the (?:following|sequel|rest)|"
+    r"from (?:now|here) on|"
+    r"(?:in )?(?:this|our) (?:note|section|document|text|paper|page|post|chapter|proof|appendix|article|convention))\b|"
+    r"^\W*(?:(?:again|also|now|and|note that|recall that|as (?:usual|always|before|in physics)|conventions?|"
+    r"notation)\W+)*"
+    r"(?:(?:with|using|by|under|in|adopting|following|a|an|the|usual|standard|implicit|all|sums?|summation|over|any) )*"
+    r"(?:einstein|repeated|sum|summing)",
+    re.IGNORECASE,
+)
+"""Words with which a document makes the convention its own: of others it may tell as well."""
 
 
 @lru_cache(maxsize=KEPT_SENTENCES)
@@ -65,7 +82,8 @@ def says_sums(prose: str) -> bool:
         >>> [says_sums(one) for one in ("We use Einstein notation.", "No summation over repeated indices is meant.")]
         [True, False]
     """
-    return bool(_SAYS.search(" ".join(prose.split()))) and not _DENIES.search(prose)
+    words = " ".join(prose.split())
+    return bool(_SAYS.search(words) and _ADOPTS.search(words)) and not _DENIES.search(words)
 
 
 def sum_repeats(step: Step) -> Step | None:

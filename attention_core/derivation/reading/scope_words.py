@@ -15,6 +15,7 @@ from attention_core.derivation.document.blocks import Block, Code, Display, Head
 from attention_core.derivation.document.segments import ARROWS, BINDS, JOINS, bare
 from attention_core.derivation.latex.printer import all_names
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.general_words import find_general
 from attention_core.derivation.reading.sentence_caveats import (
     MAX_REASON,
     REASON,
@@ -113,8 +114,8 @@ def words_of_paragraph(
             context.formal = context.level if context.formal is None else min(context.formal, context.level)
             continue
         last = leads and place == len(sentences) - 1
-        ended = find_withdrawal(context, one)
-        lasting += ([] if ended is None else [ended]) + _read_equations(context, one)
+        ended = (find_withdrawal(context, one), find_general(context, one))
+        lasting += [each for each in ended if each is not None] + _read_equations(context, one)
         if OTHERWISE.match(one.prose):
             lasting.append(_contrary(context, one))
             continue

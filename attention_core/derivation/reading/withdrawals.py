@@ -7,11 +7,11 @@ after such a sentence no step is accepted that holds under the hypothesis alone:
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.general_words import is_example, widen
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import says_domain
@@ -136,8 +136,9 @@ def drop_ended_assumptions(context: Context, names: frozenset[str]) -> tuple[Con
                 last = one
         for name in about & set(out.symbols):
             symbol = out.symbols[name]
-            if one.since <= symbol.line <= one.ends and _is_narrow(out, name):
-                out.symbols[name] = replace(symbol, lower=None, upper=None, values=())
+            narrow = _is_narrow(out, name) or (one.names is not None and is_example(symbol))
+            if one.since <= symbol.line <= one.ends and narrow:
+                out.symbols[name] = widen(symbol)
                 last = one
     return None if last is None else (out, last)
 

@@ -81,3 +81,34 @@ def test_brackets_have_sums_of_their_own_and_both_sides_may_have_the_same_letter
     declared = r"Let $n \in \mathbb{N}$, $S, T \in \mathbb{R}^{n \times n}$ and $x, y \in \mathbb{R}^{n}$."
     found = check_document(f"{SAID}\n\n{declared}\n\n$$ {formula} $$\n", infer=True).steps[-1]
     assert found.verdict in GOOD if right else found.verdict is Verdict.REFUTED, found.evidence.text
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Unlike in physics, repeated indices are summed only where a sum is written.",
+        "In physics, repeated indices are summed over.",
+        "Many authors use Einstein's summation convention.",
+        "The Einstein summation convention is explained in Section 3.",
+        "One could use Einstein notation here.",
+        "Compare this with Einstein's convention.",
+        "We only sum over repeated indices where a sum is written.",
+    ],
+)
+def test_the_convention_of_others_is_not_the_one_of_the_document(prose: str) -> None:
+    assert not says_sums(prose)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "As in physics, repeated indices are summed over.",
+        "The Einstein summation convention is used throughout.",
+        "With Einstein notation",
+        "In Einstein notation, we write",
+        "Einstein summation convention.",
+        "Summation over repeated indices is understood.",
+    ],
+)
+def test_the_convention_of_the_document(prose: str) -> None:
+    assert says_sums(prose)
