@@ -515,7 +515,7 @@ def _relations(step: Step, caveat: Caveat) -> list[Relation] | None:
 
 def _says_the_same(step: Step, caveat: Caveat) -> bool:
     """Whether a relation of the prose is the step itself: "We show that $a = b$." above it."""
-    if not caveat.formula:
+    if not caveat.formula or caveat.plain:  # meant as an assumption
         return False
     try:
         (chain,) = chains_of(caveat.formula, caveat.line)

@@ -20,6 +20,7 @@ from attention_core.derivation.inference.usage import (
     ONES_NAME,
     Usage,
     bound_letters,
+    has_word,
     index_parts,
     is_constant,
     is_ordinary,
@@ -48,6 +49,7 @@ from attention_core.derivation.latex.syntax import (
     Sup,
     Times,
     Transpose,
+    names_in,
 )
 from attention_core.derivation.latex.tokens import ELEMENTARY, ROW_WORDS
 from attention_core.derivation.terms.context import Context, Symbol, range_of_member, type_of_whole
@@ -159,12 +161,16 @@ class Builder:
 
     def key(self, expr: Expr) -> str | None:
         """The symbol, or the member of an indexed base, that an expression is."""
-        if isinstance(expr, Sub):
+        if isinstance(expr, Sub) and not self.is_named(expr):
             base = symbol_name(expr.base)
             if base in self.usage.arrays and symbol_name(expr) not in self.context.symbols:
                 return f"{base}{MEMBER}" if len(index_parts(expr)) == self.usage.arrays[base] else None
         name = symbol_name(expr)
         return None if name is None or is_constant(name) or name in self.bound else name
+
+    def is_named(self, node: Sub) -> bool:
+        """Whether a subscript is a word, and not an index here: what it stands at is a symbol of its own."""
+        return has_word(node) and not names_in(node.items) & (set(self.bound) | set(self.context.symbols))
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
@@ -362,7 +368,7 @@ class Builder:
     def subscript(self, node: Sub) -> Shape:
         """A name with a subscript, an entry or a member."""
         base, full, parts = symbol_name(node.base), symbol_name(node), index_parts(node)
-        if full is not None and full in self.context.symbols:
+        if full is not None and (full in self.context.symbols or self.is_named(node)):
             return self.symbol(full)
         if base in ("I", r"\mathbf{1}", r"\mathbf{0}") and len(parts) == 1:
             return self.sized_constant(base or "", parts[0])

@@ -319,6 +319,8 @@ class Opaque:
 
     def slope(self, node: Derivative, bound: frozenset[str]) -> Expr:
         """A derivative, as one symbol where it is by something that is defined itself: the steps of a chain rule."""
+        if (value := self.find_own_symbol(node, bound)) is not None:
+            return replace(node, body=value)
         symbols = [self.symbol(self.base(one)) for one in node.by]
         unknown = any(isinstance(one, Times) and self.has_value(one) for one in walk(node.body))
         unknown = unknown or self.is_unknown(node.body) or any(self.is_unclear(one) for one in walk(node.body))
@@ -331,6 +333,15 @@ class Opaque:
         body = f"\\partial({to_latex(put_dots(node.body, bound))})"
         by = ", ".join(to_latex(put_dots(one, bound)) for one in node.by)
         return name_member(f"{body} / \\partial({by})", bound, node.body, *node.by)
+
+    def find_own_symbol(self, node: Derivative, bound: frozenset[str]) -> Name | None:
+        r"""The symbol that a display defined by what is differentiated by its argument: `L(w) = p^2` of p made of w."""
+        match node.body:
+            case Times((_, Group() as argument), ("",)) if {self.base(one) for one in node.by} <= names_in(argument):
+                named = self.replace(node.body, bound)
+                known = self.context.symbols.get(named.text) if isinstance(named, Name) else None
+                return named if known is not None and known.kind == "definition" and not known.params else None
+        return None
 
     def is_unknown(self, body: Expr) -> bool:
         r"""Whether `J(\theta)` or J alone stands here, of a function that is not defined."""

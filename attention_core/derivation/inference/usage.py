@@ -46,6 +46,7 @@ MEMBER = "[]"  # after a base: what one index leaves of it
 ONES_NAME = r"\text{ones}"  # and a number: a vector of ones
 UNIT = r"\mathrm{e}"  # with a subscript: a unit vector, where it is a vector and nothing says what it is
 DELTA = r"\Delta "  # `\Delta W` is one symbol
+_WORD = re.compile(r"\\text\{[A-Za-z]{2,}\}")
 _BARE = re.compile(r"\\(?:bar|hat|tilde|overline|widehat|widetilde|dot|ddot|mathcal|mathscr|mathfrak)\{(.*)\}$")
 
 
@@ -99,6 +100,12 @@ def index_parts(node: Sub) -> list[Expr]:
     if len(parts) == 1 and isinstance(parts[0], Times) and not any(parts[0].ops):
         return list(parts[0].factors)
     return parts
+
+
+def has_word(node: Sub) -> bool:
+    r"""Whether a subscript is one word, and no index unless that is declared: `x_{\max}`, `L_{\text{total}}`."""
+    parts = index_parts(node)
+    return len(parts) == 1 and isinstance(parts[0], Name) and bool(_WORD.fullmatch(parts[0].text))
 
 
 def integrated_letters(node: Big) -> set[str]:
@@ -527,6 +534,8 @@ def _needs_of_subscript(context: Context, usage: Usage, node: Sub, bound: frozen
         yield from needs(context, usage, node.base, bound)
         norm = isinstance(node.base, Fence) and node.base.kind == "norm"
         yield from (Need(name, "index") for name in free if not (norm and name in _NORMS))
+    elif full is not None and has_word(node) and set(letters) == set(free):
+        yield Need(full, "symbol")
     elif known is not None and (has_entries(known) or known.params):
         yield from (Need(name, "index") for name in free)
     elif known is None and base in usage.arrays:

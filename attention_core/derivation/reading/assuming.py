@@ -51,7 +51,9 @@ _JOINING = _words(
     "label labels target targets feature features node nodes"
 )
 _DESCRIBES = _words("be is are denote denotes being stand stands")
-_BEHIND = _words("as above below hold holds throughout always too here section again then so hence thus")
+_BEHIND = _words(
+    "as above below before usual short hold holds throughout always too here section again then so hence thus"
+)
 _ONWARD = _words("then so hence thus therefore consequently because since but we")  # another clause opens
 _ADVERBS = (
     "now|first|second|third|next|then|also|further|furthermore|moreover|again|finally|lastly|here|instead|henceforth|"
@@ -83,6 +85,15 @@ _WORD = re.compile(r"[a-z]+(?:['\u2019-][a-z]+)*|[,:()\u2013\u2014-]|\\[a-z]+")
 _TURNED = re.compile(
     r"\b(?:not|never|no|nothing|nowhere|contrary|opposite|negation|fails?|unless|except|without|than)\b", re.I
 )
+_WITHDRAWN = re.compile(
+    r"\s*(?:with\s+(?:(?:high|low|some|positive|small|large|overwhelming)\s+)?(?:probability|chance)\b|as\s*$|"
+    r"in\s+(?:distribution|law|probability|mean\s+square)\b|"
+    r"be\s+(?:the|an?|our|some)\s+(?:[a-z]+\s+)?(?:equation|problem|condition|constraint|question|claim|goal|target)\b|"
+    r",?\s*which\s+(?:(?:is|would\s+be)\s+(?:absurd|impossible|false|wrong|not|never|rare|an?\s+contradiction)|"
+    r"contradicts|cannot)\b)"
+)
+_DENIES = re.compile(r"[^.;?!]*\b(?:cannot|can't|can\s+not|never|not|fails?|impossible)\b")
+_AND = re.compile(r"\s*,?\s*(?:and\s*)?")
 _ASIDE = re.compile(r"\([^()$]*\)")
 _RELATION = re.compile(
     r"[=<>]|\\(?:n?leq?|n?geq?|neq?|ll|gg|approx|equiv|perp|to|lesssim|gtrsim|[lg]eqslant)(?![a-zA-Z])"
@@ -109,7 +120,16 @@ def standings(parts: list[str]) -> list[Standing]:
         behind = parts[place + 1] if place + 1 < len(parts) else ""
         talked_about = relation and found is Standing.ASSUMED and not is_left_alone(behind)
         out[place] = Standing.SAID if questions[place] or talked_about else found
+        if talked_about and _DENIES.match(behind):
+            _deny_joined(out, parts, place)
     return out
+
+
+def _deny_joined(out: list[Standing], parts: list[str], place: int) -> None:
+    """What is joined to a relation that is denied is denied with it: "both $a = b$ and $c = d$ cannot hold"."""
+    while place > 1 and _AND.fullmatch(parts[place - 1]):
+        place -= 2
+        out[place] = Standing.SAID
 
 
 def words_before(parts: Sequence[str], place: int) -> str:
@@ -180,6 +200,8 @@ def is_turned(clause: str) -> bool:
 
 def is_left_alone(text: str) -> bool:
     """Whether what follows an assumed relation leaves it assumed: "$x > 0$ is too strong" does not."""
+    if _WITHDRAWN.match(text):
+        return False
     for word in _lexemes(_END.split(text)[0]):
         if word in ("be", "denote", "denotes") or word in _ASSUMING or word in _ONWARD:
             return True

@@ -32,6 +32,15 @@ _FURTHER = re.compile(
     r"\b(?:further|furthermore|also|moreover|in addition|additionally|still|both|besides|too|as well|again)\b", re.I
 )
 _ASSUMES = compile_quick(r"\b(?:assum\w+|suppos\w+|cases?)\b", re.IGNORECASE)
+_FIRST = re.compile(
+    r"\b(?:suppos|assum)\w*[^.;]{0,20}\bfirst\b|\bfirst(?:ly)?\b[^.;]{0,20}\b(?:suppos|assum)", re.IGNORECASE
+)
+_NOW = re.compile(
+    r"\b(?:now|next|second(?:ly)?|then|finally|otherwise|last(?:ly)?|conversely)\b[^.;]{0,20}\b(?:suppos|assum)|"
+    r"\b(?:suppos|assum)\w*[^.;]{0,20}\b(?:now|next|second|finally|conversely)\b",
+    re.IGNORECASE,
+)
+"""Words of the first of some cases, and of a later one."""
 _FORMULAS = re.compile(r"(?<!\\)\$")
 
 
@@ -158,20 +167,18 @@ def find_other_cases(
     if not _ASSUMES.search(paragraph.text) or _FURTHER.search("$$".join(_FORMULAS.split(paragraph.text)[::2])):
         return []
     out: list[Caveat] = []
+    quote, later = shorten_quote(paragraph.text), bool(_NOW.search(paragraph.text))
     for one in fresh:
-        older = [
-            h
-            for h in context.hypotheses
-            if h.line < shown < one.line and h.mentions == one.mentions and _is_assumed(h.line, blocks)
-        ]
-        if older:
-            quote = shorten_quote(paragraph.text)
-            since = min(h.line for h in older)
-            out.append(Caveat(one.line, quote, context.level, one.mentions, ends=paragraph.line - 1, since=since))
+        above = [h for h in context.hypotheses if h.line < shown < one.line]
+        older = [h for h in above if h.mentions == one.mentions and _ASSUMES.search(_text_at(h.line, blocks))]
+        firsts = [h for h in above if later and _FIRST.search(_text_at(h.line, blocks))]
+        for some, names in ((older, one.mentions), (firsts, None)):
+            if some:
+                since = min(h.line for h in some)
+                out.append(Caveat(one.line, quote, context.level, names, ends=paragraph.line - 1, since=since))
     return out
 
 
-def _is_assumed(line: int, blocks: Sequence[Block]) -> bool:
-    """Whether the paragraph of a line says "assume", and does not only declare."""
-    block = next((b for b in reversed(blocks) if isinstance(b, Paragraph) and b.line <= line), None)
-    return block is not None and bool(_ASSUMES.search(block.text))
+def _text_at(line: int, blocks: Sequence[Block]) -> str:
+    """The text of the paragraph that a line is in."""
+    return next((b.text for b in reversed(blocks) if isinstance(b, Paragraph) and b.line <= line), "")

@@ -32,6 +32,7 @@ from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.any_function import declare_function, functions_in
 from attention_core.derivation.reading.any_loss import loss_in, loss_of
 from attention_core.derivation.reading.assuming import Standing
+from attention_core.derivation.reading.conditional_relations import find_conditional
 from attention_core.derivation.reading.describe import describe, name_subjects
 from attention_core.derivation.reading.domains import domain_of, require_space
 from attention_core.derivation.reading.independence import state_independence
@@ -45,6 +46,7 @@ from attention_core.derivation.reading.memberships import (
     membership,
     random_symbols,
 )
+from attention_core.derivation.reading.modified_definitions import find_change
 from attention_core.derivation.reading.reader_state import Item, Pending, ReaderState
 from attention_core.derivation.reading.recursions import take_recursions
 from attention_core.derivation.reading.surroundings import DECLARES, Surroundings, surroundings_of
@@ -67,6 +69,9 @@ if TYPE_CHECKING:
 
 
 MAX_FORMULAS = 1000  # of one paragraph that declares
+ASSUMES = "a paragraph assumes what follows Let, Assume, with, where, such that, and what these words carry on"
+UNDER_CONDITION = "a sentence that states one relation under another assumes neither of them"
+_EQUATES = re.compile(r"(?<![<>])=|\\(?:coloneqq|triangleq)(?![a-zA-Z])")
 _FOR_SOME = re.compile(
     r"\s*for (?:at (?:least|most)|exactly|precisely|only|just|(?:all|every|each) but|almost (?:all|every)|some|most|"
     r"many|few|a few|one|two|three|infinitely many)\b",
@@ -124,7 +129,7 @@ class Reader(ReaderState):
         line, binding = self.paragraph.line, False
         parts = take_witnesses(self.context, take_recursions(self.context, parts, line), line)
         around = surroundings_of(tuple(parts))
-        first = _first_quantifiers(parts)
+        first, conditional = _first_quantifiers(parts), find_conditional(parts)
         done = self.declare_early(parts, early, around, first) if early else set()
         for place, part in enumerate(parts):
             if place in done:
@@ -137,7 +142,11 @@ class Reader(ReaderState):
                 binding = bool(BINDING.search(part.rstrip()))
             elif part.strip():
                 self.around = around[place]
-                if place in first:
+                if place in conditional:
+                    self.leave_out(part, line, UNDER_CONDITION)
+                elif _EQUATES.search(part) and (change := find_change(parts, place)):
+                    self.leave_out(part, line, f"the words '{change}' behind it may change it")
+                elif place in first:
                     self.quantify(part, parts[place + 2], line)
                 else:
                     self.take_formula(part, line, binding)
@@ -327,11 +336,10 @@ class Reader(ReaderState):
             return standing is Standing.SAID and (known or not _whole(self.context, item.chain.exprs[1], line))
         return op != ":=" and standing is not Standing.ASSUMED
 
-    def leave_out(self, text: str, line: int) -> None:
-        """Say that a relation is left out."""
+    def leave_out(self, text: str, line: int, advice: str = ASSUMES) -> None:
+        """Say that a relation is left out, and why."""
         around = self.around
         behind = f" (after '{around.behind}')" if around.behind else ""
-        advice = "a paragraph assumes what follows Let, Assume, with, where, such that, and what these words carry on"
         self.context.understood.append((line, f"not assumed: ${text}${behind}: {advice}"))
         about = declared_names(self.context, text, line)
         if about:

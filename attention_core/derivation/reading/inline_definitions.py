@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from attention_core.derivation.document.blocks import Block, Display, Heading, Paragraph
+from attention_core.derivation.reading.conditional_relations import find_conditional
 from attention_core.derivation.reading.defining_formulas import definition_in
+from attention_core.derivation.reading.modified_definitions import find_change
 
 _FORMULA = re.compile(r"(?<![\\$])\$((?:[^$\\]|\\.)+)\$(?!\$)")
 _INTRODUCES = re.compile(
     r"\b(?:let|where|with|set|setting|take|taking|choose|choosing|put|putting|write|writing|define|defining|denote|"
-    r"call|use|using|forward)\b[^.;!?$]*$|"
+    r"call|use|using|forward|minimi[sz]e|minimi[sz]ing|maximi[sz]e|maximi[sz]ing)\b[^.;!?$]*$|"
     r"(?:^|[.;!?])\s*(?:here|throughout|as before|as usual)\b,?\s*$|"
     r"(?:^|[.;!?])\s*(?:(?:here|then|now)\b,?\s*)?(?:the|our|its|their)\s+(?:[a-z-]+\s+){1,5}(?:is|are)\s*"
     r"(?:the\s+(?:[a-z-]+\s+)?[a-z-]+,\s*)?$|\bfor\s+the\s+(?:[a-z-]+\s+){1,3}$",
@@ -262,9 +264,9 @@ def _takes_functions(parts: Sequence[str]) -> bool:
 def _without_definitions(block: Paragraph, blocks: Sequence[Block], known: dict[str, int]) -> tuple[str, list[Display]]:
     parts = re.split(r"(?<!\\)\$", block.text)
     line, displays, introduced = block.line, [], False
-    functions = _takes_functions(parts)
+    functions, conditional = _takes_functions(parts), find_conditional(parts)
     for place, part in enumerate(parts):
-        if place % 2:
+        if place % 2 and place not in conditional and not find_change(parts, place):
             before = parts[place - 1]
             opens = bool(_INTRODUCES.search(before)) or (introduced and bool(_GOES_ON.match(before)))
             function = bool(_OF_FUNCTION.search(before)) and _is_function(part)

@@ -30,6 +30,7 @@ from attention_core.derivation.latex.parse import parse_expression
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.array_letters import array_letters
+from attention_core.derivation.reading.assumed_relations import infer_assumptions
 from attention_core.derivation.reading.case_words import Cases, find_other_cases, split_label
 from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.reading.complex_numbers import says_complex
@@ -85,12 +86,12 @@ from attention_core.derivation.reading.spelled_scopes import spell_scopes
 from attention_core.derivation.reading.stated_shapes import take_out_shapes
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.typed_letters import mark_letters
-from attention_core.derivation.reading.withdrawals import REACHES_ABSURDITY, find_temporary, find_withdrawal
+from attention_core.derivation.reading.withdrawals import Passing, find_withdrawal
 from attention_core.derivation.terms.context import OVER_ALL, Caveat, Context, Failed, Hypothesis
 from attention_core.derivation.words.caveats import caveats_of, chains_of, real_complexes, relation_in
 from attention_core.derivation.words.leftovers import left_over
 from attention_core.derivation.words.paragraphs import cause_above, going_on, is_declaration, says_domain
-from attention_core.derivation.words.phrase_patterns import is_joint, is_title
+from attention_core.derivation.words.phrase_patterns import is_title
 from attention_core.derivation.words.vocabulary import PROPERTY
 
 MOST_SHOWN = 200  # characters of a paragraph that cannot be read
@@ -243,7 +244,7 @@ class _Walk:
     shown: list[Step] = field(default_factory=list)  # the steps of the last display in the section
     cases: Cases = field(default_factory=Cases)
     around_next: list[Caveat] = field(default_factory=list)  # words that lead into the next display
-    temporary: Caveat | None = None  # what is assumed for the moment: it ends after its displays
+    passing: Passing = field(default_factory=Passing)
 
     def __post_init__(self) -> None:
         self.headings = {block.line for block in self.blocks if isinstance(block, Heading)}
@@ -270,7 +271,8 @@ class _Walk:
                 self.context.caveats += words_of_heading(self.context, block)
                 ended = [find_withdrawal(self.context, one) for one in sentences_of(Paragraph(block.line, block.text))]
                 self.context.caveats += [one for one in ended if one is not None]
-            self.local, self.last, self.around_next, self.shown, self.temporary = [], [], [], [], None
+            self.local, self.last, self.around_next, self.shown = [], [], [], []
+            self.passing = Passing()
         elif isinstance(block, Paragraph):
             if place not in self.read:
                 self.paragraph(place, block)
@@ -301,8 +303,9 @@ class _Walk:
             self.local = list(self.last) if leads else []
             self.around_next += self.reasons(block) if leads else []
             return
-        self.end_temporary(block)
+        self.passing.end_temporary(self.context, block, [step.line for step in self.shown])
         self.last, self.around_next = [], []
+        self.infer_assumptions(place, block, leads)
         above = {id(one): one for one in self.context.hypotheses}
         declaring, rest = split_paragraph(block, leads)
         if self.inference is not None:
@@ -313,7 +316,7 @@ class _Walk:
         fresh = [h for h in self.context.hypotheses if id(h) not in above]
         quoted = _leave_to_others(self.context, block, fresh, self.local) if is_quotation(block) else []
         fresh, self.local = ([], []) if quoted else (fresh, self.local)
-        self.temporary = find_temporary(self.context, block) or self.temporary
+        self.passing.enter(self.context, block, bool(fresh or self.local))
         shown = max((one.line for one in self.shown), default=0)
         self.context.caveats += find_other_cases(self.context, fresh, block, shown, self.blocks[:place])
         for part in (declaring, rest):
@@ -323,6 +326,11 @@ class _Walk:
                 self.context.caveats += lasting
         self.context.caveats += quoted
         self.around_next += self.reasons(block) if leads else []
+
+    def infer_assumptions(self, place: int, block: Paragraph, leads: bool) -> None:
+        """Declare what the relations that a paragraph assumes need, where symbols are inferred."""
+        if self.inference is not None:
+            infer_assumptions(self.context, self.inference, place, block, leads)
 
     def define_inline(self, place: int) -> None:
         """Read the definitions in the sentences of a paragraph; what cannot be read defines nothing."""
@@ -338,16 +346,6 @@ class _Walk:
     def state_equations(self, block: Paragraph) -> None:
         """Keep what the equations of a paragraph say that symbols are: no display below defines these otherwise."""
         self.context.equations += equations_in(block, self.context.level)
-
-    def end_temporary(self, block: Paragraph) -> None:
-        """Take back what was assumed for the moment, where a display stands after it and the text does not go on."""
-        one = self.temporary
-        if one is None or not any(step.line > one.ends for step in self.shown):
-            return
-        if is_joint(block.text) and not REACHES_ABSURDITY.search(block.text):
-            return
-        self.context.caveats.append(one)
-        self.temporary = None
 
     def enter_case(self, block: Paragraph) -> Paragraph | None:
         """Open the case that a paragraph is labelled with, and return the rest of it, None if that is all."""
@@ -414,8 +412,7 @@ class _Walk:
     def display(self, place: int, block: Display) -> None:
         """Read a display under what holds for it alone."""
         context, local = self.context, self.local or self.carried_on(place)
-        inside = words_inside(context, block)
-        passing = [*self.around_next, *inside, *self.reasons_over(block)]
+        passing = [*self.around_next, *(inside := words_inside(context, block)), *self.reasons_over(block)]
         next_alone: list[Caveat] = []
         following = self.blocks[place + 1] if place + 1 < len(self.blocks) else None
         leading = [c for c in self.around_next if c.words or c.whole]
@@ -424,6 +421,7 @@ class _Walk:
             continuation = going_on(following)
             if continuation is not None:
                 self.read.add(place + 1)
+                self.infer_assumptions(place + 1, continuation, False)
                 self.out += _declare(context, continuation, self.inference is not None)
                 lasting, next_alone = words_of_paragraph(context, continuation, self.is_display(place + 2), True)
                 context.caveats += lasting

@@ -7,6 +7,8 @@ after such a sentence no step is accepted that holds under the hypothesis alone:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
@@ -15,6 +17,7 @@ from attention_core.derivation.reading.general_words import is_example, widen
 from attention_core.derivation.terms.context import Caveat, Context
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import says_domain
+from attention_core.derivation.words.phrase_patterns import is_joint
 
 _ASSUMPTION = r"(?:assum\w+|conditions?|hypothes[ie]s|restrictions?|constraints?|requirements?)"
 _TAKES_BACK = compile_quick(
@@ -165,21 +168,79 @@ _TEMPORARY = compile_quick(
     r"for (?:a |the sake of (?:a )?)?(?:contradiction|argument)|(?:to|on) the contrary|towards? a contradiction)\b",
     re.IGNORECASE,
 )
-REACHES_ABSURDITY = re.compile(r"\b(?:contradict\w*|absurd\w*|impossible|cannot be)\b", re.IGNORECASE)
+_REACHES_ABSURDITY = re.compile(r"\b(?:contradict\w*|absurd\w*|impossible|cannot be)\b", re.IGNORECASE)
 """Words that end a proof by contradiction, also where they begin with "Hence"."""
 
 
-def find_temporary(context: Context, paragraph: Paragraph) -> Caveat | None:
-    """What a paragraph assumes for the moment alone, as a caveat for what follows its displays.
+_SUPPOSES = re.compile(r"\b(?:suppos\w+|assum(?:e[sd]?|ing)|if)\b", re.IGNORECASE)
+_ABSURD = compile_quick(
+    r"\b(?:contradict(?:s|ion|ory|ing)|absurd\w*|reductio)\b|\b(?:is|are|was|would be) (?:clearly |plainly |then )?"
+    r"(?:impossible|false|wrong|untenable)\b|\bcannot (?:be|hold|happen|occur|both)\b|\bcan(?:'t|not| not) be true\b",
+    re.IGNORECASE,
+)
 
-    Args:
-        context: What is declared there, with this paragraph.
-        paragraph: The paragraph.
-    """
+
+@dataclass
+class Passing:
+    """What a document assumes for a while, each as the caveat that takes it back."""
+
+    temporary: Caveat | None = None  # for the moment: it ends after its displays
+    supposed: Caveat | None = None  # supposed last: it ends where that turns out to be absurd
+
+    def end_temporary(self, context: Context, paragraph: Paragraph, shown: Iterable[int]) -> None:
+        """Take back what was assumed for the moment, where a display stands after it and the text does not go on.
+
+        Args:
+            context: What is declared there; the caveat is added to it.
+            paragraph: The paragraph.
+            shown: The lines of the steps of the last display.
+        """
+        one = self.temporary
+        if one is None or not any(line > one.ends for line in shown):
+            return
+        if is_joint(paragraph.text) and not _REACHES_ABSURDITY.search(paragraph.text):
+            return
+        context.caveats.append(one)
+        self.temporary = None
+
+    def enter(self, context: Context, paragraph: Paragraph, assumes: bool) -> None:
+        """Note what a paragraph assumes for a while, and take back what it says is absurd.
+
+        Args:
+            context: What is declared there, with this paragraph; a caveat may be added to it.
+            paragraph: The paragraph.
+            assumes: Whether it brings hypotheses.
+        """
+        self.temporary = _find_temporary(context, paragraph) or self.temporary
+        self.supposed = (_find_supposed(context, paragraph) if assumes else None) or self.supposed
+        if self.supposed is not None and _is_absurd(paragraph, self.supposed):
+            context.caveats.append(self.supposed)
+            self.supposed = None
+
+
+def _find_temporary(context: Context, paragraph: Paragraph) -> Caveat | None:
+    """What a paragraph assumes for the moment alone, as a caveat for what follows its displays."""
     if not _TEMPORARY.search(paragraph.text):
         return None
-    said = [one for one in sentences_of(paragraph) if _TEMPORARY.search(one.prose)]
-    if not said:
+    found = [one for one in sentences_of(paragraph) if _TEMPORARY.search(one.prose)]
+    if not found:
         return None
-    quote, last = shorten_quote(said[0].text), paragraph.line + paragraph.text.count("\n")
+    quote, last = shorten_quote(found[0].text), paragraph.line + paragraph.text.count("\n")
     return Caveat(paragraph.line, quote, context.level, None, since=paragraph.line, ends=last)
+
+
+def _find_supposed(context: Context, paragraph: Paragraph) -> Caveat | None:
+    """What a paragraph supposes, as a caveat for what follows if that turns out to be absurd."""
+    found = [one for one in sentences_of(paragraph) if _SUPPOSES.search(one.prose) and one.formulas]
+    if not found:
+        return None
+    quote, last = shorten_quote(found[-1].text), paragraph.line + paragraph.text.count("\n")
+    return Caveat(found[-1].line, quote, context.level, None, since=found[0].line, ends=last)
+
+
+def _is_absurd(paragraph: Paragraph, supposed: Caveat) -> bool:
+    """Whether a paragraph says that what was supposed, there or above, cannot be: "Then we get a contradiction"."""
+    prose = [_TEMPORARY.sub(" ", one.prose) for one in sentences_of(paragraph)]  # "Suppose for contradiction"
+    places = [place for place, one in enumerate(prose) if _SUPPOSES.search(one)]
+    first = places[0] if places and paragraph.line <= supposed.line else 0
+    return any(_ABSURD.search(one) for one in prose[first:])

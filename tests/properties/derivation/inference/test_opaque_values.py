@@ -86,3 +86,33 @@ def test_where_says_what_a_symbol_is() -> None:
     text = r"$$ 2 H = - 2 \sum_{i=1}^n p_i \log p_i \text{, where } p_i = P(X_i) $$" + "\n"
     (step,) = check_document(text, infer=True).steps
     assert step.verdict == "UNDECIDED", step.evidence.text
+
+
+DEFINED = r"""Let $w \in \mathbb{R}^d$ and $p = w^\top w$.
+
+$$ L(w) = p^2 $$
+
+$$ %s $$
+"""
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        (r"\nabla_w L(w) = 4 p w", "PROVED"),
+        (r"\frac{\partial L(w)}{\partial w} = 4 p w", "PROVED"),
+        (r"\nabla_w L(w) = 2 p w", "REFUTED"),  # p depends on w
+        (r"\frac{\partial L(w)}{\partial p} = 2 p", "UNDECIDED"),
+    ],
+)
+def test_a_value_that_a_display_defines_is_differentiated_through_definitions(formula: str, verdict: str) -> None:
+    found = check_document(DEFINED % formula, infer=True).steps[-1]
+    assert str(found.verdict) == verdict, found.evidence.text
+
+
+@pytest.mark.parametrize("verb", ["We minimize", "We want to minimize the loss", "The goal is to maximize"])
+def test_what_is_minimized_is_defined(verb: str) -> None:
+    head = rf"Let $X \in \mathbb{{R}}^{{n \times d}}$, $y \in \mathbb{{R}}^n$ and $w \in \mathbb{{R}}^d$. {verb} $L = \|X w - y\|^2$."
+    for formula, right in ((r"\nabla_w L = 2 X^\top (X w - y)", True), (r"\nabla_w L = X^\top (X w - y)", False)):
+        found = check_document(f"{head}\n\n$$ {formula} $$\n", infer=True).steps[-1]
+        assert str(found.verdict) == ("EXACT" if right else "UNDECIDED"), found.evidence.text  # at a minimum both are 0

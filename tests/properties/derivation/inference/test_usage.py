@@ -18,6 +18,7 @@ from attention_core.derivation.terms.context import Context
         (r"x_t + I_n", [("x_{t}", "symbol"), ("n", "size")]),
         (r"p_i (\delta_{ij} - \sum_j p_j)", [("p", "symbol"), ("i", "index"), ("j", "index")]),
         (r"e^{\pi a} + \frac{d y}{d x}", [("a", "symbol"), ("y", "symbol"), ("x", "symbol")]),
+        (r"\sum_i x_i + x_{\max}", [("x", "symbol"), (r"x_{\text{max}}", "symbol")]),
         (r"x^{(1)} + w_Q", [("x^{(1)}", "symbol"), ("w_{Q}", "symbol")]),
     ],
 )
@@ -49,3 +50,17 @@ def test_a_capital_that_is_a_factor_is_no_function_of_a_product(formula: str, ve
     (found,) = check_document(f"$$ {formula} $$\n", infer=True).steps
     assert found.verdict is verdict, found.evidence.text
     assert ("a function that is not defined" in found.evidence.text) is (formula[0] in "L2")
+
+
+@pytest.mark.parametrize(
+    ("formula", "right"),
+    [
+        (r"\sum_{i=1}^n (x_i - x_{\max}) = \sum_{i=1}^n x_i - n x_{\max}", True),
+        (r"\sum_{i=1}^n x_i \le \sum_{i=1}^n x_i^2 + n x_{\text{max}}^2", False),  # x_max is none of them
+        (r"\theta_{\text{class}}^T x + \sum_i \theta_i^T x = x^T \theta_{\text{class}} + \sum_i x^T \theta_i", True),
+    ],
+)
+def test_a_word_below_a_letter_is_no_index(formula: str, right: bool) -> None:
+    found = check_document(f"$$ {formula} $$\n", infer=True).steps[0]
+    assert (found.verdict in ("PROVED", "EXACT", "AGREES")) is right
+    assert not any("(an index)" in one and "text" in one for one in found.evidence.figures.get("read as", []))

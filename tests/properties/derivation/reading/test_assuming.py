@@ -45,6 +45,9 @@ TALK = [
     ". Assume $x = y$ is wrong", ". Since $x = y$ is too strong", "with often $x = y$", "and we have $x = y$",
     ", so $x = y$", "be in the claim $x = y$", "and then $x = y$", ". Where does $x = y$ come from?", ". Let $x = y$?",
     "in the belief that $x = y$", "  $x = y$", "be such that one hopes for $x = y$", ". It is false that, with $x = y$",
+    ". Suppose $x = y$ with probability one half", ". Suppose $x = y$ with high probability", ". Let $x = y$ in distribution",
+    ". Let $x = y$ be the equation to be solved", ". Suppose $x = y$, which is absurd", ". Suppose $x = y$ as $n \\to \\infty$",
+    ". Suppose both $x = y$ and $x = 1$ cannot hold",
 ]  # fmt: skip
 
 
@@ -67,7 +70,7 @@ def test_what_is_claimed_doubted_or_denied_is_not_assumed(words: str) -> None:
 @pytest.mark.parametrize("said", TALK)
 def test_words_between_and_behind_count_too(said: str) -> None:
     found, noted = verdicts(said)
-    assert found in (["REFUTED"], ["UNDECIDED"]) and noted == 1
+    assert found in (["REFUTED"], ["UNDECIDED"]) and noted >= 1
 
 
 @pytest.mark.parametrize("said", ASSUMPTIONS)

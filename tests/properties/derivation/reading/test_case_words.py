@@ -62,3 +62,11 @@ def test_cases_that_overlap_are_not_assumed_together() -> None:
 )
 def test_talk_of_cases_is_no_label(text: str) -> None:
     assert split_label(Paragraph(1, text)) is None
+
+
+def test_what_is_supposed_first_ends_where_something_else_is_supposed_now() -> None:
+    declared, display = "Let $a, b, k \\in \\mathbb{R}$.", "$$ 2 a = 2 k $$"
+    found = verdicts(declared, "Suppose first that $a = k$.", display, "Suppose now that $a = b$.", display)
+    assert found == ["PROVED", "UNDECIDED"]
+    found = verdicts(declared, "Suppose that $a = k$.", display, "Suppose also that $a = b$.", display)
+    assert found == ["PROVED", "PROVED"]

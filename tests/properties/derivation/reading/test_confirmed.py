@@ -157,7 +157,7 @@ def test_a_symbol_whose_definition_was_not_read_is_not_confirmed(words: str) -> 
 
 def test_a_declaration_that_was_not_read_leaves_a_step_of_its_symbols_open() -> None:
     found = [
-        check_document(f"Suppose $a < 0 < b$.\n\n$$ {one} $$\n", as_read=True).steps[-1].verdict
+        check_document(f"Suppose $a \\prec 0 < b$.\n\n$$ {one} $$\n", as_read=True).steps[-1].verdict
         for one in ("|a| + |b| = b - a", "(c + 1)^2 = c^2 + c + 1")
     ]
     assert found == [Verdict.UNDECIDED, Verdict.REFUTED]

@@ -157,3 +157,20 @@ def test_what_is_supposed_for_contradiction_ends_with_it(supposed: str, end: str
     ).steps
     assert str(steps[0].verdict) in (("PROVED",) if supposed.startswith("Suppose for") else ("PROVED", "UNDECIDED"))
     assert str(steps[1].verdict) == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Then we get a contradiction.", "That is impossible.", "We will see that this cannot be.", "But this is false.",
+        "Then\n\n$$ x - |x| = 0 $$\n\nwhich is a contradiction.", "Then\n\n$$ x - |x| = 0 $$\n\nThis contradicts the first line.",
+    ],
+)  # fmt: skip
+def test_what_was_supposed_ends_where_it_is_absurd(words: str) -> None:
+    assert last("Let $x \\in \\mathbb{R}$.", f"Suppose $x \\ge 0$. {words}", "Hence", STEP)[0] == "UNDECIDED"
+
+
+def test_words_of_contradictions_elsewhere_take_back_nothing() -> None:
+    assert last("Let $x \\in \\mathbb{R}$.", "Proofs by contradiction are short. Suppose $x \\ge 0$. Then", STEP)[
+        0
+    ] in ("AGREES", "PROVED")
