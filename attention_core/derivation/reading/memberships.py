@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attention_core.derivation.elaborate.expressions import Elaborator
@@ -25,6 +26,7 @@ from attention_core.derivation.latex.syntax import (
     Name,
     Num,
     Sub,
+    Sup,
     Times,
     Unreadable,
     names_in,
@@ -32,7 +34,7 @@ from attention_core.derivation.latex.syntax import (
 from attention_core.derivation.reading.complex_numbers import declare_complex
 from attention_core.derivation.reading.domains import Domain, domain_of
 from attention_core.derivation.terms.context import Hypothesis, Symbol, has_entries
-from attention_core.derivation.terms.terms import SCALAR, Size, size_term
+from attention_core.derivation.terms.terms import SCALAR, Size, integer, size_term
 
 if TYPE_CHECKING:
     from attention_core.derivation.reading.reader_state import Item, ReaderState
@@ -149,12 +151,19 @@ def _open_parameters(reader: ReaderState, law: Expr, line: int) -> None:
     fresh = set().union(*used)
     if not all(_PARAMETER.fullmatch(one) for one in fresh) or any("I" in names_in(expr) for expr in parameters):
         return  # those of vectors may be vectors
+    deviations = {
+        expr.base.text
+        for expr in parameters[1:]
+        if isinstance(expr, Sup) and isinstance(expr.base, Name) and expr.exponent == Num(Fraction(2))
+    }
     for one in sorted(fresh):
         place = (line, reader.context.level)
         if name == "binomial" and one in used[0]:
             introduce(reader, Symbol(one, "size", *place), f"{one} is a size, as the number of trials")
         else:
-            introduce(reader, Symbol(one, "array", *place, SCALAR), f"{one} is a number, as a parameter of a law")
+            lower = (integer(0), False) if name != "binomial" and one in deviations else None  # of a variance
+            symbol = Symbol(one, "array", *place, SCALAR, lower=lower)
+            introduce(reader, symbol, f"{one} is a number, as a parameter of a law")
 
 
 def random_symbols(reader: ReaderState, item: Item, line: int) -> None:

@@ -297,7 +297,7 @@ def _rewrite(text: str, words: bool = True, above: str = "") -> str:
         masked = pattern.sub(lambda found: _domain(found, formulas), masked)
     for domain, pattern in _COUNTS.items() if words else ():
         masked = pattern.sub(partial(_join, formulas=formulas, domain=domain, rest=""), masked)
-    masked = spell_moments(spell_definitions(above, masked, formulas), formulas) if words else masked
+    masked = spell_moments(spell_definitions(above, masked, formulas), formulas, above) if words else masked
     masked = spell_laws(spell_phrases(masked, formulas), formulas)
     masked = spell_relations(spell_commuting(masked, formulas), formulas)
     return re.sub(r"\x00(\d+)\x00", lambda found: f"${formulas[int(found[1])]}$", masked)

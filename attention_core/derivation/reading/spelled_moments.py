@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from attention_core.derivation.reading.masked_text import FORMULA as _F
-from attention_core.derivation.reading.masked_text import GROUP
+from attention_core.derivation.reading.masked_text import GROUP, add_formula, has_name
 from attention_core.derivation.reading.spelled_laws import free_words
 
 _GROUP = rf"(?P<group>{GROUP})"
@@ -75,16 +75,25 @@ _UNKNOWN = re.compile(
     r"(?=\s*(?:[.;:]|$|,?\s+and\s+let\b))",
     re.IGNORECASE,
 )
+_LIST = rf"{_F}(?:(?:\s*,\s*|\s*,?\s+and\s+){_F})*"
+_RESPECTIVE = re.compile(
+    rf"(?P<let>\b(?:let|suppose|assume)(?:\s+that)?\s+)(?P<names>{_LIST})\s+(?:be|are)\s+(?:two\s+|three\s+)?(?P<free>independent\s+)?"
+    rf"(?:real(?:-valued)?\s+)?random\s+variables,?\s+with\s+(?:respective\s+)?(?:finite\s+)?means\s+(?P<means>{_LIST}?)\s*,?\s+and\s+"
+    rf"(?:respective\s+)?(?:finite\s+)?variances\s+(?P<spreads>{_LIST})(?:,?\s+respectively)?(?=\s*(?:[.;:]|$|,(?!\s*\x00)))",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?P<name>\\?[A-Za-z]+(?:_\{?\w+\}?)?)(?:\^\{?2\}?)?|\d+(?:\.\d+)?")
 _WORDS = {"zero": "0", "one": "1"}
 _MEMBERSHIP = re.compile(r"^(?P<names>[^=<>]*?)\\in(?![A-Za-z])")
 
 
-def spell_moments(masked: str, formulas: list[str]) -> str:
+def spell_moments(masked: str, formulas: list[str], above: str = "") -> str:
     r"""Write laws that are known by mean and variance as formulas.
 
     Args:
         masked: The text with its formulas masked.
         formulas: What the masks stand for; new formulas are appended.
+        above: The formulas of the paragraphs above, which may declare a mean or a variance.
 
     Example:
         >>> made = ["x"]
@@ -97,8 +106,35 @@ def spell_moments(masked: str, formulas: list[str]) -> str:
         for pattern in (_DRAWN, _HAS):
             masked = pattern.sub(lambda found: _write(found, formulas, "Moments"), masked)
     if "random" in masked.lower():
+        masked = _RESPECTIVE.sub(lambda found: _respective(found, formulas, above), masked)
         masked = _UNKNOWN.sub(lambda found: _any_law(found, formulas), masked)
     return _TWO.sub(lambda found: _from_formulas(found, masked, formulas), masked)
+
+
+def _texts(group: str, formulas: list[str]) -> list[str]:
+    """The formulas of a list, each part between commas for itself."""
+    texts = [formulas[int(one)] for one in re.findall(r"\x00(\d+)\x00", group)]
+    return [one.strip() for text in texts for one in text.split(",")]
+
+
+def _respective(found: re.Match[str], formulas: list[str], above: str) -> str:
+    r"""`$X$ and $Y$ be random variables with means $a, b$ and variances $v, w$`: each with the values at its place."""
+    names, means, spreads = (_texts(found[one], formulas) for one in ("names", "means", "spreads"))
+    plain = all(re.fullmatch(r"[A-Z]|\\[a-z]+", one) for one in names) and len(names) == len(set(names)) > 1
+    values = [one for text in (*means, *spreads) if (one := _NUMBER.fullmatch(text)) is not None]
+    if not plain or not len(names) == len(means) == len(spreads) or len(values) != 2 * len(names):
+        return found[0]
+    before = re.findall(r"\x00(\d+)\x00", found.string[: found.start()])
+    known = " ".join((above, *(formulas[int(one)] for one in before)))
+    fresh = [one for one in values if one["name"] and not has_name(one["name"], known)]
+    roots = [one["name"] for one in fresh if one[0] != one["name"] and one in values[len(names) :]]
+    free = dict.fromkeys(one["name"] for one in fresh if one["name"] not in roots)
+    masks = [add_formula(formulas, rf"{', '.join(free)} \in \mathbb{{R}}")] if free else []
+    masks += [add_formula(formulas, rf"{one} \ge 0") for one in dict.fromkeys(roots)]  # deviations
+    for name, mean, spread in zip(names, means, spreads, strict=True):
+        masks.append(add_formula(formulas, rf"{name} \sim \operatorname{{NumberMoments}}({mean}, {spread})"))
+    apart = " independent" if found["free"] else ""
+    return f"{found['let']}{' and '.join(masks)}{apart}" + "\n" * found[0].count("\n")
 
 
 def _any_law(found: re.Match[str], formulas: list[str]) -> str:

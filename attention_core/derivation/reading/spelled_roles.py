@@ -70,6 +70,11 @@ _TUPLE = re.compile(
     r"(?P<names>[^()=<>]+?)\s*(?:\\right\s*)?(?:\)|\\\})"
 )
 r"""A name for several symbols: `\theta = (\mu, \sigma)`."""
+_CONSTANTS = re.compile(r"(?:(?:an?|some|any|real|fixed|given|arbitrary|known|unknown) )*constants?")
+_NUMBER = re.compile(
+    r"[abcrst]|\\(?:alpha|beta|gamma|lambda|mu|nu|theta|tau|kappa|eta|rho|delta|sigma)(?:_\w)?|[abc]_\w"
+)
+_RANDOM = re.compile(r"\\sim(?![A-Za-z])|\brandom\s+(?:variable|vector|number)")
 _CUES = compile_quick(
     r"\b(?:is|are|be|being|denot(?:es?|ing)|represent(?:s|ing)?|stands?|refers?|corresponds?|contain(?:s|ing)?|holds?|"
     r"collects?|serves?|acts?|the|with)\b|: |= ",
@@ -92,6 +97,7 @@ class _Document:
     """What a role is judged by: the text of all formulas of the document."""
 
     formulas: str
+    random: bool = False  # whether it draws anything
     known: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def leaves_open(self, name: str, kind: str) -> bool:
@@ -125,7 +131,8 @@ def drop_roles(blocks: Sequence[Block]) -> tuple[list[Block], list[Paragraph]]:
             texts += [one.text] if _DECLARES.search(one.text) else []
         elif isinstance(one, Paragraph | Heading) and "$" in one.text:
             texts += _MASKED.findall(one.text)
-    document = _Document("\0".join(texts))
+    words = " ".join(one.text for one in blocks if isinstance(one, Paragraph))
+    document = _Document("\0".join(texts), bool(_RANDOM.search(words)))
     out: list[Block] = []
     changed: list[Paragraph] = []
     for one in blocks:
@@ -198,6 +205,9 @@ def _items(body: str, formulas: list[str], document: _Document, bare: bool) -> l
             continue
         group = [formulas[int(one)] for one in re.findall(r"\x00(\d+)\x00", found["group"])]
         role = " ".join(_MARKS.sub("", found["role"]).split())
+        if document.random and found["says"].strip() == "be" and _CONSTANTS.fullmatch(role) and _are_numbers(group):
+            kept.append(piece)  # numbers, which are not averaged over
+            continue
         if all(_is_free(one, role, document) for one in group):
             continue
         plain = not bare and all(_keeps_formula(one, role) for one in group)
@@ -211,6 +221,9 @@ def _cut(body: str, formulas: list[str]) -> list[str]:
     for found in _CUTS.finditer(body):
         alone = _STANDS_ALONE.match(body, found.end())
         relates = alone is not None and _RELATION.search(formulas[int(alone[0].strip("\0"))])
+        names = re.fullmatch(GROUP, body[start : found.start()])
+        if names and not any(_RELATION.search(formulas[int(one)]) for one in re.findall(r"\x00(\d+)\x00", names[0])):
+            continue  # "$a$ and $b$ are weights": both are
         if _GOES_ON.match(body, found.end()) or relates:
             pieces.append(body[start : found.start()])
             start = found.end()
@@ -227,6 +240,11 @@ def _is_free(formula: str, role: str, document: _Document) -> bool:
     if kind in ("", "array"):
         return False  # an array is described by such words: see `take_descriptions`
     return kind == "free" or all(one is not None and document.leaves_open(one["name"], kind) for one in names)
+
+
+def _are_numbers(group: Sequence[str]) -> bool:
+    """Whether formulas are letters that stand for numbers, where they are called constants."""
+    return all(_NUMBER.fullmatch(name.strip()) for one in group for name in _apart(one))
 
 
 def _apart(formula: str) -> list[str]:

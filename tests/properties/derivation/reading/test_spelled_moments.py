@@ -132,3 +132,40 @@ def test_what_may_mean_something_else_is_left_alone(text: str) -> None:
 def test_averages_of_a_symbol_without_a_law_are_not_those_of_a_constant(words: str) -> None:
     head = f"Let $x \\in \\mathbb{{R}}$.\n\n{words}"
     assert step_of(head, r"\mathbb{E}[x^2] = \mathbb{E}[x]^2").verdict is Verdict.UNDECIDED
+
+
+BOTH = r"with means $\mu_X, \mu_Y$ and variances $\sigma_X^2, \sigma_Y^2$."
+
+
+@pytest.mark.parametrize(
+    ("head", "right", "wrong"),
+    [
+        (rf"Let $X$ and $Y$ be independent random variables {BOTH}", r"\operatorname{Var}(X + Y) = \sigma_X^2 + \sigma_Y^2",
+         r"\operatorname{Var}(X + Y) = \sigma_X^2 - \sigma_Y^2"),
+        (rf"Let $X, Y$ be random variables {BOTH}", r"\mathbb{E}[X + Y] = \mu_X + \mu_Y", r"\mathbb{E}[X + Y] = \mu_X - \mu_Y"),
+        (r"Let $X$ and $Y$ be independent random variables with means $0$ and $1$ and variances $2$ and $3$, respectively.",
+         r"\operatorname{Var}(X Y) = 8", r"\operatorname{Var}(X Y) = 6"),
+        ("Let $a > 0$.\n\nLet $X$ and $Y$ be independent random variables with means $a, 2$ and variances $1, a$.",
+         r"\mathbb{E}[X Y] = 2 a", r"\mathbb{E}[X Y] = a"),
+    ],
+)  # fmt: skip
+def test_each_symbol_has_the_values_at_its_place(head: str, right: str, wrong: str) -> None:
+    assert step_of(head, right).verdict in GOOD
+    assert step_of(head, wrong).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        rf"Let $X$ and $Y$ be random variables {BOTH}",  # not independent
+        r"Let $X$ and $Y$ be independent random variables with means $\mu_X, \mu_Y$ and variances $\sigma_X^2$.",
+    ],
+)
+def test_other_lists_of_values_leave_a_variance_open(head: str) -> None:
+    assert step_of(head, r"\operatorname{Var}(X + Y) = \sigma_X^2 + \sigma_Y^2").verdict not in (*GOOD, Verdict.REFUTED)
+
+
+def test_a_deviation_is_not_negative() -> None:
+    head = r"Let $X$ be a random variable with mean $\mu$ and variance $\sigma^2$."
+    assert step_of(head, r"\sqrt{\operatorname{Var}(X)} = \sigma").verdict in GOOD
+    assert step_of(head, r"\sqrt{\operatorname{Var}(X)} = \sigma^2").verdict is Verdict.REFUTED

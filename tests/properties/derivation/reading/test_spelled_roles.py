@@ -118,3 +118,22 @@ def test_the_words_of_a_role_are_kept_for_slips() -> None:
 
 def test_a_symbol_with_a_role_makes_no_step_open() -> None:
     assert last("where $w$ are the learnable parameters.\n\n$$ (w + 1)^2 = w^2 + 2 w + 1 $$\n").verdict in GOOD
+
+
+@pytest.mark.parametrize(
+    "constants",
+    ["Let $a, b$ be constants.", "Let $a$ and $b$ be real constants.", "Let $a, b$ be fixed constants.",
+     "Let $a$ be a constant and let $b$ be a real constant."],
+)  # fmt: skip
+def test_constants_beside_random_symbols_are_numbers(constants: str) -> None:
+    for head in (f"Let $X \\sim \\mathcal{{N}}(0, 1)$. {constants}", f"{constants}\n\nLet $X$ be a random variable."):
+        for claim, good in ((r"a \mathbb{E}[X] + b", True), (r"a \mathbb{E}[X] + a", False)):
+            found = check_document(f"{head}\n\n$$ \\mathbb{{E}}[a X + b] = {claim} $$\n", infer=True).steps
+            assert len(found) == 1 and (found[0].verdict in GOOD) is good, (head, found[-1].evidence.text)
+            assert good or found[0].verdict == "REFUTED"
+
+
+def test_constants_that_may_be_arrays_are_not_declared_as_numbers() -> None:
+    head = "Let $x \\sim \\mathcal{N}(0, I_d)$. Let $A$ be a constant."
+    found = check_document(f"{head}\n\n$$ \\mathbb{{E}}[A x] = A^\\top \\mathbb{{E}}[x] $$\n", infer=True).steps
+    assert all(step.verdict not in GOOD for step in found)
