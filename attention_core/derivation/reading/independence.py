@@ -33,7 +33,8 @@ _NOUN = (
     r"distributed|drawn|sampled|chosen|the|an?|two|three|four|further|other|another)"
 )
 _NOUNS = rf"(?:{_NOUN}\s+)*"
-_JOIN = rf"(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+){_NOUNS}"
+_CALLED = r"(?:(?:the|an?|its|our)\s+(?:(?!(?:of|in|between|than|by)\b)[a-z-]+\s+){1,3})?"  # "the noise terms $X, Y$"
+_JOIN = rf"(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+){_CALLED}{_NOUNS}"
 _GROUP = rf"{FORMULA}(?:{_JOIN}{FORMULA})*"
 _FREE = re.compile(r"(?<![\w-])independent(?P<ly>ly)?(?![\w-])", re.IGNORECASE)
 _HOW = r"(?P<how>(?:(?:all|both|mutually|jointly|pairwise|statistically|stochastically|totally|fully)\s+)*)"
@@ -52,23 +53,23 @@ _HEDGE = re.compile(
 _MAY_ASSUME = re.compile(r"\b(?:may|can|must)\s+(?:also\s+)?(?=(?:assume|suppose|take)\b)", re.IGNORECASE)
 _GIVEN = re.compile(r"(?<!^)(?<!\bare )(?<!\bbe )(?<!\band )(?<!\bis )\bgiven\b", re.IGNORECASE)
 _TAIL = re.compile(
-    rf"\s*(?:[.,;:)]|$|(?:and|where|whose|such|having|from|according\s+to)\b|with\s+(?!(?:\w+\s+)?probability)|"
+    rf"\s*(?:[.,;:)]|$|---?|[\u2013\u2014]|(?:and|where|whose|such|having|from|according\s+to)\b|with\s+(?!(?:\w+\s+)?probability)|"
     rf"(?:on|over|in)\s+(?:the\s+interval\s+)?{FORMULA}|for\s+(?:(?:all|each|every)\s+)?{FORMULA})",
     re.IGNORECASE,
 )
 _BEFORE_GROUP = re.compile(
     rf"(?:^\s*|[:;(]\s*|\b(?:let|that|and|with|where|draw|take|suppose|assume|assuming|given|consider|fix|here|moreover|also|"
-    rf"further|furthermore|throughout|as|since|because|have|are|be|which)[\s,]*){_NOUNS}$",
+    rf"further|furthermore|throughout|as|since|because|have|are|be|which)[\s,]*){_CALLED}{_NOUNS}$",
     re.IGNORECASE,
 )
 _OF_ENTRIES = re.compile(rf"\b(?:all\s+)?(?:the\s+)?{_ENTRY}\s+of\s+{_NOUNS}$", re.IGNORECASE)
 _SUBJECT = re.compile(
-    rf"(?P<group>{_GROUP})\s*,?\s*(?:(?:be|is|are|being|remain)\s+)?(?:(?:assumed|taken|chosen|also|to|be|{_NOUN})\s+)*?{_HOW}"
+    rf"(?P<group>{_GROUP})\s*[,(]?\s*(?:(?:be|is|are|being|remain)\s+)?(?:(?:assumed|taken|chosen|also|to|be|{_NOUN})\s+)*?{_HOW}"
     rf"{_NOUNS}$",
     re.IGNORECASE,
 )
 _LET = re.compile(
-    rf"\b(?:let|suppose|assume|given|consider)(?:\s+that)?\s+{_NOUNS}(?P<group>{FORMULA}(?:(?:{_JOIN}|\s*,?\s+with\s+|"
+    rf"\b(?:let|suppose|assume|given|consider)(?:\s+that)?\s+{_CALLED}{_NOUNS}(?P<group>{FORMULA}(?:(?:{_JOIN}|\s*,?\s+with\s+|"
     rf"\s+in\s+){FORMULA})*)\s*,?\s*be\s+{_NOUNS}{_HOW}{_NOUNS}$",
     re.IGNORECASE,
 )
@@ -78,6 +79,17 @@ _THEY = re.compile(
     rf"{_NOUNS}$",
     re.IGNORECASE,
 )
+_SCOPE = re.compile(
+    r"\b(?:in\s+addition|in\s+what\s+follows|from\s+(?:now|here)\s+on|as\s+usual|by\s+(?:assumption|hypothesis))\b",
+    re.I,
+)
+_FRONT = re.compile(
+    rf"(?:let|us|we|also|now|here|moreover|further|furthermore|throughout|below|again|finally|suppose|assume|assuming|take|draw|"
+    rf"consider|fix|given|that|and|where|with|which|such|since|because|as|may|can|have|all|of|mutually|jointly|be|are|is|"
+    rf"entries|components|coordinates|elements|independent|{_NOUN})",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(r"\W*(?:let|draw|take|suppose|assume|consider|fix|given|where|here)\b", re.IGNORECASE)
 _PART = rf"(?:{_ENTRY}|rows|columns)"
 _PARTS_BEFORE = re.compile(
     rf"\b{_PART}\s+(?:(?:that\s+|which\s+)?(?:are|be)\s+)?(?:(?:all|each|mutually|jointly|{_NOUN})\s+)*$", re.IGNORECASE
@@ -92,13 +104,27 @@ _BEFORE_AHEAD = re.compile(
 _EACH_OTHER = re.compile(r"\s+(?:of|from)\s+(?:each\s+other|one\s+another)\b", re.IGNORECASE)
 _OF = re.compile(rf"\s+(?P<of>of|from)\s+(?:both\s+)?{_NOUNS}(?P<group>{_GROUP})", re.IGNORECASE)
 _BEFORE_IT = re.compile(rf"\s+{BEFORE_IT}\b")
+_OF_IT = re.compile(r"\s+of\s+(?:it|them|these|both)(?=\s*(?:[.,;:)]|$|and\b))", re.IGNORECASE)
+_APART = re.compile(rf",?\s+(?:(?:let|draw|take)\s+)?{_NOUNS}(?P<group>{_GROUP})", re.IGNORECASE)
 _COPIES = re.compile(r"\b(?:copies|samples|draws|observations)\s*$", re.IGNORECASE)
-_MORE = re.compile(rf"(?:\s+{_NOUN}(?![\w-]))*", re.IGNORECASE)
+_THING = (
+    r"(?:noise|terms?|components?|coordinates|entries|elements|scalars|reals|gaussians|normals|exponentials|uniforms|coins?|toss(?:es)?|"
+    r"flips|dice|rolls|trials|experiments|measurements|scores|factors|parts|waiting|times|lifetimes|counts|outcomes|rewards|"
+    r"loss(?:es)?|gradients|logits|activations|labels|outputs|signals|disturbances|residuals|shocks|bits|indicators|symbols|"
+    r"quantities|perturbations|initial|real-valued|discrete|continuous|finite)"
+)
+_MORE = re.compile(
+    rf"(?:\s+(?:{_NOUN}|{_THING}|and)(?![\w-]))*?(?=\s*(?:[.,;:)]|$|---?|[\u2013\u2014]|(?:and\s+(?!{_THING}|{_NOUN}\s)|with|where|whose|"
+    r"from|of|in|on|over|for|according|such|having|throughout|here|too|as|at|that|to|given)\b))"
+    r"(?:\s+(?:throughout|here|too|as\s+usual|at\s+random))?",
+    re.IGNORECASE,
+)
 _IID_ENDS = re.compile(
     r"\bi\.\s?i\.\s?d\.(?=\s+[A-Z](?!aussian|ormal|ernoulli|oisson|ademacher|xponential|niform|inomial|eometric|tandard))"
 )
 _SENTENCE = re.compile(r"[.;!?]+(?=\s|$)")
 _DRAWS = re.compile(r"\\sim(?![A-Za-z])")
+_DECLARES = re.compile(r"^[^=]*(?:[<>]|\\(?:[lg]eq?|in|sim)(?![A-Za-z]))[^=]*$")
 _RELATED = re.compile(r"[=<>]|\\(?:[lg]eq?|neq?|in|sim)(?![A-Za-z])")
 
 
@@ -218,25 +244,54 @@ class _SentenceReader:
         before, behind = self.sentence[: found.start()], self.sentence[found.end() :]
         if not self.is_about_random():
             return _Statement()
-        if _PARTS_BEHIND.match(behind) or _PARTS_BEFORE.search(before):
+        are = re.search(r"\b(?:be|are)\s+(?:two\s+|three\s+)?$", before)  # "be independent components"
+        if (_PARTS_BEHIND.match(behind) and not are) or _PARTS_BEFORE.search(before):
             return _Statement(parts=True)
         whole = " ".join(self.sentence.split())
         if _HEDGE.search(_MAY_ASSUME.sub("", whole)) or _GIVEN.search(whole):
             raise _NotUnderstood
         ahead = _AHEAD.match(behind)
         if ahead is not None and not found["ly"] and _BEFORE_AHEAD.search(before):
-            return self.state(self.group(ahead["group"], whole=True), before, False)
+            subject = self.group(ahead["group"], whole=True)
+            self.require_known_words(before, subject)
+            return self.state(subject, before, False)
+        apart = _APART.match(behind) if found["ly"] else None
+        if apart is not None and re.search(r"(?:^|[,;]|\band)\s*$", before):
+            subject = self.group(apart["group"], whole=True)
+            others = frozenset(self.drawn_before(len(before)))
+            own: Block = frozenset().union(*(one.names for one in subject))
+            if any(one.plain for one in subject) or own & others:
+                raise _NotUnderstood
+            return _Statement(((others, own),)) if others else self.state(subject, before, False)
         return self.read_behind(before, behind)
+
+    def require_known_words(self, front: str, subject: list[_Mention]) -> None:
+        """Refuse names of symbols behind words that may turn what is stated: "a common mistake is to assume that"."""
+        if any(not one.plain for one in subject):
+            return  # a sentence that draws them
+        masks = re.findall(FORMULA, front)
+        if masks and _OPENS.match(front):
+            if not all(_DECLARES.search(formula_at(mask, self.formulas)) for mask in masks):
+                raise _NotUnderstood
+            front = front[front.rindex(masks[-1]) + len(masks[-1]) :]
+        elif masks:
+            raise _NotUnderstood
+        if not all(_FRONT.fullmatch(word) for word in re.findall(r"[A-Za-z][\w'-]*", _SCOPE.sub(" ", front))):
+            raise _NotUnderstood
 
     def read_behind(self, before: str, behind: str) -> _Statement:
         """What the word states of what stands before it."""
+        if re.search(r"\bthe\s+$", before):
+            raise _NotUnderstood  # "the independent variables" of a regression
         subject, how, entries = self.subject(before)
         more = _MORE.match(behind)
         nouns = more[0] if more is not None else ""
         behind = behind[len(nouns) :]
+        if _BEFORE_IT.match(behind) or _OF_IT.match(behind):
+            own: Block = subject[-1].names if subject else frozenset()
+            rest = frozenset(self.drawn_before(len(before)) or self.above) - own
+            return _Statement(((rest, own),) if own and rest else ())
         others = _OF.match(behind)
-        if _BEFORE_IT.match(behind):
-            return self.state(subject[-1:], before, False)
         if mutual := _EACH_OTHER.match(behind):
             behind = behind[mutual.end() :]
         elif others and not _COPIES.search(nouns) and not entries:
@@ -257,7 +312,9 @@ class _SentenceReader:
         """The group that a predicate is about, its adverbs, and whether it is about entries."""
         let = _LET.search(before)
         if let is not None:
-            return self.group(let["group"], whole=True), let["how"], False
+            subject = self.group(let["group"], whole=True)
+            self.require_known_words(before[: let.start("group")], subject)
+            return subject, let["how"], False
         found = _SUBJECT.search(before)
         if found is not None:
             front = before[: found.start()]
@@ -267,6 +324,7 @@ class _SentenceReader:
             group = self.group(found["group"], whole=entries)
             if entries and not group:
                 raise _NotUnderstood
+            self.require_known_words(front, group)
             return group, found["how"], entries
         they = _THEY.search(before)
         if they is None:
@@ -274,7 +332,9 @@ class _SentenceReader:
         here = self.drawn_before(they.start())
         every = re.match(r"all|everything", they["who"], re.IGNORECASE)
         names = dict.fromkeys([*self.above, *here] if every else here or self.above)
-        return [_Mention((frozenset({name}),), True) for name in names], they["how"], False
+        subject = [_Mention((frozenset({name}),), True) for name in names]
+        self.require_known_words(before[: they.start()], subject)
+        return subject, they["how"], False
 
     def group(self, text: str, whole: bool) -> list[_Mention]:
         """The formulas of a group; without `whole`, only its end, which is all draws or all names."""

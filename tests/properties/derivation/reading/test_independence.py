@@ -37,6 +37,16 @@ def step_of(head: str, display: str) -> StepReport:
             ". Suppose that they are independent.", ". We may assume that $X$ and $Y$ are independent.",
             ". Here $X$ and $Y$ are stochastically independent.", ". Let $X$ be independent of $Y$.",
         )),
+        *(f"{TWO} {words}" for words in (
+            "(independent).", "be independent noise terms.", "be independent components.", "be independent Gaussians.",
+            "be independent throughout.", "be independent as usual.", "be drawn independently at random.", "be iid.",
+            "be independent random variables with $t > 0$.",
+        )),
+        rf"Let the weight $X \sim {N}$ and the bias $Y \sim {N}$ be independent.",
+        rf"Suppose that the measurement errors $X \sim {N}$ and $Y \sim {N}$ are independent.",
+        rf"Let $X \sim {N}$ and let $Y \sim {N}$ be an independent draw.",
+        rf"Let $X \sim {N}$ and let $Y \sim {N}$ be independent of it.",
+        rf"Let $X \sim {N}$, and independently $Y \sim {N}$.",
         rf"Draw independent $X, Y \sim {N}$.",
         rf"Draw $X \sim {N}$ and $Y \sim {N}$ independently.",
         rf"Let $X \sim {N}$ and $Y \sim {N}$ be independent.",
@@ -104,7 +114,10 @@ def test_a_symbol_that_is_drawn_anew_is_independent_no_more() -> None:
         "nearly independent", "almost independent", "linearly independent", "conditionally independent given $T$",
         "independent given $T$", "independent to first order", "independent for small $t$", "independent with high probability",
         "independent on average", "independent only if $t = 0$", "independent conditional on $T$", "time-independent",
-        "asymptotically independent", "independent after centering", "independent of the dimension",
+        "asymptotically independent", "independent after centering", "independent of the dimension", "independent enough",
+        "independent across batches", "independent within classes", "independent up to errors", "independent besides tails",
+        "independent despite correlations", "the independent variables", "independent functions of $Z$",
+        "sums of independent random variables", "far from independent", "anything but independent",
     ],
 )  # fmt: skip
 def test_words_that_turn_independence_state_none(words: str) -> None:
@@ -122,6 +135,11 @@ def test_words_that_turn_independence_state_none(words: str) -> None:
         "The next problem is independent of this one.", "The result is independent of $X$ and $Y$.",
         "The variance of $X$ is independent of $Y$.", "The laws of $X$ and $Y$ are independent of $t$.",
         "$X$ and $Y^2$ are independent.", "$X + Y$ and $X - Y$ are independent.", "Some say they are independent.",
+        "In the model of Section 2, they are independent.", "Later we assume that $X$ and $Y$ are independent.",
+        "A common mistake is to assume that they are independent.", "Smith assumes that $X$ and $Y$ are independent.",
+        "It is tempting to assume that $X$ and $Y$ are independent.", "Suppose first that they are independent.",
+        "For a moment, assume that $X$ and $Y$ are independent.", "We do need that they are independent.",
+        "Given $Z$, they are independent.", "In the case of independent $X$ and $Y$, this is easy.",
         "The noise is independent.", "This is independently known.", "Here $X$ is independent.", "The columns are independent.",
     ],
 )  # fmt: skip
@@ -133,7 +151,7 @@ def test_sentences_about_something_else_state_nothing(sentence: str) -> None:
     "words",
     [
         ", where the entries of $w$ are independent.", ", whose entries are independent.", ", each with independent entries.",
-        " be vectors with independent entries.", ". All entries are independent.",
+        " be vectors with independent entries.", " be processes with independent increments.", ". All entries are independent.",
     ],
 )  # fmt: skip
 def test_vectors_with_independent_entries_may_depend_on_each_other(words: str) -> None:
