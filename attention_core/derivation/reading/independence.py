@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import NamedTuple
 
 from attention_core.derivation.latex.lexer import tokenize
@@ -25,6 +25,7 @@ from attention_core.derivation.words.caveats import declared_names, shorten_quot
 from attention_core.derivation.words.paragraphs import cut_at_commas
 
 Block = frozenset[str]
+MAX_WORDS = 40  # of one sentence that are read: each looks at the whole of it
 
 _NOUN = (
     r"(?:real|scalar|random|standard|multivariate|white|normal|gaussian|uniform|exponential|poisson|bernoulli|binomial|"
@@ -176,7 +177,7 @@ def state_independence(context: Context, parts: Sequence[str], line: int) -> Non
     above: list[str] = []
     for start, sentence in _sentences(masked):
         reader = _SentenceReader(context, formulas, sentence, above)
-        for found in _FREE.finditer(sentence):
+        for found in islice(_FREE.finditer(sentence), MAX_WORDS):
             place = start + found.end()
             _take(context, reader, found, next(at for ends, at in lines if place <= ends), place)
         above = reader.drawn_before(len(sentence)) or above
