@@ -49,7 +49,9 @@ def definable(context: Context, chain: Chain) -> str:
     parts = (node for node in walk(right) if isinstance(node, Sub) and symbol_name(node) not in context.symbols)
     if any(symbol_name(node.base) == name for node in parts):
         return ""  # x = [x_1, ..., x_n], and not W = W_0 + A B of a W_0 that is declared itself
-    head, bracket, _ = name.partition("(")
+    head, bracket, inside = name.partition("(")
+    if bracket and _EVENT.search(inside) and any(_is_in(n, inside) for n, one in context.symbols.items() if one.law):
+        return ""  # of the probability of an event, whatever its letter is
     if bracket and any(one.startswith(head + bracket) for one in whole_names(right)):
         return ""  # f(x) = f(x + 1) is a claim about f
     if bracket and _VALUE.fullmatch(name) and _has_value(context, head):
@@ -58,6 +60,14 @@ def definable(context: Context, chain: Chain) -> str:
 
 
 _VALUE = re.compile(r"(?P<head>[^(]+)\((?P<arguments>\\?[A-Za-z]+(?:, \\?[A-Za-z]+)*)\)")
+
+
+_EVENT = re.compile(r"[=<>]|\\(?:[lg]eq?|neq?|in|mid)(?![A-Za-z])")
+
+
+def _is_in(name: str, text: str) -> bool:
+    """Whether a text mentions a name."""
+    return re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", text) is not None
 
 
 def _has_value(context: Context, function: str) -> bool:

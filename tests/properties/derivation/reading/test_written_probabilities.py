@@ -67,6 +67,12 @@ def test_a_declared_p_stays_what_it_is(head: str, display: str) -> None:
     assert step_of(head, display).verdict in GOOD
 
 
+@pytest.mark.parametrize("letter", [r"P_\theta", r"\mathcal{P}", "Q"])
+def test_an_event_under_another_law_is_not_defined_by_a_display(letter: str) -> None:
+    found = check_document(f"{NORMAL}\n\n$$ {letter}(X > 0) = \\frac13 $$\n", infer=True)
+    assert [step.verdict for step in found.steps] == [Verdict.UNDECIDED]
+
+
 def test_p_may_be_a_density() -> None:
     display = r"p(X = x) = \frac{1}{\sqrt{2 \pi}} e^{-x^2 / 2}"
-    assert step_of(NORMAL, display).verdict is not Verdict.REFUTED
+    assert step_of(NORMAL, display).verdict is Verdict.UNDECIDED
