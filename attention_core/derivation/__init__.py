@@ -39,15 +39,54 @@ from typing import TYPE_CHECKING, Any
 from attention_core.derivation.records import Counterexample, DocumentReport, Evidence, StepReport, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from attention_core.derivation.effort import Effort
 
-def check_document(path_or_text: str | Path, **options: Any) -> DocumentReport:
-    """Check every step of a document; see `attention_core.derivation.check.check_document`."""
+
+def check_document(
+    path_or_text: str | Path,
+    *,
+    effort: Effort | None = None,
+    require: str = "",
+    only: Sequence[str] = (),
+    necessity: bool = False,
+    infer: bool = False,
+    formulas: bool = False,
+    as_read: bool = False,
+    witness: bool = False,
+    tell: Callable[[StepReport, int, int], object] | None = None,
+) -> DocumentReport:
+    """Check every step of a document.
+
+    `infer=True` gives the verdicts of the command `attention-core derive`; without it nothing is inferred.
+
+    Args:
+        path_or_text: a path, or the text itself (recognised by a line break or a `$`).
+        effort: `attention_core.derivation.effort.Effort(seconds=..., seed=...)`: what is tried for one step.
+        require: "exact" or "proved" to ask for more than agreement.
+        only: names of the steps to check.
+        necessity: also drop each hypothesis in turn; `evidence.figures["necessity"]` says which are needed.
+        infer: read undeclared symbols by their use; without it a step with one is UNREADABLE.
+        formulas: promise that all hypotheses are formulas, so that words beside a step leave no verdict open.
+        as_read: take the readings of undeclared symbols as declared, and formulas as the only hypotheses.
+        witness: also ask SymPy about equations between numbers; its answer changes no verdict.
+        tell: called with each step that is decided, how many are, and of how many.
+
+    Returns:
+        The report: `.steps`, each with verdict, evidence and counterexample, and `.passed`.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: `require` is none of these.
+    """
     from attention_core.derivation.check import check_document as check
 
-    return check(path_or_text, **options)
+    return check(
+        path_or_text, effort=effort, require=require, only=only, necessity=necessity, infer=infer, formulas=formulas,
+        as_read=as_read, witness=witness, tell=tell,
+    )  # fmt: skip
 
 
 def check_relation(relation: Any, assuming: Iterable[Any] = (), **options: Any) -> StepReport:

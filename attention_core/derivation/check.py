@@ -94,13 +94,13 @@ def _cells_of(name: str) -> tuple[tuple[int, int], ...]:
 
 
 def read_document(path_or_text: str | Path) -> tuple[str, str]:
-    """Name and text of a document without its byte-order mark; text is recognised by a line break or a `$`.
+    """Name and text of a document without its byte-order mark; text has a line break or a `$`, or is blank.
 
     Raises:
         OSError: The file cannot be opened.
         Unreadable: Its encoding is not known, or a file `*.ipynb` is not a notebook.
     """
-    if isinstance(path_or_text, str) and ("\n" in path_or_text or "$" in path_or_text):
+    if isinstance(path_or_text, str) and ("\n" in path_or_text or "$" in path_or_text or not path_or_text.strip()):
         return "<text>", path_or_text.removeprefix("\ufeff")
     path = Path(path_or_text)
     text = read_text(path)
@@ -180,11 +180,14 @@ def check_document(
 
     Raises:
         OSError: the file cannot be read.
+        ValueError: `require` is none of these.
 
     Example:
         >>> check_document("Let $x \\in \\mathbb{R}$.\n\n$$ (x + 1)^2 = x^2 + 2 x + 1 $$\n").passed
         True
     """
+    if require not in ("", "exact", "proved"):
+        raise ValueError(f"require is 'exact' or 'proved', not {require!r}")
     name, steps, understood = document_steps(path_or_text, infer=infer, formulas=formulas, as_read=as_read)
     chosen = [s for s in steps if not only or names_of_step(s) & set(only)]
     missing = [one for one in only if not any(one in names_of_step(s) for s in steps)]

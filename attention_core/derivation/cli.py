@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from attention_core.derivation.records import LEVELS
+from attention_core.derivation.records import LEVELS, STANDARD_INPUT
 
 if TYPE_CHECKING:
     from attention_core.derivation.effort import Effort
     from attention_core.derivation.records import DocumentReport
 
 DOCUMENTS = (".md", ".markdown", ".tex", ".ipynb")
-STANDARD_OUTPUT = "-"
+STANDARD_OUTPUT = DASH = "-"
 STATUS = """Exit status: 0 if every step is as the document says; 1 if one is refuted or vacuous (or not refuted where
 that is expected); else 2 if one cannot be read or decided. With --fail-on slip or refuted, steps that cannot be read
 or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to have a slip; 2 if a document has no step
@@ -42,7 +43,7 @@ or decided do not count: 1 if one is refuted, vacuous or, with slip, likely to h
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the cases.")
 @click.option("--seconds", type=click.FloatRange(0.1, 86400), default=8.0, show_default=True,
               help="Processor seconds for one step; after that it is UNDECIDED.")  # fmt: skip
-@click.option("--github", is_flag=True, help="Print annotations of GitHub Actions at the lines of the steps.")
+@click.option("--github", is_flag=True, help="Print annotations of GitHub Actions, and add to the summary of the step.")
 @click.option("-q", "--quiet", is_flag=True, help="Show only steps that count against the document.")
 @click.option("--fail-on", "level", type=click.Choice(LEVELS), default="open", show_default=True,
               help="What counts against a document: whatever is not as it says; what is wrong or likely to have a "
@@ -62,7 +63,7 @@ def derive(
     explain: bool, necessity: bool, seed: int, seconds: float, github: bool, quiet: bool, strict: bool, formulas: bool,
     as_read: bool, witness: bool, scaffold: bool, watch: bool, lsp: bool, level: str, verbose: bool,
 ) -> None:  # fmt: skip
-    """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas."""
+    """Check every step of the derivations in FILE, Markdown or TeX with LaTeX formulas; - is standard input."""
     from attention_core.derivation.show import show_report
 
     settings = {"effort": _effort(seed, seconds), "require": require or "", "necessity": necessity,
@@ -73,29 +74,27 @@ def derive(
     if lsp:
         sys.exit(_serve(files, settings))
     files, json_path = _read_files(files, json_path)
-    if scaffold:
-        sys.exit(_write_scaffolds(files))
     if watch:
-        if json_path or html_path or github:
-            raise click.UsageError("--watch only prints: leave out --json, --html and --github.")
+        if json_path or html_path or github or DASH in files:
+            raise click.UsageError("--watch only prints, and reads files: leave out --json, --html, --github and -.")
         sys.exit(_watch(files, settings, only, shown))
+    sources = _open_sources(files)
+    if scaffold:
+        sys.exit(_write_scaffolds(sources))
     _check_outputs(files, json_path, html_path)
-    reports: list[DocumentReport] = []
-    unopened = 0
-    for file, names in _choose_files(files, only).items():
-        try:
-            reports.append(_check(file, settings, names))
-        except OSError as error:
-            unopened = _report_unreadable(file, error)
+    reports, unread = _check_all(sources, settings, only)
+    unopened = 2 if unread else 0
     if json_path:  # before anything is shown: a reader may close standard output
         unopened = max(unopened, _write_json(json_path, reports))
     if json_path != STANDARD_OUTPUT:
         for report in reports:
             show_report(report, **shown, notes=not only, level=level)
     if github:
-        _annotate(reports, level, aside=json_path == STANDARD_OUTPUT)
+        unopened = max(unopened, _annotate(reports, level, unread, aside=json_path == STANDARD_OUTPUT))
     if html_path:
-        unopened = max(unopened, _write_page(html_path, reports, infer=not strict, formulas=formulas or as_read))
+        unopened = max(
+            unopened, _write_page(html_path, reports, sources, infer=not strict, formulas=formulas or as_read)
+        )
     found = {r.status_at(level) for r in reports} | {unopened}
     sys.exit(1 if 1 in found else max(found))
 
@@ -109,12 +108,30 @@ def _refuse_step(name: str | None) -> None:
         raise click.UsageError(f"--step is not an option: --only {name} checks that step, and --explain all of them.")
 
 
-def _report_unreadable(file: str, error: OSError) -> int:
-    """Say why a file cannot be read, and what to write if it is the name of a step; what the status is at least."""
+def _open_sources(files: Sequence[str]) -> dict[str, str | Path]:
+    """The documents by their names: paths, and the text of standard input.
+
+    Exits with 2 if what standard input holds is not text.
+    """
+    from attention_core.derivation.document.encodings import decode_text
+    from attention_core.derivation.latex.syntax import Unreadable
+
+    sources: dict[str, str | Path] = {STANDARD_INPUT if file == DASH else file: Path(file) for file in files}
+    if DASH in files:
+        try:
+            sources[STANDARD_INPUT] = decode_text(sys.stdin.buffer.read()) + "\n"
+        except Unreadable as error:
+            click.echo(f"attention-core: standard input cannot be read: {error.message}", err=True)
+            sys.exit(2)
+    return sources
+
+
+def _report_unreadable(file: str, error: OSError) -> str:
+    """Say why a file cannot be read, and what to write if it is the name of a step; the reason."""
     name = not Path(file).suffix and not Path(file).exists()
     hint = f"; if it is the name of a step, write --only {file}" if name else ""
     click.echo(f"attention-core: {file} cannot be read: {error.strerror}{hint}", err=True)
-    return 2
+    return f"{error.strerror}{hint}"
 
 
 def _effort(seed: int, seconds: float) -> Effort:
@@ -123,18 +140,36 @@ def _effort(seed: int, seconds: float) -> Effort:
     return Effort(seed=seed, seconds=seconds)
 
 
-def _check(file: str, settings: dict[str, Any], names: Sequence[str]) -> DocumentReport:
-    """Check one file, with a line on standard error that says how far it is, where somebody looks."""
+def _check_all(
+    sources: Mapping[str, str | Path], settings: dict[str, Any], only: Sequence[str]
+) -> tuple[list[DocumentReport], dict[str, str]]:
+    """Check documents: their reports, and why others cannot be read."""
+    reports: list[DocumentReport] = []
+    unread: dict[str, str] = {}
+    for file, names in _choose_files(sources, only).items():
+        try:
+            reports.append(_check(file, settings, names, sources[file]))
+        except OSError as error:
+            unread[file] = _report_unreadable(file, error)
+    return reports, unread
+
+
+def _check(
+    file: str, settings: dict[str, Any], names: Sequence[str], source: str | Path | None = None
+) -> DocumentReport:
+    """Check one document, with a line on standard error that says how far it is, where somebody looks."""
     from attention_core.derivation.check import check_document
 
+    source = Path(file) if source is None else source
     if not sys.stderr.isatty():
-        return check_document(Path(file), only=names, **settings)
+        return replace(check_document(source, only=names, **settings), file=file)
     from attention_core.console import Bar
 
     with Bar(file, quiet=False) as bar:
-        return check_document(
-            Path(file), only=names, tell=lambda step, done, whole: bar(f"{file}: {step.id}", done, whole), **settings
+        report = check_document(
+            source, only=names, tell=lambda step, done, whole: bar(f"{file}: {step.id}", done, whole), **settings
         )
+        return replace(report, file=file)
 
 
 def _watch(files: Sequence[str], settings: dict[str, Any], only: Sequence[str], shown: dict[str, Any]) -> int:
@@ -157,7 +192,7 @@ def _serve(files: Sequence[str], settings: dict[str, Any]) -> int:
         how = {name: settings[name] for name in ("infer", "formulas", "as_read")}
         server = make_server(Desk(settings["effort"], **how))
     except ImportError as error:
-        raise click.UsageError(f"--lsp needs {error.name}: pip install 'attention-core[lsp]'") from error
+        raise click.UsageError(f"--lsp needs {error.name}: python -m pip install 'attention-core[lsp]'") from error
     server.start_io()
     return 0
 
@@ -181,7 +216,7 @@ def _check_outputs(files: Sequence[str], json_path: str | None, html_path: str |
     """
     from attention_core.outputs import why_not_writable
 
-    documents = {Path(file).resolve() for file in files}
+    documents = {Path(file).resolve() for file in files if file != DASH}
     for option, path in (("--json", json_path), ("--html", html_path)):
         if path is not None and (Path(path).resolve() in documents or Path(path).suffix in DOCUMENTS):
             raise click.UsageError(f"{option} {path} would write over a document: name another file before it.")
@@ -205,25 +240,25 @@ def _write_json(path: str, reports: list[DocumentReport]) -> int:
     return 0
 
 
-def _choose_files(files: Sequence[str], only: Sequence[str]) -> dict[str, Sequence[str]]:
+def _choose_files(sources: Mapping[str, str | Path], only: Sequence[str]) -> dict[str, Sequence[str]]:
     """The files in which steps are chosen, each with its names: a name need stand in one of several files alone."""
     from attention_core.derivation.check import document_steps, names_of_step
 
-    if not only or len(files) < 2:
-        return dict.fromkeys(files, only)
+    if not only or len(sources) < 2:
+        return dict.fromkeys(sources, only)
     named: dict[str, set[str]] = {}
-    for file in files:
+    for file, source in sources.items():
         try:
-            named[file] = set().union(*(names_of_step(step) for step in document_steps(Path(file))[1]))
+            named[file] = set().union(*(names_of_step(step) for step in document_steps(source)[1]))
         except OSError:  # reported when it is checked
-            return dict.fromkeys(files, only)
+            return dict.fromkeys(sources, only)
     if not all(any(one in names for names in named.values()) for one in only):
-        return dict.fromkeys(files, only)
+        return dict.fromkeys(sources, only)
     found = {file: [one for one in only if one in names] for file, names in named.items()}
     return {file: names for file, names in found.items() if names}
 
 
-def _write_scaffolds(files: Sequence[str]) -> int:
+def _write_scaffolds(sources: Mapping[str, str | Path]) -> int:
     """Print the declarations that documents miss; 2 if one cannot be read."""
     from attention_core.derivation.check import NO_DISPLAY, read_document
     from attention_core.derivation.document.source import has_display
@@ -231,9 +266,9 @@ def _write_scaffolds(files: Sequence[str]) -> int:
     from attention_core.derivation.reading.scaffold import scaffold
 
     status = 0
-    for file in files:
+    for file, source in sources.items():
         try:
-            text = read_document(Path(file))[1]
+            text = read_document(source)[1]
             missing = scaffold(text)
         except (OSError, Unreadable) as error:
             reason = error.message if isinstance(error, Unreadable) else error.strerror
@@ -245,12 +280,15 @@ def _write_scaffolds(files: Sequence[str]) -> int:
     return status
 
 
-def _write_page(path: str, reports: list[DocumentReport], infer: bool, formulas: bool) -> int:
+def _write_page(
+    path: str, reports: list[DocumentReport], sources: Mapping[str, str | Path], infer: bool, formulas: bool
+) -> int:
     """Write the page, and say what the status is at least."""
     from attention_core.derivation.check import read_document_anyhow
     from attention_core.derivation.report import page
 
-    texts = [read_document_anyhow(Path(report.file)) for report in reports]
+    found = [sources[report.file] for report in reports]
+    texts = [one if isinstance(one, str) else read_document_anyhow(one) for one in found]
     try:
         Path(path).write_text(page(list(zip(reports, texts, strict=True)), infer, formulas), encoding="utf-8")
     except OSError as error:
@@ -259,22 +297,16 @@ def _write_page(path: str, reports: list[DocumentReport], infer: bool, formulas:
     return 0
 
 
-def _annotate(reports: Sequence[DocumentReport], level: str, *, aside: bool) -> None:
-    """One annotation for each step that counts against its document: an error where it is wrong, else a warning."""
-    from attention_core.annotations import annotation
-    from attention_core.derivation.show import COLOURS
+def _annotate(reports: Sequence[DocumentReport], level: str, unread: Mapping[str, str], *, aside: bool) -> int:
+    """Print annotations, append to the summary of the step, and say what the status is at least."""
+    from attention_core.annotations import append_summary
+    from attention_core.derivation.github import annotation_lines, to_markdown
 
-    for report in reports:
-        for step in report.steps:
-            if not step.fails(level):
-                continue
-            example = step.counterexample
-            sides = "" if example is None else f"\nleft side: {example.left}; right side: {example.right}"
-            advice = f"\n{step.evidence.advice}" if step.evidence.advice else ""
-            mark = "error" if COLOURS.get(str(step.verdict)) == "red" else "warning"
-            message = f"{step.evidence.text}{sides}{advice}"
-            if step.text:
-                remark = annotation(mark, f"{step.title}: {step.id}", f"{step.text}\n{message}", report.file, step.line)
-            else:  # about the document: no display, or no such name
-                remark = annotation(mark, str(step.verdict), message, report.file)
-            click.echo(remark, err=aside)
+    for line in annotation_lines(reports, level, unread):
+        click.echo(line, err=aside)
+    try:
+        append_summary(to_markdown(reports, level, unread))
+    except OSError as error:
+        click.echo(f"attention-core: the summary of the step cannot be written: {error.strerror}", err=True)
+        return 2
+    return 0

@@ -4,6 +4,9 @@ r"""`pytest --attention-derive notes.md[::step-name]`, and what the ini option `
 
 Without either, no file is a document: a project may keep Markdown of its own in a folder `derivations`.
 
+Symbols that a document does not declare are read by their use with `--attention-derive-infer`, or the ini option
+`derivation_infer`, as the command does; without them a step with such a symbol fails, and its message names the option.
+
 A step that is as its document says passes; one that is refuted where the document expects it is an expected failure,
 and strictly so: it fails once it is not refuted. Verdict and evidence are properties of the item, for JUnit reports.
 """
@@ -11,6 +14,7 @@ and strictly so: it fails once it is not refuted. Verdict and evidence are prope
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from attention_core.derivation.records import StepReport
 
 OPTION, TIME, NAMED = "derivation_files", "derivation_seconds", "--attention-derive"
+INFER, INFERS = "--attention-derive-infer", "derivation_infer"
+UNDECLARED = re.compile(r"\b(?:is|are) not (?:declared|defined)\b|\bis not a declared\b")
 SUFFIXES = (".md", ".markdown", ".tex", ".ipynb")
 
 
@@ -61,6 +67,11 @@ def seconds(config: pytest.Config) -> float:
     return found
 
 
+def is_inferring(config: pytest.Config) -> bool:
+    """Whether undeclared symbols are read by their use."""
+    return bool(config.getoption(INFER) or config.getini(INFERS))
+
+
 class StepFailure(Exception):
     """A step is not as its document says; shown without a Python traceback."""
 
@@ -71,7 +82,7 @@ class DocumentFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         from attention_core.derivation.check import document_steps
 
-        _, steps, _ = document_steps(self.path)
+        _, steps, _ = document_steps(self.path, infer=is_inferring(self.config))
         for step in steps:
             yield StepItem.from_parent(self, name=step.id.replace("::", "."), step=step)
 
@@ -90,7 +101,10 @@ class StepItem(pytest.Item):
         report = report_step(self.step, Effort(seconds=seconds(self.config)))
         self.user_properties += properties(report)
         if not report.passed:
-            raise StepFailure("\n".join(describe_failure(report)))
+            lines = describe_failure(report)
+            if not is_inferring(self.config) and is_undeclared(report):
+                lines.append(f"  or read undeclared symbols by their use, as `attention-core derive` does: {INFER}")
+            raise StepFailure("\n".join(lines))
         if report.expected:
             pytest.xfail(f"as the document says: {report.evidence.text}")
 
@@ -101,6 +115,11 @@ class StepItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, self.step.line - 1, self.name
+
+
+def is_undeclared(report: StepReport) -> bool:
+    """Whether a step cannot be read because a symbol is not declared."""
+    return str(report.verdict) == "UNREADABLE" and UNDECLARED.search(report.evidence.text) is not None
 
 
 def describe_failure(report: StepReport) -> list[str]:
@@ -137,8 +156,14 @@ def add_option(parser: pytest.Parser) -> None:
     group.addoption(
         NAMED, action="store_true", help="make a test of every step of the Markdown and TeX documents that are named"
     )
+    group.addoption(
+        INFER, action="store_true", help="read undeclared symbols of documents by their use, as the command does"
+    )
     about = "documents whose derivations are checked, relative to the rootdir, e.g. derivations/*.md (default: none)"
     parser.addini(OPTION, about, type="args", default=[])
+    parser.addini(
+        INFERS, "read undeclared symbols of documents by their use (default: false)", type="bool", default=False
+    )
     parser.addini(TIME, "processor time for one step of a derivation (default: 8)", default="8")
 
 

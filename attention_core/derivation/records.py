@@ -31,6 +31,8 @@ GOOD = frozenset({Verdict.PROVED, Verdict.EXACT, Verdict.AGREES, Verdict.STATIST
 OPEN = (Verdict.UNDECIDED, Verdict.AMBIGUOUS, Verdict.UNREADABLE)
 LEVELS = ("open", "slip", "refuted")
 """What may count against a document, from the strictest on, see `StepReport.fails`."""
+STANDARD_INPUT = "<stdin>"
+"""The name of a document that has none, since it was read from standard input."""
 ORDER = (Verdict.STATISTICAL, Verdict.AGREES, Verdict.EXACT, Verdict.PROVED)
 
 

@@ -140,12 +140,13 @@ def show_report(
             click.secho(f"  cell {cell}", bold=True)
         show_steps([step], readings)
     _show_remarks(remarks, explain, verbose)
+    visible = [step for step in report.steps if not quiet or step.fails(level)]
     if readings is not None:
-        _show_needs(report.steps)
+        _show_needs(visible)
     if bare:
         lines = list_lines([line for line, _ in bare])
         click.echo(f"  {lines}: nothing to check in {'a formula' if len(bare) == 1 else f'{len(bare)} formulas'}")
-    show_count(report)
+    show_count(report, visible)
 
 
 def _show_remarks(remarks: Sequence[tuple[int, str]], explain: bool, verbose: bool) -> None:
@@ -183,12 +184,17 @@ def _need_of(step: StepReport) -> str:
     return need if need and f"; {need}" in step.evidence.text else ""
 
 
-def show_count(report: DocumentReport) -> None:
-    """Print how many steps of a document are as it says, and how many are not decided."""
+def show_count(report: DocumentReport, visible: Sequence[StepReport] | None = None) -> None:
+    """Print how many steps of a document are as it says, how many are not decided, and where to look first.
+
+    Args:
+        report: The report.
+        visible: The steps that are shown, the only ones to look at first; all by default.
+    """
     steps = [step for step in report.steps if step.text]
     if steps:
         click.echo(f"  {count_steps([(step.passed, step.verdict) for step in steps])}")
-    if slips := point_out_slips(steps):
+    if slips := point_out_slips(steps if visible is None else [step for step in visible if step.text]):
         click.secho(f"  {slips}", fg="magenta")
 
 

@@ -153,7 +153,7 @@ FLOORS: Mapping[str, tuple[str, ...]] = {
         "decision exchange",
         "judge report show",
         "check",
-        "sympy_relations editors",
+        "sympy_relations editors github",
         f"{DOOR} cli collection",
     ),
     "attention_core.bench": (

@@ -124,6 +124,20 @@ def test_a_named_file_is_collected_and_a_step_by_its_name(
         assert run_pytest(folder, *named).returncode == pytest.ExitCode.USAGE_ERROR
 
 
+UNDECLARED = "$$ (x + y)^2 = x^2 + 2 x y + y^2 \\tag{square} $$\n\n$$ x^2 = x^2 + 1 \\tag{wrong} $$\n"
+
+
+def test_undeclared_symbols_are_read_where_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(UNDECLARED)
+    strict = run_pytest(tmp_path, "--attention-derive", "notes.md")
+    assert strict.returncode == 1 and "2 failed" in strict.stdout and "x is not declared" in strict.stdout
+    assert strict.stdout.count("as `attention-core derive` does: --attention-derive-infer") == 2
+    for asked in (["--attention-derive-infer"], ["-o", "derivation_infer=true"]):
+        inferring = run_pytest(tmp_path, "--attention-derive", *asked, "notes.md")
+        assert inferring.returncode == 1 and "1 failed, 1 passed" in inferring.stdout
+        assert "--attention-derive-infer" not in inferring.stdout.split("FAILURES")[1]
+
+
 CHEMISTRY = "# Le Chatelier\n\n$$ 2 H_2 + O_2 = 2 H_2 O $$\n\n    >>> 1 + 1\n    2\n"
 
 

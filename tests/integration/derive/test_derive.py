@@ -6,6 +6,7 @@ The three examples of the specification are here in full; every test was seen to
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from attention_core.cli import main
 from attention_core.derivation import DocumentReport, check_document
+from attention_core.derivation import check as engine
 from attention_core.derivation.check import read_document_anyhow
 
 VARIANCE = r"""
@@ -334,3 +336,53 @@ def test_what_was_read_counts_as_declared_once_a_person_has_looked_at_it(text: s
     assert r"\mathbb{N}" not in page.read_text(encoding="utf-8").split("</article>")[0].split("read as: ")[1][:500]
     run = CliRunner().invoke(main, ["derive", "--as-read", "--strict", str(path)])
     assert run.exit_code == 2 and "--strict reads no undeclared symbols" in run.output
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_a_blank_text_is_a_document_without_a_display(text: str) -> None:
+    (step,) = check_document(text).steps
+    assert step.verdict == "UNREADABLE" and "the document has no display" in step.evidence.text
+
+
+def test_the_door_has_the_options_of_the_engine() -> None:
+    options = inspect.signature(check_document).parameters
+    meant = inspect.signature(engine.check_document).parameters
+    assert {name: one.default for name, one in options.items()} == {name: one.default for name, one in meant.items()}
+    assert all(f"{name}: " in (check_document.__doc__ or "") for name in options)
+    with pytest.raises(ValueError, match="require is 'exact' or 'proved', not 'good'"):
+        check_document("$$ 1 = 1 $$", require="good")
+
+
+WRONG = "Let $x \\in \\mathbb{R}$.\n\n$$ x + 1 = x \\tag{wrong} $$\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--only", "wrong"), ("--json",), ("--html", "page.html")])
+def test_a_dash_is_standard_input(options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke(main, ["derive", "-", *options], input=WRONG)
+    assert run.exit_code == 1 and "<stdin>" in run.output and "REFUTED" in run.output
+    if "--html" in options:
+        assert "wrong" in Path("page.html").read_text()
+
+
+def test_standard_input_is_decoded_declared_and_not_watched() -> None:
+    run = CliRunner().invoke(main, ["derive", "-"], input=b"\xff\xfe$\x00x")
+    assert run.exit_code == 2 and "standard input cannot be read: " in run.output and "Traceback" not in run.output
+    run = CliRunner().invoke(main, ["derive", "--scaffold", "-"], input="$$ y + y = 2 y $$")
+    assert run.exit_code == 0 and "Let $y" in run.output
+    run = CliRunner().invoke(main, ["derive", "--watch", "-"])
+    assert run.exit_code == 2 and "leave out" in run.output
+
+
+def test_github_gets_annotations_and_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wrong.md").write_text(WRONG)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    status, output = run_command("--github", "wrong.md", "gone.md")
+    assert status == 1 and "::error title=attention-core::gone.md cannot be read: " in output
+    assert "::error title=REFUTED%3A wrong,file=wrong.md,line=3::" in output
+    assert "| 3 | REFUTED |" in Path("summary.md").read_text()
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    Path("right.md").write_text("$$ 1 + 1 = 2 $$\n")
+    status, output = run_command("--github", "right.md")
+    assert status == 2 and "the summary of the step cannot be written" in output

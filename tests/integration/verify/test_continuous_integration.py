@@ -132,6 +132,8 @@ def test_hooks_and_jobs_name_options_that_there_are(tmp_path: Path) -> None:
         command, *words = line.removeprefix("attention-core ").split()
         known = CliRunner().invoke(main, [command, "--help"]).output
         assert all(word in known for word in words if word.startswith("--")), line
+    (derive,) = (hook for hook in hooks if hook["id"] == "attention-derive")
+    assert set(derive["types_or"]) == {"markdown", "tex", "jupyter"}  # the names that `identify` has for them
 
 
 def test_the_hook_shows_the_smallest_case(tmp_path: Path) -> None:

@@ -25,6 +25,18 @@ def test_quiet_leaves_out_what_is_as_the_document_says(capsys: pytest.CaptureFix
     assert "x: a number" in capsys.readouterr().out
 
 
+def test_quiet_gives_no_advice_on_steps_that_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    slip = "Suppose that all is frobnicated.\n\n$$ (a + b)^2 = a^2 + 2 a b + b^3 \\tag{open} $$\n"
+    report = check_document(slip, infer=True)
+    show_report(report, quiet=True)
+    assert "look first at line 3" in capsys.readouterr().out
+    show_report(report, quiet=True, level="refuted")
+    said = capsys.readouterr().out
+    assert "open:" not in said and said.endswith(
+        "0 of 1 steps are as the document says; without an answer: 1 UNDECIDED\n"
+    )
+
+
 def test_every_relation_of_a_display_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     text = "The variance is $s^2 = v$.\n\n$$ s^2 = 0 \\tag{1} $$\n\n$$ D = 3 $$\n\n$$ w := w + 1 $$\n\n$$ x = x $$\n"
     report = check_document(text, infer=True)
