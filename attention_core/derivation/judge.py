@@ -183,7 +183,8 @@ def _with_slip(
     seconds = _time_for_advice(effort.seconds)
     search = Search(seconds, effort.seed, find_spots(problem))
     likely = None
-    with suppress(OutOfTime, Unsettled), ceiling(2 * CEILING * seconds):
+    not_read = Unreadable, ShapeMismatch  # of a changed step: the step itself was read
+    with suppress(OutOfTime, Unsettled, *not_read), ceiling(2 * CEILING * seconds):
         decide_under = _decide_under(replace(effort, seconds=seconds / OTHERS))
         wrong = _refute_wrong_term(step, found, search, effort)
         if wrong is not None:

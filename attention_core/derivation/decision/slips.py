@@ -67,12 +67,25 @@ from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import walk, whole_names
 from attention_core.derivation.latex.commands import unknown_command
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Expr, Frac, Group, Minus, Name, Num, Plus, Sub, Sup, Times
+from attention_core.derivation.latex.syntax import (
+    Expr,
+    Frac,
+    Group,
+    Minus,
+    Name,
+    Num,
+    Plus,
+    Sub,
+    Sup,
+    Times,
+    Unreadable,
+)
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.confirmed import has_old_value
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Context
+from attention_core.derivation.terms.terms import ShapeMismatch
 
 SCALES = frozenset({"signs", "without", "side_signs", "numbers", "coefficients"})
 """Changes of a sign or a number: the step holds as it stands only where what they change is zero."""
@@ -367,10 +380,13 @@ def has_parity(step: Step, decide: Decide) -> bool:
     if len(powers) != 1:
         return False
     (name,) = powers
-    return any(
-        all(decide(_with_exponent(step, name, Num(Fraction(number))), ()).verdict in GOOD for number in numbers)
-        for numbers in ((2, 4), (3, 5))
-    )
+    try:
+        return any(
+            all(decide(_with_exponent(step, name, Num(Fraction(number))), ()).verdict in GOOD for number in numbers)
+            for numbers in ((2, 4), (3, 5))
+        )
+    except (Unreadable, ShapeMismatch):
+        return False  # something is differentiated by it, or it is an index
 
 
 def _with_exponent(step: Step, name: str, number: Expr) -> Step:

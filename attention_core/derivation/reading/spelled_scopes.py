@@ -71,7 +71,7 @@ _DRAWN = re.compile(
 )
 _WITH_VALUES = re.compile(
     rf"(?P<of>{FORMULA}),?\s+(?:with|of)\s+(?:the\s+)?(?P<values>{_QUANTITY}\s+{FORMULA}(?:(?:\s*,\s*|\s*,?\s+and\s+)(?:the\s+)?"
-    rf"{_QUANTITY}\s+{FORMULA})*){CLOSES}",
+    rf"{_QUANTITY}\s+{FORMULA})*)(?:\s*,?\s+(?:where|with)\s+(?P<bounds>{GROUP}))?{CLOSES}",
     re.IGNORECASE,
 )
 _DIVIDES = re.compile(rf"\s*,?\s+(?:where|and)\s+(?P<what>{FORMULA})\s+divides\s+by\s+(?P<size>{FORMULA})")
@@ -223,7 +223,34 @@ def _with_values(sentence: Sentence, found: re.Match[str]) -> str:
     if not says_where(of) or len(names) != 1 or not DECLARES.match(own):
         return found[0]
     new = all(one is not None and mentions(names[0], one.value) and sentence.is_new([one.name], before) for one in made)
-    return f"{found['of']}. {'. '.join(f'Put {mask}' for mask in masks)}" if new else found[0]
+    behind = re.findall(FORMULA, found["bounds"] or "")
+    again = any(says_where(one) and names[0] in declared_in(one) for one in map(sentence.at, behind))
+    bounds = _bounds_of(sentence, behind, [sentence.at(one).partition("=")[0] for one in masks], before)
+    if again or not new or bounds is None:
+        return found[0]
+    first, later = bounds
+    puts = [f"Put {mask}" for mask in masks]
+    return ". ".join([found["of"], *(f"Let {one}" for one in first), *puts, *(f"Suppose {one}" for one in later)])
+
+
+def _bounds_of(
+    sentence: Sentence, bounds: Sequence[str], defined: Sequence[str], before: str
+) -> tuple[list[str], list[str]] | None:
+    r"""What bounds behind definitions declare, and which are about what is defined: `where $\sigma > 0$`.
+
+    Returns:
+        Masks of both kinds; None if there is anything else.
+    """
+    first, later = list[str](), list[str]()
+    for mask in bounds:
+        names = declared_in(sentence.at(mask))
+        if names and all(any(mentions(name, one) for one in defined) for name in names):
+            later.append(mask)
+        elif sentence.is_new(names, before) and not any(mentions(name, one) for name in names for one in defined):
+            first.append(mask)
+        else:
+            return None
+    return first, later
 
 
 def _divides(sentence: Sentence, found: re.Match[str]) -> str:

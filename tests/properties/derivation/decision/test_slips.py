@@ -420,3 +420,10 @@ def test_a_formula_that_grows_by_a_term_may_be_another_one(formula: str, verdict
     text = f"We append a one to each input, and it changes to\n\n$$ {formula} $$\n"
     assert check_document(text, infer=True).steps[-1].verdict == verdict
     assert check_document(f"It holds that\n\n$$ {formula} $$\n", infer=True).steps[-1].verdict == "REFUTED"
+
+
+def test_a_variable_of_a_derivative_that_is_an_exponent_is_neither_even_nor_odd() -> None:
+    above = "Let $f(x) = x^2 e^x$ for $x \\in \\mathbb{R}$. Then"
+    text = f"{above}\n\n$$ f'(x) = 2 x e^x - x^2 e^x $$\n\nand at zero\n\n$$ f(0) = 0 $$\n"
+    step = check_document(text, infer=True).steps[0]
+    assert step.verdict is Verdict.REFUTED and "$+ x^{2} e^{x}$ in place of" in step.evidence.text

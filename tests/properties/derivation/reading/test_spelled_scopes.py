@@ -32,6 +32,12 @@ READ: list[tuple[str, str, str]] = [
     (r"Let $x \in \mathbb{R}^d$ with mean $\mu = \operatorname{mean}(x)$ and variance $s^2 = \operatorname{var}(x)$, "
      r"where $\operatorname{var}$ divides by $d$.",
      r"s^2 = \frac{1}{d} \|x\|_2^2 - \mu^2", r"s^2 = \frac{1}{d} \|x\|_2^2 + \mu^2"),
+    (r"Let $x \in \mathbb{R}^d$ with mean $\mu = \frac1d \sum_{i=1}^d x_i$ and variance $\sigma^2 = \frac1d \sum_{i=1}^d "
+     r"(x_i - \mu)^2$, where $\sigma > 0$.",
+     r"\sum_{i=1}^d \frac{(x_i - \mu)^2}{\sigma^2} = d", r"\sum_{i=1}^d \frac{(x_i - \mu)^2}{\sigma} = d"),
+    (r"Let $x \in \mathbb{R}^d$ with mean $\mu = \frac1d \sum_{i=1}^d x_i$ and variance $\sigma^2 = \frac1d \sum_{i=1}^d "
+     r"(x_i - \mu)^2 + \epsilon$ where $\epsilon > 0$.",
+     r"\sum_{i=1}^d (x_i - \mu)^2 = d (\sigma^2 - \epsilon)", r"\sum_{i=1}^d (x_i - \mu)^2 = d \sigma^2"),
     (r"Let $A \in \mathbb{R}^{n \times n}$ be symmetric and $x, y \in \mathbb{R}^n$." "\n\n"
      r"(c) The quadratic function $f(x) = \frac12 x^\top A x - y^\top x$ has",
      r"\nabla f(x) = A x - y", r"\nabla f(x) = A x + y"),
@@ -66,6 +72,8 @@ KEPT = [
     r"Let $f(x) = x$ for $x \ge 0$ and $f(x) = 0$ for $x < 0$.",  # by cases
     r"Let $x > 0$. For $x \in \mathbb{R}$ let $y = x^2$.",  # a known symbol
     r"Let $x \in \mathbb{R}^d$ and $v = \operatorname{var}(x)$, where $\operatorname{var}$ divides by $d - 1$.",
+    r"Let $x \in \mathbb{R}^d$ with mean $\mu = \frac1d \sum_i x_i$, where $x_1 = y$.",
+    r"Let $x \in \mathbb{R}^d$ with mean $\mu = \frac1d \sum_i x_i$, where $x \in S$.",
     r"Let $X_1, \dots, X_n$ be i.i.d. with $X_i \sim \mathcal{N}(\mu_i, 1)$.",  # each has a law of its own
     r"Suppose the exact one is $f(x) = x^2$ if $x > 0$.",
     r"The determinant is $a + b$ with $a > c$.",  # c may be declared below
