@@ -261,6 +261,7 @@ def _choose_files(sources: Mapping[str, str | Path], only: Sequence[str]) -> dic
 def _write_scaffolds(sources: Mapping[str, str | Path]) -> int:
     """Print the declarations that documents miss; 2 if one cannot be read."""
     from attention_core.derivation.check import NO_DISPLAY, read_document
+    from attention_core.derivation.claims import why_unreadable
     from attention_core.derivation.document.source import has_display
     from attention_core.derivation.latex.syntax import Unreadable
     from attention_core.derivation.reading.scaffold import scaffold
@@ -269,7 +270,7 @@ def _write_scaffolds(sources: Mapping[str, str | Path]) -> int:
     for file, source in sources.items():
         try:
             text = read_document(source)[1]
-            missing = scaffold(text)
+            missing = scaffold(text, why_unreadable)
         except (OSError, Unreadable) as error:
             reason = error.message if isinstance(error, Unreadable) else error.strerror
             click.echo(f"attention-core: {file} cannot be read: {reason}", err=True)

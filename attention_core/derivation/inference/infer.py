@@ -281,14 +281,23 @@ class Inference:
             if builder.solver.set_array(builder.symbol(name), rows, cols):
                 builder.hints.setdefault(name, []).append(Hint(9, "written", f"line {one.line} says so"))
 
+    def is_of_later_section(self, line: int, above: int) -> bool:
+        """Whether a heading stands between a line and one above it."""
+        return any(isinstance(block, Heading) and above < block.line <= line for block in self.blocks)
+
     def write_domains(self, builder: Builder, line: int) -> None:
-        """Take over what sentences say with `\\in`: the nearest above a line, else the first below."""
+        """Take over what sentences say with `\\in`: the nearest above a line, else the first below.
+
+        Where that of a later section does not fit, the symbol is another one there (`Context.own_domains`).
+        """
         chosen: dict[str, WrittenDomain] = {}
         for one in self.domains:
             name = symbol_name(one.symbol) or ""
             sizes = [] if one.type is None else [*one.type.rows.symbols(), *one.type.cols.symbols()]
             if any(builder.bold.holds(letter) for letter in (*sizes, *([name] if one.type is None else ()))):
                 continue  # $\mathbf{q} \in \mathbb{R}^q$ has two letters q
+            if builder.context.own_domains and self.is_of_later_section(one.line, line):
+                continue
             if one.line <= line or name not in chosen:
                 chosen[name] = one
         for name, one in chosen.items():

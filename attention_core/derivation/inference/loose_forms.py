@@ -37,6 +37,25 @@ from attention_core.derivation.terms.context import Context
 TERMS = "terms"
 """What a statement is read by where nothing else fits: each of its terms is a number, and a symbol of its own."""
 
+LOOSENS = {
+    "arrays with dots": (
+        "the dots do not stand",
+        "follow no single pattern",
+        "write a row as",
+        "dots need",
+        "al dots",
+    ),
+    "powers of matrices": ("the exponent of a matrix", "has no power"),
+    "quotients of arrays": ("cannot divide",),
+    "arrays of blocks": ("cannot be compared", "blocks with different", " is not a "),
+    "functions of arrays": ("softmax takes", "not understood of these arguments", "a square matrix is needed"),
+    "derivatives": ("more than two indices", "nothing is differentiated by it"),
+    "values by cases": ("an indicator compares",),
+    "sums without a range": ("the range of the index", "as a set of indices", r"\infty is only understood"),
+    "letters with an index": ("is a family: write", "was defined with an index", "has no entries", "is not declared"),
+}
+"""Forms that are read as symbols of their own where nothing else can be made of them, and the messages that say so."""
+
 
 def keep_loose_forms(context: Context, text: str, line: int) -> Context:
     """The context of a relation, without the forms that its statement is read without if it has none of them.

@@ -18,7 +18,8 @@ from attention_core.derivation.document.segments import WRITTEN_RELATION
 from attention_core.derivation.elaborate.expressions import Elaborator
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.inference.definable import definable
-from attention_core.derivation.inference.loose_forms import TERMS, keep_loose_forms
+from attention_core.derivation.inference.later_domains import without_later_domains
+from attention_core.derivation.inference.loose_forms import LOOSENS, TERMS, keep_loose_forms
 from attention_core.derivation.inference.opaque import is_opaque
 from attention_core.derivation.inference.usage import bound_letters, is_constant, walk, whole_names
 from attention_core.derivation.latex.labels import labels_of_braces
@@ -177,6 +178,13 @@ def _read_somehow(
     found = _read_statement(context, written, around, supply)
     if before is None or judge is None or not (why := _unreadable(found, judge)):
         return found
+    if (trial := without_later_domains(context, before, written.line)) is not None:
+        near = _read_statement(trial, written, around, supply)
+        if not _unreadable(near, judge):
+            context.understood[noted:] = trial.understood
+            trial.understood, trial.own_domains = context.understood, False
+            context.take(trial)
+            return near
     if (again := _read_alone(before, written, around, supply, judge)) is None:
         return found
     again = without_defined(again, notes := context.understood[noted:])
@@ -269,7 +277,7 @@ def _read_alone(
         trial.understood = []
         found = _read_statement(trial, written, around, supply, alone=True)
         why = _unreadable(found, judge)
-        fitting = (form for form, words in _LOOSENS.items() if any(one in why for one in words))
+        fitting = (form for form, words in LOOSENS.items() if any(one in why for one in words))
         form = next(
             (form for form in fitting if form not in context.loose),
             TERMS if why and inferred and "not understood" not in why else "",
@@ -304,26 +312,6 @@ def _has_undeclared(context: Context, one: DisplayStatement) -> bool:
     known = bound | set(context.symbols)
     names = {name for chain in chains for name in whole_names(chain) if not is_constant(name)}
     return any(name not in known and name.split("_{")[0] not in known for name in names)
-
-
-_LOOSENS = {
-    "arrays with dots": (
-        "the dots do not stand",
-        "follow no single pattern",
-        "write a row as",
-        "dots need",
-        "al dots",
-    ),
-    "powers of matrices": ("the exponent of a matrix", "has no power"),
-    "quotients of arrays": ("cannot divide",),
-    "arrays of blocks": ("cannot be compared", "blocks with different", " is not a "),
-    "functions of arrays": ("softmax takes", "not understood of these arguments", "a square matrix is needed"),
-    "derivatives": ("more than two indices", "nothing is differentiated by it"),
-    "values by cases": ("an indicator compares",),
-    "sums without a range": ("the range of the index", "as a set of indices", r"\infty is only understood"),
-    "letters with an index": ("is a family: write", "was defined with an index", "has no entries", "is not declared"),
-}
-"""Forms that are read as symbols of their own where nothing else can be made of them, and the messages that say so."""
 
 
 def _unreadable(steps: list[Step | Unread], judge: Judge) -> str:

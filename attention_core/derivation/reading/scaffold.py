@@ -19,17 +19,19 @@ from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.shown_names import show_names
 from attention_core.derivation.latex.syntax import EVALUATED, Chain, Unreadable
+from attention_core.derivation.reading.displays import Judge
 from attention_core.derivation.reading.proposed_domains import averaged_names, is_noise, laws_in
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.terms.context import Context, Symbol
 
 
-def scaffold(text: str) -> str:
+def scaffold(text: str, judge: Judge | None = None) -> str:
     r"""Write the declarations that a document misses.
 
     Args:
         text: The document.
+        judge: Says why a step cannot be read, see `steps_of`.
 
     Returns:
         One paragraph for each section in which something is missing, below the line and the heading of the section.
@@ -43,7 +45,7 @@ def scaffold(text: str) -> str:
     headings = [block for block in blocks if isinstance(block, Heading)]
     missing: dict[int, dict[str, str]] = {}
     averaged: dict[int, set[str]] = {}
-    for step in steps_of(text, infer=True)[0]:
+    for step in steps_of(text, True, judge and _without_words(judge))[0]:
         if isinstance(step, Step):
             above = _section_of(step.line, headings)
             averaged.setdefault(above, set()).update(averaged_names(step))
@@ -63,6 +65,11 @@ def scaffold(text: str) -> str:
         paragraph = "\n\n".join(one for one in (paragraph, line) if one)
         out += [paragraph.replace("$", "$$") if writes_double_dollars(text) else paragraph, ""]
     return "\n".join(out)
+
+
+def _without_words(judge: Judge) -> Judge:
+    """A judge that does not say why: then nothing of a step that cannot be read becomes a symbol of its own."""
+    return lambda step: "not understood" if judge(step) else ""
 
 
 def _without_sets(missing: dict[str, str], sets: frozenset[str]) -> tuple[dict[str, str], str]:

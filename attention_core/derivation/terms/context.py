@@ -172,6 +172,7 @@ class Context:
     loose: frozenset[str] = frozenset()  # forms that are symbols of their own in this statement, see `inference.opaque`
     arrays: frozenset[str] = frozenset()  # letters that the document writes as arrays, with an index or a transpose
     infers: bool = False  # whether undeclared symbols are read
+    own_domains: bool = False  # whether domains that a later section states are left to it
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
 
     def copy(self) -> Context:
@@ -184,7 +185,7 @@ class Context:
         found.described, found.repeated = dict(self.described), self.repeated
         found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
         found.loose, found.stated, found.homes = self.loose, self.stated, self.homes
-        found.arrays = self.arrays
+        found.arrays, found.own_domains = self.arrays, self.own_domains
         return found
 
     def take(self, other: Context) -> None:
