@@ -63,6 +63,7 @@ from attention_core.derivation.terms.terms import Relation, ShapeMismatch
 from attention_core.derivation.words.paragraphs import MISSING, cause_above, declared_later
 
 _TRADED = re.compile(r"with \$(.+?)\$ in place of \$(.+?)\$: is that meant")
+_NOT_CHANGED = Unsettled, Unreadable, ShapeMismatch  # of a changed step: the step itself was read
 ADVICE_SECONDS = 4.0  # for advice, where a step has twice as much
 REASONS = 4  # a relation in a reason has this part of a step's time
 OTHERS = 8  # another reading of undeclared symbols has this part
@@ -183,8 +184,7 @@ def _with_slip(
     seconds = _time_for_advice(effort.seconds)
     search = Search(seconds, effort.seed, find_spots(problem))
     likely = None
-    not_read = Unreadable, ShapeMismatch  # of a changed step: the step itself was read
-    with suppress(OutOfTime, Unsettled, *not_read), ceiling(2 * CEILING * seconds):
+    with suppress(OutOfTime, *_NOT_CHANGED), ceiling(2 * CEILING * seconds):
         decide_under = _decide_under(replace(effort, seconds=seconds / OTHERS))
         wrong = _refute_wrong_term(step, found, search, effort)
         if wrong is not None:
