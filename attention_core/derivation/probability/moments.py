@@ -164,7 +164,8 @@ class Moments:
         counts = Counter(name for name, _ in groups)
         laws = {name: self.drawn[group].law for group in groups for name in group[:1]}
         for name, members in counts.items():
-            if members > laws[name].free_members:
+            known = max((one.members for one in laws[name].independent if name in one.families), default=1)
+            if members > known:
                 raise DependenceUnsaid(
                     f"whether the members of {name} are independent is not stated: if they are, write 'i.i.d.' or "
                     "'independent' where they are drawn"

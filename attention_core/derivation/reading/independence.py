@@ -20,7 +20,7 @@ from attention_core.derivation.latex.syntax import Dots, Expr, Group, Name, Sub,
 from attention_core.derivation.reading.masked_text import FORMULA, formula_at
 from attention_core.derivation.reading.properties import plain_words
 from attention_core.derivation.reading.spelled_laws import BEFORE_IT
-from attention_core.derivation.terms.context import ALL_MEMBERS, Context, Distribution, Independence
+from attention_core.derivation.terms.context import ALL_MEMBERS, Context, Independence
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import cut_at_commas
 
@@ -209,29 +209,26 @@ def _note(context: Context, statement: _Statement, place: tuple[int, int]) -> It
     """Replace the laws of the symbols of a statement, and say what it states."""
     if statement.parts:
         yield "independent entries: those of each symbol, which says nothing of different symbols"
+    line, number = place
     for name in sorted(statement.families):
-        law = _law(context, name)
-        _put(context, name, replace(law, free_members=max(statement.free_members, law.free_members)))
+        families = frozenset({name})
+        members = Independence(line, context.level, number, families=families, members=statement.free_members)
+        _add(context, families, members)
         yield f"the members of {name} are independent of each other" + ", in pairs" * (statement.free_members == 2)
     for blocks in statement.groups:
         if len(blocks) < 2:
             continue
-        independence = Independence(place, blocks)
-        for name in frozenset().union(*blocks):
-            law = _law(context, name)
-            _put(context, name, replace(law, independent=law.independent | {independence}))
+        _add(context, frozenset().union(*blocks), Independence(line, context.level, number, blocks))
         shown = [f"({', '.join(sorted(one))})" if len(one) > 1 else min(one) for one in blocks]
         yield f"{', '.join(shown[:-1])} and {shown[-1]} are independent of each other"
 
 
-def _law(context: Context, name: str) -> Distribution:
-    law = context.symbols[name].law
-    assert law is not None
-    return law
-
-
-def _put(context: Context, name: str, law: Distribution) -> None:
-    context.symbols[name] = replace(context.symbols[name], law=law)
+def _add(context: Context, names: Block, statement: Independence) -> None:
+    for name in names:
+        symbol = context.symbols[name]
+        assert symbol.law is not None
+        law = replace(symbol.law, independent=symbol.law.independent | {statement})
+        context.symbols[name] = replace(symbol, law=law)
 
 
 class _SentenceReader:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.general_words import is_example, widen
-from attention_core.derivation.terms.context import Caveat, Context
+from attention_core.derivation.terms.context import Caveat, Context, Independence
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import says_domain
 from attention_core.derivation.words.phrase_patterns import is_joint
@@ -36,7 +36,7 @@ _TAKES_BACK = compile_quick(
 )
 _PROPERTY = (
     r"(?:symmetric|orthogonal|orthonormal|diagonal|triangular|invertible|definite|semidefinite|stochastic|convex|binary|"
-    r"one-hot|normali[sz]ed)"
+    r"one-hot|normali[sz]ed|independent)"
 )
 _QUALITY = (
     r"(?:symmetry|orthogonality|orthonormality|normali[sz]ation|independence|positivity|nonnegativity|convexity|"
@@ -76,7 +76,8 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
         context: What is declared there.
         sentence: The sentence.
     """
-    if not context.hypotheses and not any(_is_narrow(context, name) for name in context.symbols):
+    kept = context.hypotheses or any(one.law is not None and one.law.independent for one in context.symbols.values())
+    if not kept and not any(_is_narrow(context, name) for name in context.symbols):
         return None
     formulas = sentence.formulas
     takes_back, instead, introduces = _read_words(sentence.prose)
@@ -137,6 +138,8 @@ def drop_ended_assumptions(context: Context, names: frozenset[str]) -> tuple[Con
             if one.names is None or kept.mentions & one.names:
                 out.hypotheses = [h for h in out.hypotheses if h is not kept]
                 last = one
+        if _end_independence(out, one, about):
+            last = one
         for name in about & set(out.symbols):
             symbol = out.symbols[name]
             narrow = _is_narrow(out, name) or (one.names is not None and is_example(symbol))
@@ -144,6 +147,16 @@ def drop_ended_assumptions(context: Context, names: frozenset[str]) -> tuple[Con
                 out.symbols[name] = widen(symbol)
                 last = one
     return None if last is None else (out, last)
+
+
+def _end_independence(context: Context, caveat: Caveat, about: frozenset[str]) -> bool:
+    """Drop what is said to be independent, as far as a caveat may end it; whether there was anything."""
+
+    def ends(one: Independence) -> bool:
+        names = one.families.union(*one.blocks)
+        return caveat.since <= one.line <= caveat.ends and bool(names & about)
+
+    return context.end_independence(ends)
 
 
 def without_older(context: Context, line: int, names: frozenset[str]) -> Context | None:

@@ -7,7 +7,7 @@ A heading ends what its section declared; restating a symbol drops everything th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attention_core.derivation.document.blocks import Paragraph
@@ -86,13 +86,18 @@ ALL_MEMBERS = 10**9  # of a family, however many it has
 
 @dataclass(frozen=True)
 class Independence:
-    """A statement that some blocks of symbols are independent of each other; `place` tells it from others.
+    """A statement that some blocks of symbols are independent of each other; `number` tells it from others of its line.
 
-    Inside of a block the symbols may depend on each other. A symbol that is declared anew drops out of it.
+    Inside of a block the symbols may depend on each other. Of the `families` any `members` members are independent of
+    each other. A symbol that is declared anew drops out of it, and a heading ends it as it ends a hypothesis.
     """
 
-    place: tuple[int, int]
-    blocks: tuple[frozenset[str], ...]
+    line: int
+    level: int
+    number: int
+    blocks: tuple[frozenset[str], ...] = ()
+    families: frozenset[str] = frozenset()
+    members: int = ALL_MEMBERS
 
 
 @dataclass(frozen=True)
@@ -101,14 +106,13 @@ class Distribution:
 
     `parameters` are those of the law; `moments` is any law with this mean and (co)variance. `index` is the letter that
     stands for the member in the parameters of a family's law. `independent` holds the statements of independence that
-    the symbol is part of, and of a family any `free_members` members are independent of each other.
+    the symbol is part of.
     """
 
     name: str
     parameters: tuple[Term, ...]
     index: str = ""
     independent: frozenset[Independence] = frozenset()
-    free_members: int = 1
 
 
 @dataclass(frozen=True)
@@ -216,6 +220,7 @@ class Context:
                 )
                 self.dropped[name] = (symbol.line, why)
         self.hypotheses = [h for h in self.hypotheses if h.level < level]
+        self.end_independence(lambda one: one.level >= level)
         self.recursions = {n: r for n, r in self.recursions.items() if r.level < level}
         self.caveats = [c for c in self.caveats if c.level < level]
         self.failed = [f for f in self.failed if f.level < level]
@@ -229,6 +234,17 @@ class Context:
         if self.formal is not None and self.formal >= level:
             self.formal = None
         self.level = level
+
+    def end_independence(self, ends: Callable[[Independence], bool]) -> bool:
+        """Drop the statements of independence that have ended; whether there was one."""
+        found = False
+        for name, symbol in list(self.symbols.items()):
+            law = symbol.law
+            if law is not None and any(ends(one) for one in law.independent):
+                kept = frozenset(one for one in law.independent if not ends(one))
+                self.symbols[name] = replace(symbol, law=replace(law, independent=kept))
+                found = True
+        return found
 
     def declare(self, symbol: Symbol) -> None:
         """Add a symbol; what mentioned its name before is dropped.

@@ -185,3 +185,31 @@ def test_the_report_says_what_is_independent_of_what() -> None:
     assert any(
         "not read as a statement of independence" in text and "be nearly independent." in text for text in understood
     )
+
+
+def verdicts(text: str) -> list[Verdict]:
+    return [step.verdict for step in check_document(text, infer=True).steps]
+
+
+def test_a_heading_ends_what_its_section_states() -> None:
+    step = f"$$ {PRODUCT} $$"
+    case = "Assume that $X$ and $Y$ are independent."
+    found = verdicts(f"# Sums\n\n{TWO}.\n\n## A\n\n{case}\n\n{step}\n\n## B\n\n{step}\n")
+    assert found[0] in GOOD and found[1:] == [Verdict.UNDECIDED]
+    many = rf"Let $X_1, \dots, X_n \sim {N}$."
+    step = r"$$ \mathbb{E}[X_1 X_2] = 0 $$"
+    found = verdicts(f"# Sums\n\n{many}\n\n## A\n\nAssume the $X_i$ are independent.\n\n{step}\n\n## B\n\n{step}\n")
+    assert found[0] in GOOD and found[1:] == [Verdict.UNDECIDED]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Now drop the assumption of independence.", "From now on $X$ and $Y$ are no longer independent.",
+        "We no longer assume independence.", "Without independence we have", "If they are not independent,",
+    ],
+)  # fmt: skip
+def test_independence_may_be_taken_back(sentence: str) -> None:
+    head = f"{TWO} be independent.\n\n$$ {PRODUCT} $$\n\n{sentence}\n\n"
+    found = verdicts(f"{head}$$ {PRODUCT} $$\n\n$$ \\mathbb{{E}}[X^2] = 1 $$\n")
+    assert found[0] in GOOD and found[1] is Verdict.UNDECIDED and found[2] in GOOD, found
