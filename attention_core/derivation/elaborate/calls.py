@@ -32,6 +32,7 @@ from attention_core.derivation.terms.terms import (
     ZERO,
     ShapeMismatch,
     Term,
+    hadamard,
     integer,
     join_types,
     matrix,
@@ -98,6 +99,7 @@ SOFTMAX_OF_COLUMNS = "softmax of columns"  # other conventions, see `conventions
 BASES = {"base 2": 2, "base 10": 10}
 ENTRYWISE = ("exp", "log", "sin", "cos", "tanh", "relu", "sign", "sigmoid", "erf", "ceil", "floor", *ELEMENTARY)
 ROW_FUNCTIONS = frozenset(ROW_WORDS.values())
+MOST_BY_ENTRIES = 8  # the power of a function that is taken entry by entry
 INVERSES = {
     "sin": r"\arcsin", "cos": r"\arccos", "tan": r"\arctan", "sinh": r"\operatorname{arsinh}",
     "cosh": r"\operatorname{arcosh}", "tanh": r"\operatorname{artanh}", "exp": r"\log",
@@ -116,8 +118,19 @@ def call(elab: Elaborator, expr: Call) -> Term:
             "the other"
         )
     if not found.type.scalar:
-        raise elab.fail(f"the power of {expr.function} is only understood where its value is a number")
+        return _power_by_entries(elab, expr, found)
     return Term("pow", (found, elab.term(expr.power)), SCALAR)
+
+
+def _power_by_entries(elab: Elaborator, expr: Call, value: Term) -> Term:
+    r"""`\\tanh^2(z)` of an array, whose function is taken entry by entry: so is its power."""
+    times = expr.power.value if isinstance(expr.power, Num) else Fraction(0)
+    if expr.function not in ENTRYWISE or times.denominator != 1 or not 2 <= times <= MOST_BY_ENTRIES:
+        raise elab.fail(f"the power of {expr.function} is only understood where its value is a number")
+    out = value
+    for _ in range(int(times) - 1):
+        out = hadamard(out, value)
+    return out
 
 
 def _elaborate_call(elab: Elaborator, expr: Call) -> Term:

@@ -19,19 +19,22 @@ BY_ENTRIES = "functions entry by entry"  # what a document says of them, see `no
 _numbers = count(1)
 
 
-def apply_by_entries(elab: Elaborator, argument: Expr, apply: Callable[[Elaborator, Expr], Term]) -> Term:
+def apply_by_entries(
+    elab: Elaborator, argument: Expr, apply: Callable[[Elaborator, Expr], Term], always: bool = False
+) -> Term:
     """The value of a function, of each entry where it has none of the whole and the document says so.
 
     Args:
         elab: The elaborator.
         argument: What the function is of.
         apply: The value at an argument.
+        always: Whether the function is taken entry by entry whatever the document says.
 
     Raises:
         Unreadable: It has no value at the argument, nor at an entry.
         ShapeMismatch: Its shapes do not fit.
     """
-    if BY_ENTRIES not in elab.context.stated:
+    if BY_ENTRIES not in elab.context.stated and not always:
         return apply(elab, argument)
     plain = type(elab)(replace(elab.context.copy(), stated=elab.context.stated - {BY_ENTRIES}), elab.bound, elab.line)
     try:

@@ -103,7 +103,8 @@ def _call(elab: Elaborator, expr: Call) -> Term:
     if expr.function.startswith(SLOPE):
         head, argument = (one.exprs[0] for one in expr.args)
         order = int(expr.function.removeprefix(SLOPE))
-        return apply_by_entries(elab, argument, lambda inner, at: slope_at(inner, order, head, at))
+        entries = isinstance(head, Call)  # known functions of numbers are taken entry by entry
+        return apply_by_entries(elab, argument, lambda inner, at: slope_at(inner, order, head, at), entries)
     if expr.function == ALONG:
         return derivative_along(elab, *(one.exprs[0] for one in expr.args))
     if not expr.function.startswith(MARK):

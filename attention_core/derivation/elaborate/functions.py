@@ -195,6 +195,8 @@ def expand_definition(elab: Elaborator, symbol: Symbol, args: tuple[Chain, ...])
 
 def slope_at(elab: Elaborator, order: int, head: Expr, argument: Expr) -> Term:
     """The derivative of a function of the document at an argument, which the body sees as one thing of its own."""
+    if isinstance(head, Call):
+        return _known_slope(elab, order, head, argument)
     symbol = elab.lookup(symbol_name(head) or "")
     if symbol is None or symbol.kind != "function":  # it was one where the display was read
         raise elab.fail(f"{to_latex(head)} is not a function here: define it, as in 'Put ${to_latex(head)}(t) := ...$'")
@@ -207,6 +209,21 @@ def slope_at(elab: Elaborator, order: int, head: Expr, argument: Expr) -> Term:
     slope = replace_symbol(slope, name, here, {})
     for _ in range(order):
         slope = Term("deriv", (slope, here), derivative_type(elab, slope.type, here.type))
+    return slope
+
+
+def _known_slope(elab: Elaborator, order: int, head: Call, argument: Expr) -> Term:
+    r"""The derivative of a known function of numbers, as in `\tanh'(x)`."""
+    given = elab.term(argument)
+    if not given.type.scalar:
+        raise ShapeMismatch(f"{to_latex(head).removesuffix('()')} and its derivative are of numbers")
+    here = Term("marked", (given,), SCALAR, f"x§{next(_numbers)}")
+    known = Call(head.function, (Chain((Name(str(here.data)),)),))
+    inner = type(elab)(elab.context.copy(), elab.bound, elab.line)
+    inner.context.symbols[str(here.data)] = Symbol(str(here.data), "array", elab.line, elab.context.level, SCALAR)
+    slope = replace_symbol(inner.term(known), str(here.data), here, {})
+    for _ in range(order):
+        slope = Term("deriv", (slope, here), SCALAR)
     return slope
 
 

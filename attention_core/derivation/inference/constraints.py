@@ -29,6 +29,7 @@ from attention_core.derivation.inference.usage import (
 )
 from attention_core.derivation.latex.printer import FAMILY_LABEL, symbol_name, to_latex
 from attention_core.derivation.latex.syntax import (
+    SLOPE,
     Array,
     Big,
     Call,
@@ -524,6 +525,8 @@ class Builder:
                 )
         if node.function in ENTRYWISE and len(args) == 1:
             return args[0]
+        if node.function.startswith(SLOPE) and isinstance(inside[0], Call):  # tanh'(x)
+            return args[1]
         if node.function in ("softmax", "argmax") and len(args) == 1:
             return args[0]
         if node.function in ROW_FUNCTIONS and len(args) == 1:

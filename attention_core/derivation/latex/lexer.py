@@ -21,6 +21,7 @@ from attention_core.derivation.latex.tokens import (
     OPERATORS,
     RELATIONS,
     SIGN_COMMANDS,
+    SLOPED,
     SPACES,
     Tok,
     TokenStream,
@@ -203,12 +204,12 @@ class Lexer(TokenStream):
         last = self.out[-1].kind if self.out else ""
         if self.mark_subscripted():
             return True
-        if last == "NAME":
+        if last == "NAME" or (last == "FUNC" and self.out[-1].value.rstrip("'") in SLOPED):
             self.out[-1] = self.out[-1]._replace(value=f"{self.out[-1].value}'")
         elif last in ("RPAR", "RBRACK", "RBRACE"):
             self.emit("CARET")
             self.emit("NAME", "'")  # (f g)'
-        return last in ("NAME", "RPAR", "RBRACK", "RBRACE")
+        return last in ("NAME", "RPAR", "RBRACK", "RBRACE") or self.out[-1].value.endswith("'")
 
     def mark_subscripted(self) -> bool:
         """Put a prime after `q_{2 i}` on q; False if no name with a subscript stands before it."""
@@ -273,7 +274,8 @@ class Lexer(TokenStream):
     def superscript(self, end: int) -> int:
         """`^`: a transpose, or the start of an exponent."""
         primes = _PRIMES.match(self.text, end)
-        if primes and self.out and self.out[-1].kind == "NAME":
+        sloped = self.out and self.out[-1].kind == "FUNC" and self.out[-1].value.rstrip("'") in SLOPED
+        if primes and self.out and (self.out[-1].kind == "NAME" or sloped):
             self.out[-1] = self.out[-1]._replace(value=self.out[-1].value + "'" * primes.group().count("prime"))
             return primes.end()
         starred = _STARRED_POWER.match(self.text, end)

@@ -320,6 +320,10 @@ def call(node: Call) -> str:
     if node.function.startswith(SLOPE):
         primes = operator("\u2032" * int(node.function.removeprefix(SLOPE)))
         function, argument = node.args
+        if isinstance(known := function.exprs[0], Call):
+            words = escape(FUNCTIONS.get(known.function, known.function))
+            head = f"<mi mathvariant='normal'>{words}</mi>"
+            return row(f"<msup>{head}{primes}</msup>", fence("(", join_chains((argument,)), ")"))
         return row(f"<msup>{join_chains((function,))}{primes}</msup>", fence("(", join_chains((argument,)), ")"))
     if node.function == "inner" and not node.sub and node.power is None:
         return row(operator("⟨", fence="true"), join_chains(node.args), operator("⟩", fence="true"))

@@ -19,6 +19,7 @@ from lark import Lark
 
 from attention_core.derivation.latex.braces import change_last_bracket
 from attention_core.derivation.latex.lexer import KEPT_FORMULAS, tokenize
+from attention_core.derivation.latex.primes import apply_head
 from attention_core.derivation.latex.printer import SIGNS
 from attention_core.derivation.latex.syntax import (
     Array,
@@ -246,10 +247,10 @@ class Build:
             args = (Chain((Group("[", args, "]", True),)),)
         elif opening.kind == "LBRACK" and len(args) > 1 and head.function not in ("E", "Var", "Cov", "Pr"):
             args = (Chain((Group("[", args, "]"),)),)
-        return Call(head.function, args, head.sub, head.power)
+        return apply_head(head, args)
 
     def open_call(self, head: Call, body: Expr) -> Expr:
-        return Call(head.function, (Chain((body,)),), head.sub, head.power)
+        return apply_head(head, (Chain((body,)),))
 
     def given(self, index: Expr, _: Tok, *parts: Any) -> Chain:
         ops = (":", *(op.value for op in parts[1::2]))

@@ -147,7 +147,8 @@ def _form(expr: object) -> str:
         case Call("binom", (above, beneath), (), None):
             return f"\\binom{{{to_latex(above)}}}{{{to_latex(beneath)}}}"
         case Call(function, (head, argument), _, None) if function.startswith(SLOPE):
-            return f"{to_latex(head)}{chr(39) * int(function.removeprefix(SLOPE))}({to_latex(argument)})"
+            primes = chr(39) * int(function.removeprefix(SLOPE))
+            return f"{to_latex(head).removesuffix('()')}{primes}({to_latex(argument)})"
         case Call(function, args, below, power):
             name = f"\\{function}" if function in _COMMANDS else f"\\operatorname{{{function}}}"
             name += f"_{{{', '.join(to_latex(b) for b in below)}}}" if below else ""

@@ -36,6 +36,8 @@ ELEMENTARY = (
     "arcosh", "artanh", "erfc",
 )  # fmt: skip
 """Functions of numbers, taken entry by entry, beside those that arithmetic, limits and proofs know by name."""
+SLOPED = frozenset(("exp", "log", "sin", "cos", "tanh", "relu", "sigmoid", "erf", *ELEMENTARY))
+r"""Those whose derivative may be written with a prime: `\tanh'(x)`."""
 
 
 WRITTEN = {"vec": "vec", "Vec": "vec", "rank": "rank", "Rank": "rank", "rk": "rank", "pinv": "pinv"}
