@@ -523,12 +523,10 @@ class Builder:
                 self.hint_array(
                     one, "an inner product" if node.function == "inner" else f"{node.function} takes arrays"
                 )
-        if node.function in ENTRYWISE and len(args) == 1:
+        if node.function in (*ENTRYWISE, "softmax", "argmax") and len(args) == 1:
             return args[0]
         if node.function.startswith(SLOPE) and isinstance(inside[0], Call):  # tanh'(x)
             return args[1]
-        if node.function in ("softmax", "argmax") and len(args) == 1:
-            return args[0]
         if node.function in ROW_FUNCTIONS and len(args) == 1:
             return self.row_function(node.function, args[0], inside[0])
         if node.function == "attention" and len(args) == 3:
