@@ -43,7 +43,7 @@ _ASSUMES = re.compile(
     rf"(?:^|[,:()\u2013\u2014*_.]|{_ANY}|\b(?:{_FREE_WORDS}|{_WHO}))\s*"
     r"(?:let|assum(?:e|ing)|suppos(?:e|ing)|fix|choose|pick|put|define|draw|given|denote|require|consider|take|set|write|"
     r"restrict|impose|postulate|sample|introduce)\b|"
-    r"\b(?:we|let\s+us|let's)\s+(?:(?:may|can)\s+(?:and\s+(?:do|will)\s+)?)(?:also\s+|now\s+)?(?:assume|suppose)\b|"
+    r"\b(?:we|one|you|let\s+us|let's)\s+(?:(?:may|can)\s+(?:and\s+(?:do|will)\s+)?)(?:also\s+|now\s+)?(?:assume|suppose)\b|"
     rf"\bwe\s+(?:{_FREE_WORDS}\s+)*{_VERBS}|"
     r"^\W*(?:everything|all\s+(?:results|steps|formulas|statements|claims))\b[^$]*\b(?:is|are|holds?)\s+for\b|"
     r"\b(?:it|they)\s+(?:is|are)\s+(?:assumed|supposed|required)\b|"
@@ -72,11 +72,33 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 """What stands in front of an assumption and leaves it one."""
+_OTHERS = re.compile(r"^\W*(?:they|he|she|others|some|many|most)\b(?!\s+(?:is|are)\b)", re.IGNORECASE)
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|wherever|unless|once|except|instead\s+of|rather\s+than|without|not|no|nor|never|"
     r"(?:in|for|under)\s+(?:the|that|this|which|a)\s+(?:\w+\s+)?case)\b",
     re.IGNORECASE,
 )
+_NOUNS = (
+    r"(?:(?:the|an?|all|both|two|three|four|these|those|its|each|every|any|real|given|random|square|symmetric|column|row|"
+    r"matri(?:x|ces)|vectors?|numbers?|scalars?|keys?|quer(?:y|ies)|values?|weights?|inputs?|scores?|variables?|"
+    r"parameters?|functions?|columns|rows|samples?|tokens?|embeddings?|logits?)\s+)*"
+)
+_WEAKENS = re.compile(
+    r"\b(?:if|when|whenever|wherever|unless|once|near|around|close\s+to|on\s+average|in\s+expectation|in\s+the\s+(?:limit|mean|"
+    r"basis)|with\s+(?:\w+\s+)?(?:probability|chance|respect)|up\s+to|modulo|almost|approximately|knew|claims?|says?|thinks?|"
+    r"believes?|shows?|proves?|for\s+(?:\w+\s+)?(?:small|large|most|some|many|few)|whether|question)\b|"
+    rf"{_ANY}\s*(?:plus|minus|times|over|divided\s+by|multiplied\s+by|together\s+with|followed\s+by|without|versus|per)\s+"
+    rf"{_NOUNS}{_ANY}\s*(?:is|are|be|has|have)\b",
+    re.IGNORECASE,
+)
+"""What makes an assumption one under a condition, or of others."""
+_LOOSE = re.compile(
+    r"\bwe\b.*\b(?:use|study|work\s+with|deal\s+with|look\s+at|have|need|know|observe|call)$", re.IGNORECASE
+)
+_FOR_ENDS = re.compile(r"\bfor\s+(?:(?:all|any|every|each|an?|the|some)\s+)*$|\bfor$", re.IGNORECASE)
+_DEFINES = re.compile(r"\b(?:put|define|set|write|denote)\b", re.IGNORECASE)
+_QUANTIFIED = re.compile(r"\b(?:every|any|no|each|all|most)$", re.IGNORECASE)
+_SUPPOSES = re.compile(r"\b(?:assum|suppos)", re.IGNORECASE)
 _DEFINITE = re.compile(
     rf"^\W*(?:(?:and|also|here|further|moreover|both|all)\W+)*(?:the|our|this|these|both|two|its|their|{_ANY})", re.I
 )
@@ -123,11 +145,6 @@ _SET_OF = re.compile(
     r"max(?:imum)?|min(?:imum)?|supremum|infimum|sup|inf|average|means?|unions?|integral|restriction)\s+"
     r"(?:(?:of|over|on|to|for|among)\s+)(?:(?:all|the|any|every|each|those)\s+)*$",
     re.IGNORECASE,
-)
-_NOUNS = (
-    r"(?:(?:the|an?|all|both|two|three|four|these|those|its|each|every|any|real|given|random|square|symmetric|column|row|"
-    r"matri(?:x|ces)|vectors?|numbers?|scalars?|keys?|quer(?:y|ies)|values?|weights?|inputs?|scores?|variables?|"
-    r"parameters?|functions?|columns|rows|samples?|tokens?|embeddings?|logits?)\s+)*"
 )
 _MADE_OF = re.compile(
     rf"(?:(?P<det>[a-z'-]+)\s+)?(?P<head>[a-z'-]+)\s+"
@@ -198,12 +215,37 @@ def says_of_symbols(before: str, behind: str, ahead: bool) -> bool:
         return False
     if _AWAY.search(text) or (ahead and _SET_OF.search(f"{text} ")):
         return False
-    opened = _ASSUMES.search(text)
-    if opened is not None:
-        return not _CONDITION.search(text[: opened.start()])
+    opened = list(_ASSUMES.finditer(text))
+    if opened:
+        return not _CONDITION.search(text[: opened[0].start()]) and _goes_on(
+            opened[-1][0], text[opened[-1].end() :], ahead
+        )
     if _WHERE.search(text):
         return not _CONDITION.search(text)
     return _states(text, " ".join(behind.split()), ahead)
+
+
+def _goes_on(verb: str, text: str, ahead: bool) -> bool:
+    """Whether the words between a verb that assumes and a property leave it assumed.
+
+    Args:
+        verb: The verb, with the word in front of it.
+        text: The words.
+        ahead: Whether the property stands in front of its symbol.
+    """
+    if _WEAKENS.search(text):
+        return False
+    if _LOOSE.search(verb) and not all(is_plain_word(one) or one in _STATES for one in _words_of(text)):
+        return False
+    if not ahead:
+        return True
+    if _FOR_ENDS.search(text):
+        return bool(_DEFINES.search(verb))
+    return not (_QUANTIFIED.search(text) and _SUPPOSES.search(verb))
+
+
+def _words_of(text: str) -> list[str]:
+    return re.findall(r"[a-z]+(?:['\u2019-][a-z]+)*", text.lower())
 
 
 def _states(text: str, behind: str, ahead: bool) -> bool:
@@ -218,8 +260,20 @@ def _states(text: str, behind: str, ahead: bool) -> bool:
         return False
     if not ahead and _NAMED.match(text):
         return True
-    words = re.findall(r"[a-z]+(?:['\u2019-][a-z]+)*", text.lower())
-    return all(is_plain_word(word) or word in _STATES for word in words)
+    return all(is_plain_word(word) or word in _STATES for word in _words_of(text))
+
+
+def speaks_of_elsewhere(text: str) -> bool:
+    """Whether words that open a sentence speak of another place or of others, or only weigh what they assume.
+
+    Args:
+        text: The words up to the verb.
+
+    Example:
+        >>> speaks_of_elsewhere("We could assume that"), speaks_of_elsewhere("We now assume that")
+        (True, False)
+    """
+    return bool(_AWAY.search(_REFERS.sub(" ", text)) or _OTHERS.match(text))
 
 
 def find_premises(parts: Sequence[str]) -> set[int]:
@@ -263,5 +317,8 @@ def is_of_something_else(before: str) -> bool:
         return False
     head, det = found["head"].lower(), (found["det"] or "").lower()
     if head in _PARTS:
-        return bool(det) and det not in _DETERMINERS
+        nested = re.search(
+            r"\b(?:of|between|from|over)(?:\s+all|\s+the)*\s*$", found.string[: found.start()], re.IGNORECASE
+        )
+        return bool(nested) or (bool(det) and det not in _DETERMINERS)
     return head not in _WHOLES

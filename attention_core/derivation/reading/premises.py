@@ -15,6 +15,7 @@ from attention_core.derivation.document.blocks import Paragraph, Sentence, sente
 from attention_core.derivation.inference.described import Described
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.assuming_sentences import speaks_of_elsewhere
 from attention_core.derivation.reading.declared_anew import declare_anew
 from attention_core.derivation.reading.properties import PROPERTIES
 from attention_core.derivation.reading.statements import is_open, statement_of
@@ -226,6 +227,8 @@ def _assume(context: Context, sentence: Sentence) -> bool:
     raw = _raw(sentence)
     first = _FORMULAS.split(raw)[0]
     found, simply = ASSUMES.match(first), _SIMPLY.match(first)
+    if found is not None and speaks_of_elsewhere(found[0]):
+        return False
     if found is not None and found.group("verb").lower() in _DECLARES:
         verb, rest = _DEFINES.get(found.group("verb").lower(), "Assume"), raw[found.end() :]
     elif simply is not None:

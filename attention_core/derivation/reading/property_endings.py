@@ -92,6 +92,12 @@ _MODIFIED = re.compile(
     re.IGNORECASE,
 )
 _TO_SYMBOL = re.compile(r"^[^$]*\$=?\$")
+_THEN_CHANGED = re.compile(
+    r"\b(?:that|which)\s+(?:is|are|was|were|we|has\s+been|have\s+been|gets?)\s+(?:then\s+|later\s+|now\s+|afterwards\s+)?"
+    r"(?:changed?|modif(?:y|ied)|altered|perturb(?:ed)?|replaced?|re-?scaled?|scaled?|shift(?:ed)?|truncated?|corrupt(?:ed)?|"
+    r"mask(?:ed)?|permuted?|round(?:ed)?|clip(?:ped)?|multipl(?:y|ied)|divided?|negated?)\b",
+    re.IGNORECASE,
+)
 _IN_TURN = re.compile(r"\brespective(?:ly)?\b|\bresp\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"^(?:[^.;?!]|\.(?!\s|$))*")
 _CLAUSE = re.compile(r"^\s*,?(?:(?!\b(?:and|where|let|so|then)\b)[^,;?!.()])*")
@@ -151,6 +157,6 @@ def is_changed(after: str, ahead: bool = False) -> bool:
     """
     after = _TO_SYMBOL.sub("", after) if ahead else after
     sentence, clause = _SENTENCE.match(after), _CLAUSE.match(_ASIDE_FIRST.sub(" ", after))
-    if not ahead and sentence and _IN_TURN.search(sentence[0]):
+    if sentence and (_THEN_CHANGED.search(sentence[0]) or (not ahead and _IN_TURN.search(sentence[0]))):
         return True
     return bool(clause and _CHANGES.search(clause[0])) or bool(ahead and _MODIFIED.match(after))

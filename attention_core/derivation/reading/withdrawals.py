@@ -76,8 +76,9 @@ def find_withdrawal(context: Context, sentence: Sentence) -> Caveat | None:
         context: What is declared there.
         sentence: The sentence.
     """
-    kept = context.hypotheses or any(one.law is not None and one.law.independent for one in context.symbols.values())
-    if not kept and not any(_is_narrow(context, name) for name in context.symbols):
+    symbols = context.symbols
+    kept = context.hypotheses or any(one.law is not None and one.law.independent for one in symbols.values())
+    if not kept and not any(_is_narrow(context, name) or is_example(symbols[name]) for name in symbols):
         return None
     formulas = sentence.formulas
     takes_back, instead, introduces = _read_words(sentence.prose)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.reading.assuming_sentences import find_premises, is_of_something_else, says_of_symbols
+from attention_core.derivation.reading.assuming_sentences import (
+    find_premises,
+    is_of_something_else,
+    says_of_symbols,
+    speaks_of_elsewhere,
+)
 
 GOOD = ("PROVED", "EXACT", "AGREES")
 X, A = r"Let $x \in \mathbb{R}$.", r"Let $A \in \mathbb{R}^{n \times n}$."
@@ -21,6 +26,12 @@ ELSEWHERE = [
     (rf"{X} In most applications $x$ is positive.", POSITIVE),
     (rf"{X} It is tempting to take $x$ positive.", POSITIVE),
     (rf"{X} Then $x$ is positive.", POSITIVE),
+    (rf"{X} Suppose that when $n$ is large, $x$ is positive.", POSITIVE),
+    (rf"{X} Suppose that for positive $x$ the function grows.", POSITIVE),
+    (rf"{X} Suppose that on average $x$ is positive.", POSITIVE),
+    (rf"{X} Suppose we knew that $x$ is positive.", POSITIVE),
+    (rf"{X} We use a method that needs positive $x$.", POSITIVE),
+    (rf"{A} Assume that every symmetric matrix $A$ is invertible.", SYMMETRIC),
     (rf"{X} We hope that $x$ is positive.", POSITIVE),
     (rf"{X} In Problem 3 we assume that $x$ is positive.", POSITIVE),
     (rf"{X} The original paper assumes positive $x$.", POSITIVE),
@@ -46,6 +57,9 @@ HERE = [
     (rf"{X} With $x > 0$, we have", POSITIVE),
     (rf"{X} For positive $x$ we get", POSITIVE),
     (rf"{X} Since $x$ is positive, we have", POSITIVE),
+    (rf"{X} Put $y = \log x$ for positive $x$.", POSITIVE),
+    (rf"{X} Assume for simplicity that $x$ is positive.", POSITIVE),
+    (rf"{X} Fix any positive $x$.", POSITIVE),
     (rf"{X} All results below are for positive $x$.", POSITIVE),
     (r"Let $x > 0$. We will later also allow negative $x$.", POSITIVE),
     (rf"{A} $A$ is symmetric.", SYMMETRIC),
@@ -54,6 +68,7 @@ HERE = [
     (rf"{A} The matrix $A$ is assumed to be symmetric.", SYMMETRIC),
     (rf"{A} We will assume that $A$ is symmetric.", SYMMETRIC),
     (rf"{A} As in Section 2, assume that $A$ is symmetric.", SYMMETRIC),
+    (rf"{A} One may assume that $A$ is symmetric.", SYMMETRIC),
     (rf"{A} Moreover, let $A$ be symmetric.", SYMMETRIC),
     (r"Let $A, B \in \mathbb{R}^{n \times n}$. $B$ is diagonal and $A$ is symmetric.", SYMMETRIC),
     (r"Let $y = A v$ with $v \in \mathbb{R}^n$, where $A \in \mathbb{R}^{n \times n}$ is symmetric.", SYMMETRIC),
@@ -66,6 +81,8 @@ OF_OTHERS = [
     (rf"{A} Suppose the diagonal entries of $A$ are zero.", "A_{1 2} = 0"),
     (rf"{A} Suppose the rows of $A$ are orthogonal.", ORTHOGONAL),
     (r"Let $x \in \mathbb{R}^n$. Suppose the mean of $x$ is zero.", "x_1 = 0"),
+    (r"Let $x \in \mathbb{R}^n$. Suppose the sum of all entries of $x$ is zero.", "x_1 = 0"),
+    (r"Let $A, B \in \mathbb{R}^{n \times n}$. Suppose $A$ plus $B$ is symmetric.", r"B^\top = B"),
     (r"Let $x, y \in \mathbb{R}$. Suppose the product of $x$ and $y$ is positive.", "|y| = y"),
     (r"Let $x, y \in \mathbb{R}$. Suppose the distance from $x$ to $y$ is positive.", "|y| = y"),
     (r"Let $x, y \in \mathbb{R}$. Suppose the larger of $x$ and $y$ is positive.", "|y| = y"),
@@ -83,6 +100,20 @@ def verdict(words: str, step: str) -> str:
 @pytest.mark.parametrize(("words", "step"), ELSEWHERE)
 def test_a_sentence_that_does_not_assume_is_quoted(words: str, step: str) -> None:
     assert verdict(words, step) == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "step"),
+    [
+        (r"We could assume symmetric $A$.", SYMMETRIC),
+        (r"One might assume that $A$ is symmetric.", SYMMETRIC),
+        (r"They assume that $A$ is symmetric.", SYMMETRIC),
+        (r"The authors assume that $A$ is symmetric.", SYMMETRIC),
+        (r"Suppose that the trace of $A$ is positive.", "|A_{11}| = A_{11}"),
+    ],
+)
+def test_a_paragraph_of_its_own_assumes_no_more(sentence: str, step: str) -> None:
+    assert verdict(f"{A}\n\n{sentence}", step) == "UNDECIDED"
 
 
 @pytest.mark.parametrize(("words", "step"), HERE)
@@ -123,5 +154,6 @@ def test_other_signs_of_a_condition() -> None:
     assert find_premises(["Let ", "x", ". With ", "x > 0", " and ", "x < 1", ", the sum converges."]) == {3, 5}
     assert not find_premises(["Let ", "x", ". With ", "x > 0", ", let ", "y = x", "."])
     assert not find_premises(["Let ", "x", ". With ", "x > 0", ", we have"])
+    assert speaks_of_elsewhere("They assume") and not speaks_of_elsewhere("As in Section 3, assume")
     assert is_of_something_else("Suppose the norm of the vector $$ is ")
     assert not is_of_something_else("Suppose the vectors $$ and $$ are ")

@@ -19,6 +19,7 @@ ENDED = [
     (rf"{TWO} Of course $x$ may be any real number.", FOUR),
     (rf"{TWO} For a general $x$ we have", FOUR),
     (rf"{TWO} In general we have", FOUR),
+    ("Let $x = 2$.\n\nNow let $x \\in \\mathbb{R}$ be arbitrary.", FOUR),
     (rf"{SQUARE} In general $A$ is any square matrix.", SYMMETRIC),
     (rf"{SQUARE} In general $A$ is arbitrary.", SYMMETRIC),
     (rf"{SQUARE} More generally, let $A \in \mathbb{{R}}^{{n \times n}}$.", SYMMETRIC),

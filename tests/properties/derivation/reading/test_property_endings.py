@@ -38,6 +38,7 @@ CHANGED = [
     (r"Consider a symmetric matrix $A \in \mathbb{R}^{n \times n}$ with one entry changed.", SYMMETRIC),
     (r"Let the symmetric matrix $A \in \mathbb{R}^{n \times n}$ be changed in one entry.", SYMMETRIC),
     (rf"{P} be a probability vector with one entry removed.", ONE),
+    (rf"{P} be a probability vector that is then rescaled.", ONE),
     (rf"{P} be a probability vector, with one entry set to zero.", ONE),
     (r"Consider a probability vector $p \in \mathbb{R}^n$ with one entry removed.", ONE),
     (r"Let $x \in \mathbb{R}^n$ be a unit vector, with respect to the max norm.", r"\|x\| = 1"),
