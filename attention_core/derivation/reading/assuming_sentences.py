@@ -218,19 +218,20 @@ def says_of_symbols(before: str, behind: str, ahead: bool) -> bool:
     opened = list(_ASSUMES.finditer(text))
     if opened:
         return not _CONDITION.search(text[: opened[0].start()]) and _goes_on(
-            opened[-1][0], text[opened[-1].end() :], ahead
+            opened[-1][0], text[opened[-1].end() :], behind, ahead
         )
     if _WHERE.search(text):
         return not _CONDITION.search(text)
     return _states(text, " ".join(behind.split()), ahead)
 
 
-def _goes_on(verb: str, text: str, ahead: bool) -> bool:
+def _goes_on(verb: str, text: str, behind: str, ahead: bool) -> bool:
     """Whether the words between a verb that assumes and a property leave it assumed.
 
     Args:
         verb: The verb, with the word in front of it.
         text: The words.
+        behind: Those behind the property.
         ahead: Whether the property stands in front of its symbol.
     """
     if _WEAKENS.search(text):
@@ -241,7 +242,8 @@ def _goes_on(verb: str, text: str, ahead: bool) -> bool:
         return True
     if _FOR_ENDS.search(text):
         return bool(_DEFINES.search(verb))
-    return not (_QUANTIFIED.search(text) and _SUPPOSES.search(verb))
+    claims = bool(re.search(r"[a-z]", behind.rpartition("$")[2]))  # "every symmetric $A$ is invertible"
+    return not (claims and _QUANTIFIED.search(text) and _SUPPOSES.search(verb))
 
 
 def _words_of(text: str) -> list[str]:
