@@ -37,10 +37,17 @@ _GOES_ON = re.compile(
 _WHERE = re.compile(r"\s*,?\s*(?:where|which|and|with)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[^.;:!?]*")
 _CASES = re.compile(
-    r"\s*(?:,\s*)?for\s+(?:(?:the|all|every|each|any)\s+)?(?:positive|negative|small|large|even|odd|first|last|nonzero|"
+    r"\s*(?:,\s*)?for\s+(?:(?:the|all|every|each|any)\s+)?(?:half|part|parts|some|most|many|few|positive|negative|small|large|even|odd|first|last|nonzero|"
     r"non-zero|interior|active)\b",
     re.IGNORECASE,
 )
+
+
+_UNDER = re.compile(
+    r"\s*,?\s*(?:(?:only\s+)?(?:if|when|whenever|provided(?:\s+that)?|unless)|or(?:\s+else)?)\s*$", re.IGNORECASE
+)
+"""Words between a definition and what it holds under, or what it defines instead."""
+_RELATES = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|in|sim)(?![a-zA-Z])")
 
 
 def find_change(parts: Sequence[str], place: int) -> str:
@@ -62,7 +69,8 @@ def find_change(parts: Sequence[str], place: int) -> str:
     quote = " ".join(words.split()).strip(" ,")
     if not quote:
         return ""
-    if _ATTACHED.match(words) or _CASES.match(words):
+    following = parts[place + 2] if place + 2 < len(parts) and words == behind else "="
+    if _ATTACHED.match(words) or _CASES.match(words) or (_UNDER.match(words) and not _RELATES.search(following)):
         return quote
     if _NAMES.match(words):
         return ""

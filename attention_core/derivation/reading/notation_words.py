@@ -95,7 +95,9 @@ _ENTRIES = (
 _BY_COLUMNS = (  # "for each query" is of rows
     r"column-?\s?wise|column\s+by\s+column|(?:on|over|along|across|per|to|for|in)\s+(?:(?:each|every|the|its|all|a)\s+)*"
     r"(?:columns?|(?:first|query)\s+(?:axis|dimension)|(?:axis|dim(?:ension)?)\s*=?\s*\$?\s*0)|"
-    r"(?:over|along|across)\s+(?:all\s+)?(?:the\s+)?queries"
+    r"(?:over|along|across)\s+(?:all\s+)?(?:the\s+)?queries|"
+    r"(?:(?:whose|so\s+that|such\s+that)\s+)?(?:(?:the|its|all|each|every)\s+)?columns?\s+(?:of\s+\$[^$]{1,12}\$\s+)?"
+    r"(?:each\s+)?sums?\s+(?:up\s+)?to\s+(?:one|\$?1)"
 )
 _COLUMN_SOFTMAX = compile_quick(
     r"\bcolumn-?\s?wise\s+softmax|\bsoftmax\b\}?(?:[^$.;]*\$)?(?:[\s,(]|\b(?:is|are|be|being|acts?|runs?|works?|taken|applied|"

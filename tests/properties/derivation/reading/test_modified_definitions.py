@@ -13,7 +13,7 @@ CHANGING = (
     " taken over all entries", " followed by a ReLU", " rounded to integers", " up to a constant",
     " with the last entry dropped", " normalized", " in expectation", " without the bias", " together with its mask",
     " and then take the maximum", ", clipped at zero", ", plus noise", ", where all negative values are set to zero",
-    " for positive scores",
+    " for positive scores", " if $x$ is positive", " or $-w^\\top x$", " for half of the data", " when $x$ is small",
 )  # fmt: skip
 NAMING = (
     "", " denote the score", " be the score", " for short", r" with $\|w\| = 1$", " as above", " where $d > 1$",

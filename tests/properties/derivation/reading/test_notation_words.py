@@ -110,3 +110,13 @@ def test_another_matrix_that_is_called_the_identity_restricts() -> None:
 def test_an_e_that_words_call_something_else_is_not_the_number(words: str, verdict: str) -> None:
     step = check_document(f"{words}\n\n$$ e \\cdot e = e $$\n", as_read=True).steps[-1]
     assert str(step.verdict) == verdict, step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [", where each column sums to one", ", so that its columns sum to one", ", whose columns each sum up to $1$"],
+)
+def test_columns_that_sum_to_one_are_those_of_the_softmax(words: str) -> None:
+    head = rf"Let $S \in \mathbb{{R}}^{{n \times n}}$ and $P = \operatorname{{softmax}}(S)${words}."
+    found = check_document(f"{head}\n\n$$ P \\mathbf{{1}}_n = \\mathbf{{1}}_n $$\n", infer=True).steps[-1]
+    assert str(found.verdict) in ("AMBIGUOUS", "UNDECIDED")
