@@ -40,6 +40,7 @@ from attention_core.derivation.decision.other_notations import name_notation
 from attention_core.derivation.decision.other_pi import weigh_letter_pi
 from attention_core.derivation.decision.out_of_date import find_newer_value, find_other_value
 from attention_core.derivation.decision.rounded_entries import name_rounding
+from attention_core.derivation.decision.solved_nearby import name_solution
 from attention_core.derivation.decision.usual import (
     VAGUE,
     find_claim_beside,
@@ -170,6 +171,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if found.verdict is not Verdict.REFUTED:
         return found
     message = "" if expected else _one_entry(step, found) or find_bold_constant(step) or find_newer_value(step, decide)
+    message = message or ("" if expected or step.context.claims_all else name_solution(step, decide))
     if message:
         return _withhold_verdict(found, message)
     meant_of = "" if expected else find_meant_indices(step, decide, slip)

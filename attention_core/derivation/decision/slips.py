@@ -57,6 +57,7 @@ from attention_core.derivation.decision.other_meanings import may_mean_otherwise
 from attention_core.derivation.decision.out_of_date import find_newer_value
 from attention_core.derivation.decision.returning_chains import goes_on, returns
 from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
+from attention_core.derivation.decision.solved_nearby import find_solution
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
@@ -156,7 +157,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if find_newer_value(step, decide) or (not collect_symbols(step) and may_hold_otherwise(step)):
         return None
-    if any(has_old_value(step, name) for name in collect_symbols(step)):
+    if any(has_old_value(step, name) for name in collect_symbols(step)) or find_solution(step, decide):
         return None
     if defines_anew(step) or _names_a_whole(step) or operates(step) or keeps_orders(step):
         return None
@@ -206,7 +207,7 @@ def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if any(has_old_value(step, name) or unknown_command(name) for name in collect_symbols(step)):
         return None
-    if not collect_symbols(step) and may_hold_otherwise(step):
+    if (not collect_symbols(step) and may_hold_otherwise(step)) or find_solution(step, decide):
         return None  # any numbers are one change away from an identity
     opaque = any(map(is_opaque, collect_symbols(step)))
     named = opaque or isinstance(step.left, Name | Sub)  # one change says little
