@@ -170,8 +170,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
         return _unless_cases(step, found, decide)
     if found.verdict is not Verdict.REFUTED:
         return found
-    message = "" if expected else _one_entry(step, found) or find_bold_constant(step) or find_newer_value(step, decide)
-    message = message or ("" if expected or step.context.claims_all else name_solution(step, decide))
+    message = "" if expected else _find_other_role(step, found, decide)
     if message:
         return _withhold_verdict(found, message)
     meant_of = "" if expected else find_meant_indices(step, decide, slip)
@@ -199,6 +198,12 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
         return _withhold_verdict(found, message)
     meant = None if found.counterexample is None else meant_by_words(step, decide, slip)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
+
+
+def _find_other_role(step: Step, found: Finding, decide: Decide) -> str:
+    """What a false step may be instead of a claim of all values: of one entry, of a new value, or to be solved."""
+    message = _one_entry(step, found) or find_bold_constant(step) or find_newer_value(step, decide)
+    return message or ("" if step.context.claims_all else name_solution(step, decide))
 
 
 def _find_other_basis(step: Step, decide: Decide) -> str:

@@ -59,5 +59,5 @@ def _values_below(step: Step) -> Iterator[str]:
             continue
         for side, other in ((peer.left, peer.right), (peer.right, peer.left)):
             name = symbol_name(side) if isinstance(side, Name | Sub) else None
-            if name in names and name not in all_names(other):
+            if name in names and not all_names(other):  # a number
                 yield f"{to_latex(side)} = {to_latex(other)}"
