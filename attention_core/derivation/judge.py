@@ -17,6 +17,7 @@ from typing import Any
 
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.claims import claim_of, cut_claims, with_decimals
+from attention_core.derivation.decision.agreement import NO_CASE
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.decide import decide
 from attention_core.derivation.decision.function_letters import find_compositions
@@ -465,6 +466,8 @@ def _other_reading(step: Step, shown: Finding, found: Finding, effort: Effort) -
 
     if shown.verdict in GOOD:
         shown = _apply_doubts(step, shown, effort)
+    elif NO_CASE in shown.evidence.text and (plain := _apply_doubts(step, shown, effort)).verdict in GOOD:
+        shown = replace(plain, evidence=_with_readings(plain.evidence, _readings_of(step)))
     if found.verdict in (Verdict.REFUTED, Verdict.UNREADABLE):
         find = find_other_reading
     elif shown.verdict in GOOD:

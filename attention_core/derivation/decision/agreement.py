@@ -38,6 +38,8 @@ DRAWN = 60  # cases that are drawn again where most have a side without a value
 ENTRIES = 6  # numbers of a case at most, for these
 SITES = 3
 
+NO_CASE = "no case that satisfies the hypotheses was found"
+
 
 def explain_unstated_equation(problem: Problem) -> str:
     """Say which equation among the sizes both sides need that no hypothesis states.
@@ -313,7 +315,7 @@ def explain_silence(problem: Problem) -> Finding:
     if certificate:
         return Finding(Verdict.VACUOUS, Evidence(f"the hypotheses cannot be met: {certificate}"))
     advice = "state the hypotheses so that values can be solved for, one symbol at a time"
-    return Finding(Verdict.UNDECIDED, Evidence("no case that satisfies the hypotheses was found", {}, advice))
+    return Finding(Verdict.UNDECIDED, Evidence(NO_CASE, {}, advice))
 
 
 def _nowhere(problem: Problem) -> bool:

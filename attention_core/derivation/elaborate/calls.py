@@ -125,7 +125,8 @@ def call(elab: Elaborator, expr: Call) -> Term:
 def _power_by_entries(elab: Elaborator, expr: Call, value: Term) -> Term:
     r"""`\\tanh^2(z)` of an array, whose function is taken entry by entry: so is its power."""
     times = expr.power.value if isinstance(expr.power, Num) else Fraction(0)
-    if expr.function not in ENTRYWISE or times.denominator != 1 or not 2 <= times <= MOST_BY_ENTRIES:
+    square = value.type.rows == value.type.cols  # may be a function of a matrix, and its power one of matrices
+    if square or expr.function not in ENTRYWISE or times.denominator != 1 or not 2 <= times <= MOST_BY_ENTRIES:
         raise elab.fail(f"the power of {expr.function} is only understood where its value is a number")
     out = value
     for _ in range(int(times) - 1):

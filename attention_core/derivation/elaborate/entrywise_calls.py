@@ -46,6 +46,8 @@ def apply_by_entries(
     number = next(_numbers)
     entry, inner = f"§{number}", type(elab)(elab.context.copy(), elab.bound, elab.line)
     inner.context.symbols[entry] = Symbol(entry, "array", elab.line, elab.context.level, SCALAR)
+    if always and whole.type.rows == whole.type.cols:
+        raise elab.fail("a derivative of a square matrix may be that of a function of matrices: write its entries")
     value = apply(inner, Name(entry))
     if not value.type.scalar:
         raise elab.fail("a function that is applied entry by entry has a number as its value")

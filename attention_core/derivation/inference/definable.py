@@ -42,7 +42,13 @@ def definable(context: Context, chain: Chain) -> str:
     bracketed = isinstance(right, Group) and right.bracket == "(" and len(right.items) == 1 and right.items[0].alone
     plain = isinstance(right, Num) or (isinstance(right, Minus) and isinstance(right.body, Num))
     plain = plain or (isinstance(right, Group) and not bracketed and not right.semicolons)
-    if name is None or plain or is_average(name) or not (name not in context.symbols or _is_open(context, name)):
+    if (
+        name is None
+        or name in context.related
+        or plain
+        or is_average(name)
+        or not (name not in context.symbols or _is_open(context, name))
+    ):
         return ""
     if base != name and base in context.symbols:
         return ""
@@ -79,7 +85,13 @@ def _has_value(context: Context, function: str) -> bool:
 def _is_open(context: Context, name: str) -> bool:
     """Whether a symbol is read as any number or array, so that an equation may say which."""
     symbol = context.symbols[name]
-    return name in context.inferred and symbol.kind == "array" and symbol.term is None and not symbol.params
+    return (
+        name not in context.related
+        and name in context.inferred
+        and symbol.kind == "array"
+        and symbol.term is None
+        and not symbol.params
+    )
 
 
 def _collect_mentions(context: Context, names: set[str]) -> set[str]:

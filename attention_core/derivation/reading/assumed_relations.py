@@ -13,6 +13,7 @@ from contextlib import suppress
 from attention_core.derivation.document.blocks import Display, Paragraph
 from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.inference.infer import Inference
+from attention_core.derivation.inference.usage import whole_names
 from attention_core.derivation.latex.syntax import Unreadable, names_in
 from attention_core.derivation.reading.assuming import Standing, standings
 from attention_core.derivation.reading.conditional_relations import find_conditional
@@ -57,7 +58,8 @@ def infer_assumptions(context: Context, inference: Inference, place: int, block:
     numbers = any(one.type is not None and one.type.scalar for one in fresh)
     fits = bool(fresh) and not (numbers and _OF_ARRAYS.search(block.text))  # "Let $x \ne 0$ be a vector"
     if fits and _count_gains(context, block, leads) <= 0 < _count_gains(trial, block, leads):
-        context.take(trial)
+        context.symbols, context.inferred, context.dropped = trial.symbols, trial.inferred, trial.dropped
+        context.related |= {name for one in found for chain in one.statement.chains for name in whole_names(chain)}
     else:
         inference.parsed[place] = inference.parsed[place][: -len(found)]
 

@@ -87,7 +87,7 @@ _TURNED = re.compile(
 )
 _WITHDRAWN = re.compile(
     r"\s*(?:with\s+(?:(?:high|low|some|positive|small|large|overwhelming)\s+)?(?:probability|chance)\b|as\s*$|"
-    r"in\s+(?:distribution|law|probability|mean\s+square)\b|"
+    r"(?:is|are)\s+to\s+be\b|in\s+(?:distribution|law|probability|mean\s+square)\b|"
     r"be\s+(?:the|an?|our|some)\s+(?:[a-z]+\s+)?(?:equation|problem|condition|constraint|question|claim|goal|target)\b|"
     r",?\s*which\s+(?:(?:is|would\s+be)\s+(?:absurd|impossible|false|wrong|not|never|rare|an?\s+contradiction)|"
     r"contradicts|cannot)\b)"

@@ -19,6 +19,12 @@ _JOINS = re.compile(r"\s*,?\s*(?:(?:and|or)(?:\s+that)?)?\s*", re.IGNORECASE)
 _RELATION = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|leqslant|geqslant)(?![a-zA-Z])")
 _OF_LETTER = re.compile(r"\s*(?:1\s*(?:<|\\leq?)\s*)?(?P<letter>[a-z])\s*(?:[=<>]|\\(?:leq?|geq?|neq?|in)(?![a-zA-Z]))")
 _BELOW = re.compile(r"_\s*(?:\{([^{}]*)\}|([a-z]))")
+_OTHERWISE = re.compile(r"\b(?:otherwise|else|elsewhere)\b", re.IGNORECASE)
+_INTRODUCES = re.compile(r"\b(?:let|put|set|define|write)\s*$", re.IGNORECASE)
+_GIVEN = re.compile(
+    r"\s*,?\s*(?:provided(?:\s+that)?|given(?:\s+that)?|(?:as|so)\s+long\s+as|assuming(?:\s+that)?)\s*", re.IGNORECASE
+)
+_COMMAND = re.compile(r"\\(?:[lgn]eq?|leqslant|geqslant|neq)(?![a-zA-Z])")
 _ARGUMENT = re.compile(r"\s*\\?[A-Za-z]+\s*\(\s*(\\?[A-Za-z]+)\s*\)\s*(?::=|=)")
 
 
@@ -36,7 +42,7 @@ def find_conditional(parts: Sequence[str]) -> set[int]:
     """
     found: set[int] = set()
     for place in range(1, len(parts) - 2, 2):
-        if not _depends(parts[place], parts[place + 1], parts[place + 2]):
+        if not _depends(parts[place], parts[place + 1], parts[place + 2]) or _says_domain(parts, place):
             continue
         first, last = place, place + 2
         while first > 1 and _JOINS.fullmatch(parts[first - 1]):
@@ -55,6 +61,22 @@ def _depends(relation: str, words: str, condition: str) -> bool:
         return True
     argument = _ARGUMENT.match(relation)  # "$f(x) = x$ for $x > 0$" does not say what f is elsewhere
     return bool(argument and _FOR.fullmatch(words) and re.search(rf"{re.escape(argument[1])}(?![a-zA-Z])", condition))
+
+
+def _says_domain(parts: Sequence[str], place: int) -> bool:
+    """Whether a condition only says where a definition has a value: "let $f(x) = \\log x$ for $x > 0$"."""
+    relation, condition = parts[place], parts[place + 2]
+    argument = _ARGUMENT.match(relation)
+    if argument is not None:
+        head = relation.partition("(")[0].strip()
+        again = sum(part.strip().startswith(f"{head}(") for part in parts[1::2]) > 1
+        rest = " ".join(parts[place + 3 :: 2])
+        inside = re.search(rf"(?<![a-zA-Z\\]){re.escape(argument[1])}(?![a-zA-Z])", condition)
+        return bool(inside) and not again and not _OTHERWISE.search(rest)
+    value, defines = relation.partition("=")[2], _INTRODUCES.search(parts[place - 1])
+    letters = set(re.findall(r"\\[a-zA-Z]+|[a-zA-Z]", _COMMAND.sub(" ", condition)))
+    own = set(re.findall(r"\\[a-zA-Z]+|[a-zA-Z]", value))
+    return bool(defines and letters and letters <= own and _GIVEN.fullmatch(parts[place + 1]))
 
 
 def _runs(condition: str, relation: str) -> bool:

@@ -175,6 +175,7 @@ class Context:
     stated: frozenset[str] = frozenset()  # what the document says that signs stand for, see `notation_words`
     loose: frozenset[str] = frozenset()  # forms that are symbols of their own in this statement, see `inference.opaque`
     arrays: frozenset[str] = frozenset()  # letters that the document writes as arrays, with an index or a transpose
+    related: frozenset[str] = frozenset()  # undeclared symbols of relations that are assumed: no display defines them
     infers: bool = False  # whether undeclared symbols are read
     own_domains: bool = False  # whether domains that a later section states are left to it
     opens_sizes: bool = False  # whether an undeclared letter where a size must stand is one: the n of \mathbb{R}^n
@@ -190,6 +191,7 @@ class Context:
         found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
         found.loose, found.stated, found.homes = self.loose, self.stated, self.homes
         found.arrays, found.own_domains = self.arrays, self.own_domains
+        found.related = self.related
         return found
 
     def take(self, other: Context) -> None:

@@ -227,3 +227,25 @@ def test_relations_that_make_it_hold_together_are_all_named_and_no_others(formul
     found = last("Let $a, b, c, d \\in \\mathbb{R}$.", prose, f"$$ {formula} $$")
     assert found.verdict is Verdict.UNDECIDED
     assert "it holds under $c = 1, a = b$" in found.evidence.text and "'Assume $c = 1, a = b$'" in found.evidence.text
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\sin^2(z) + \cos^2(z) = 1", r"\tanh'(z) + \tanh^2(z) = 1", r"\exp(z) \odot \exp(-z) = 1"]
+)
+def test_a_number_beside_an_array_of_entries_is_not_refuted(formula: str) -> None:
+    found = check_document(f"Let $n \\in \\mathbb{{N}}$ and $z \\in \\mathbb{{R}}^n$.\n\n$$ {formula} $$\n").steps[-1]
+    assert str(found.verdict) == "UNDECIDED" and "each entry" in found.evidence.text
+
+
+def test_a_number_beside_an_array_is_refuted_elsewhere() -> None:
+    text = "Let $n \\in \\mathbb{N}$ and $z \\in \\mathbb{R}^n$.\n\n$$ z^\\top z = z $$\n"
+    assert str(check_document(text).steps[-1].verdict) == "REFUTED"
+
+
+@pytest.mark.parametrize("infer", [True, False])
+def test_what_holds_of_all_values_holds_where_no_case_of_its_hypotheses_was_found(infer: bool) -> None:
+    head = ("" if infer else "Let $x \\in \\mathbb{R}$. ") + "Suppose $\\sin x = \\frac35$. Then"
+    wrong = "UNDECIDED" if infer else "REFUTED"
+    for formula, verdict in ((r"\cos^2 x = 1 - \sin^2 x", "PROVED"), (r"\cos^2 x = 2 - \sin^2 x", wrong)):
+        found = check_document(f"{head}\n\n$$ {formula} $$\n", infer=infer).steps[-1]
+        assert str(found.verdict) == verdict, found.evidence.text

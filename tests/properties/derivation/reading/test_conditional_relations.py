@@ -41,7 +41,7 @@ def test_a_condition_on_an_index_says_of_which_entries(word: str) -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        "Put $f(x) = x$ for $x > 0$.", "Let $f(x) = x$ provided $x > 0$.", "Define $f(x) = x$, as long as $x > 0$.",
+        "Put $f(x) = x$ for $x > 0$ and $f(x) = -x$ for $x \\le 0$.", "Let $f(x) = x$ if $x > 0$, and $f(x) = -x$ else.",
         "Define $f(x) = x$ for $x > 0$ and $f(x) = -x$ otherwise.",
     ],
 )  # fmt: skip
@@ -63,3 +63,20 @@ def test_all_that_is_joined_to_a_condition_belongs_to_it() -> None:
         7,
     }
     assert find_conditional(["Suppose ", "a = 1", ". If ", "c = 3", ", then"]) == set()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Let $f(x) = \\log x$ for $x > 0$.",
+        "Define $f(x) = \\log x$, as long as $x > 0$.",
+        "Put $f(x) = \\log x$ if $x > 0$.",
+    ],
+)
+def test_a_condition_that_says_where_a_function_has_a_value_defines_it(head: str) -> None:
+    assert check_document(f"{head} Then\n\n$$ f'(x) = \\frac{{1}}{{x}} $$\n", infer=True).steps[-1].verdict in GOOD
+
+
+def test_a_condition_on_what_a_value_is_made_of_is_assumed_with_it() -> None:
+    text = "Let $x \\in \\mathbb{R}$. Let $y = \\frac{1}{x}$ provided $x \\ne 0$. Then\n\n$$ x y = 1 $$\n"
+    assert check_document(text, infer=True).steps[-1].verdict in GOOD
