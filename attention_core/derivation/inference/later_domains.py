@@ -13,7 +13,7 @@ _STATED = re.compile(r"\(line (\d+) says so\)$")
 
 
 def without_later_domains(context: Context, before: Context, line: int) -> Context | None:
-    """A context in which what a statement needs is read without the domains that later sections state.
+    r"""A context in which what a statement needs is read without the domains that later sections state.
 
     Args:
         context: What is known with the statement as it was read.
