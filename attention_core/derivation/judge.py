@@ -50,6 +50,7 @@ from attention_core.derivation.latex.syntax import Array, Num, Unreadable
 from attention_core.derivation.reading.any_function import describe_functions, loosen_second
 from attention_core.derivation.reading.any_loss import describe_losses, order_of_derivatives, tried_order
 from attention_core.derivation.reading.confirmed import confirm_readings, quote_set_aside
+from attention_core.derivation.reading.imaginary_unit import find_unit_as_number
 from attention_core.derivation.reading.proposed_domains import propose_domain
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import (
@@ -109,6 +110,8 @@ def decide_step(step: Step, effort: Effort, advise: bool = False) -> Finding:
 
     seconds = max(effort.seconds, SAMPLING) if step.option("check") else effort.seconds
     step = with_stated_indices(step)
+    if unit := find_unit_as_number(step.context, _inferred_names(step)):
+        return Finding(Verdict.UNDECIDED, Evidence(unit))
     try:
         with ceiling(CEILING * seconds):
             found, problem, extra = _decide_step(step, effort)

@@ -279,14 +279,22 @@ def _check_endings(step: Step, found: Finding, decide: Decide) -> Finding:
         pass
     return _withhold_verdict(
         found,
-        f"line {one.line} may take back what is assumed above it ('{one.quote}'), and the step was not found to hold "
-        "without: give each case a heading of its own, or declare the symbol again, as in 'Let $x \\in \\mathbb{R}$.'",
+        f"line {one.line} may take back what is assumed there or above ('{one.quote}'), and the step was not found to "
+        "hold without: give each case a heading of its own, or declare the symbol anew: 'Let $x \\in \\mathbb{R}$.'",
     )
 
 
 def _unless_cases(step: Step, found: Finding, decide: Decide) -> Finding:
-    """The finding that nothing satisfies the hypotheses, or UNDECIDED where a display stands between them."""
+    """The finding that nothing satisfies the hypotheses, or UNDECIDED where some may have ended."""
     names = collect_symbols(step)
+    if (ended := drop_ended_assumptions(step.context, names)) is not None:
+        wider, one = ended
+        without = replace(step, context=wider)
+        free = not any(kept.mentions & names for kept in wider.hypotheses)
+        if (verdict := _verdict_of(without, decide)) in GOOD and free:
+            return decide(without, ())
+        if verdict is not Verdict.VACUOUS:
+            return _withhold_verdict(found, f"line {one.line} may end what is assumed there or above ('{one.quote}')")
     newest = max((one.line for one in step.context.hypotheses if one.mentions & names), default=0)
     newest = step.line if step.assumed or step.conditions else newest
     between = max((one.line for one in step.peers if one.line < min(newest, step.line)), default=0)

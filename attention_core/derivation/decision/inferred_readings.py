@@ -27,6 +27,7 @@ from attention_core.derivation.decision.matrix_exponents import (
     with_matrices,
 )
 from attention_core.derivation.decision.other_kinds import find_contradiction
+from attention_core.derivation.decision.stated_later import find_stated_later
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.inference.constraints import ENTRYWISE, is_capital
 from attention_core.derivation.inference.fresh_sizes import FRESH
@@ -332,11 +333,13 @@ def _letters_among_matrices(step: Step) -> Iterator[Change]:
 
 
 def _numbers_for_sizes(step: Step) -> Iterator[Change]:
-    """Letters that are whole numbers since a root of them is taken, as any number."""
+    """Letters that are whole numbers by a root of them, or by a later section alone, as any number."""
     known = step.context.symbols
     tied = {name for symbol in known.values() for name in symbol.mentions}
+    later = find_stated_later(step)
     for name in sorted(collect_symbols(step) & set(step.context.inferred) - tied):
-        if known[name].kind == "size" and step.context.inferred[name].endswith(rf"(\sqrt{{{name}}})"):
+        rooted = step.context.inferred[name].endswith(rf"(\sqrt{{{name}}})")
+        if known[name].kind == "size" and (rooted or name in later):
             yield _declare_as_one_kind([replace(known[name], kind="array")], SCALAR)
 
 
@@ -349,11 +352,15 @@ def _declare_as_one_kind(symbols: Sequence[Symbol], kind: Type) -> Change:
 
 
 def _open_symbols(step: Step, reasons: tuple[str, ...], names: frozenset[str] | None = None) -> list[Symbol]:
-    """The inferred symbols of a step that nothing is known of, and for whose kind no more than these reasons speak."""
+    """The inferred symbols of a step that nothing is known of, and for whose kind no more than these reasons speak.
+
+    Neither does what a later section says of them.
+    """
     context = step.context
     names = collect_symbols(step) if names is None else names
     named = [n for n in sorted(names & set(context.inferred)) if n in context.symbols]
-    found = [context.symbols[n] for n in named if context.inferred[n].endswith(reasons)]
+    later = find_stated_later(step)
+    found = [context.symbols[n] for n in named if n in later or context.inferred[n].endswith(reasons)]
     plain = [one for one in found if one.kind == "array" and one.law is None and one.term is None and one.type]
     held = {name for one in context.symbols.values() if one.term is not None for name in one.mentions}
     held |= {name for one in context.hypotheses for name in one.mentions}

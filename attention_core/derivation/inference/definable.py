@@ -50,7 +50,7 @@ def definable(context: Context, chain: Chain) -> str:
         or not (name not in context.symbols or _is_open(context, name))
     ):
         return ""
-    if base != name and base in context.symbols:
+    if (base != name and base in context.symbols) or is_power(context, name):
         return ""
     parts = (node for node in walk(right) if isinstance(node, Sub) and symbol_name(node) not in context.symbols)
     if any(symbol_name(node.base) == name for node in parts):
@@ -63,6 +63,24 @@ def definable(context: Context, chain: Chain) -> str:
     if bracket and _VALUE.fullmatch(name) and _has_value(context, head):
         return ""
     return "" if {name, base} & _collect_mentions(context, whole_names(right)) else name
+
+
+_POWER = re.compile(r"\^\{?(?![*+]\}?$)[^{}()*\\'\"]+\}?$")
+
+
+def is_power(context: Context, name: str) -> bool:
+    """Whether a name is a power of a number or of a square matrix that is declared or defined, as `A^{k}` is.
+
+    Args:
+        context: What is declared.
+        name: The name.
+    """
+    found = _POWER.search(name)
+    base = None if found is None else context.symbols.get(name[: found.start()])
+    if base is None or base.kind == "family" or base.name in context.inferred:
+        return False
+    kind = base.type if base.term is None else base.term.type
+    return kind is not None and (kind.scalar or (kind.kind == "matrix" and kind.rows == kind.cols))
 
 
 _VALUE = re.compile(r"(?P<head>[^(]+)\((?P<arguments>\\?[A-Za-z]+(?:, \\?[A-Za-z]+)*)\)")

@@ -2,7 +2,8 @@ r"""Complex numbers as rotary embeddings use them: $q, k \in \mathbb{C}$, $e^{i 
 
 A complex number z is two real ones, `\Re z` and `\Im z`. A relation that mentions one, or the imaginary unit, is read
 as a relation between columns of real and imaginary parts, so that it is decided as any other. The letter i is the
-imaginary unit where the document declares complex numbers or speaks of that unit, and declares i as nothing else.
+imaginary unit where the document declares complex numbers or speaks of that unit, and declares i as nothing else; where
+it says that another letter has the square -1, this one is (see `imaginary_unit`).
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def write_parts(context: Context, statement: Statement) -> Statement:
 
 def _is_unit(context: Context, name: str) -> bool:
     """Whether a letter is the imaginary unit: nothing declares it."""
-    return name == UNIT and (name not in context.symbols or name in context.inferred)
+    return name == context.unit and (name not in context.symbols or name in context.inferred)
 
 
 def _is_complex(context: Context, node: object) -> bool:

@@ -27,7 +27,7 @@ from attention_core.derivation.elaborate.indicators import entry_type_fits, miss
 from attention_core.derivation.elaborate.sample_families import defined_member, write_run, write_samples
 from attention_core.derivation.elaborate.subscripts import index_items
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import Chain, Expr, Name, Num, Root, Sub, Sup, Unreadable, names_in
+from attention_core.derivation.latex.syntax import Chain, Expr, Minus, Name, Num, Root, Sub, Sup, Unreadable, names_in
 from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.any_function import declare_function, functions_in
 from attention_core.derivation.reading.any_loss import loss_in, loss_of
@@ -35,6 +35,7 @@ from attention_core.derivation.reading.assuming import Standing
 from attention_core.derivation.reading.conditional_relations import find_conditional
 from attention_core.derivation.reading.describe import describe, name_subjects
 from attention_core.derivation.reading.domains import domain_of, require_space
+from attention_core.derivation.reading.imaginary_unit import take_unit
 from attention_core.derivation.reading.independence import state_independence
 from attention_core.derivation.reading.listed_values import lists_values
 from attention_core.derivation.reading.memberships import (
@@ -307,6 +308,8 @@ class Reader(ReaderState):
         op = item.chain.ops[0]
         if self.is_only_stated(item, op, line):
             self.leave_out(to_latex(item.chain), line)
+        elif len(item.left) == 1 and take_unit(self.context, item.chain, line):
+            self.settle()
         elif op == "in" and len(item.chain.ops) == 1:
             self.settle()
             membership(self, item, text, line)
@@ -476,6 +479,8 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
         return
     if squared:
         assert isinstance(left, Sup)
+        if isinstance(right, Minus) and isinstance(right.body, Num):
+            raise Unreadable(f"no real number {squared} has the square {to_latex(right)}", line)
         left, right = left.base, Root(right)
     name, params = find_defined_name(elab, left, right)
     if name is None or item.chain.ops not in (("=",), (":=",)) or len(item.left) != 1:

@@ -20,7 +20,7 @@ from fractions import Fraction
 from attention_core.derivation.document.blocks import Block, Display, Heading
 from attention_core.derivation.document.display import DisplayStatement, statements_of
 from attention_core.derivation.document.source import FRAMED_GOES_ON, GOES_ON
-from attention_core.derivation.inference.definable import definable
+from attention_core.derivation.inference.definable import definable, is_power
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.labels import labels_of_braces
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
@@ -103,7 +103,12 @@ def find_defined_symbol(context: Context, chain: Chain, around: Around) -> str:
     if chain.ops[:1] != ("=",) or not isinstance(left, Name | Sub):
         return ""
     name, right = symbol_name(left), chain.exprs[1]
-    if name is None or name in all_names(right) or isinstance(right, Name | Num | Minus | Group):
+    if (
+        name is None
+        or is_power(context, name)
+        or name in all_names(right)
+        or isinstance(right, Name | Num | Minus | Group)
+    ):
         return ""
     symbol = context.symbols.get(name)
     if symbol is None and (name in context.dropped or _entry(context, left)):

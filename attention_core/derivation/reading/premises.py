@@ -336,6 +336,7 @@ def commit_assumption(context: Context, text: str, line: int, laws: bool = False
     if any(context.symbols[n].term is not None for one in fresh for n in one.mentions & set(context.symbols)):
         return None  # what is defined is not free to be assumed: another case of it is meant, or a claim
     context.symbols, context.dropped, context.broadcast = trial.symbols, trial.dropped, trial.broadcast
+    context.imaginary, context.unit = trial.imaginary, trial.unit
     context.understood += trial.understood
     return fresh
 

@@ -41,6 +41,7 @@ from attention_core.derivation.reading.derivative_words import take_conventions
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains, may_constrain
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
+from attention_core.derivation.reading.imaginary_unit import spell_unit
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.reading.premises import (
@@ -124,7 +125,7 @@ def steps_of(
     blocks = take_conventions(context, blocks, infer)
     context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
-    blocks, roles = drop_roles(spell_openings(blocks)) if infer else (blocks, [])
+    blocks, roles = drop_roles(spell_openings(spell_unit(blocks))) if infer else (blocks, [])
     blocks = spell_scopes(blocks, context.arrays) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words

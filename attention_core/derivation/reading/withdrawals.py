@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
@@ -198,11 +198,57 @@ _ABSURD = compile_quick(
 )
 
 
+# "Given $x > 0$, the function grows." says what holds under a condition; a sentence that introduces, defines or asks
+# goes on with what it names.
+_UNDER = re.compile(
+    r"^\W*(?:(?:and|but|now|so|hence|thus|then|also|moreover|conversely)\W+)*(?:given|assuming|supposing|provided|"
+    r"providing|granted)(?:\s+that)?\s+\$\$(?:\s*(?:,|,?\s*and)\s*\$\$)*\s*,\s*(?P<clause>.+)$",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"^\W*(?:let|put|set|define|denote|write|consider|take|fix|find|show|prove|compute|recall|draw|choose|pick|"
+    r"min\w+|max\w+)\b|\b(?:follow\w*|below|defin\w+|denot\w+|problems?|tasks?|goals?|aims?|questions?|given by|"
+    r"call\w*|let)\b|\b(?:we|us|you|i|one)\s+(?!(?:\w+ly\s+|then\s+|also\s+)*(?:have|has|get|gets|see|sees|know|"
+    r"knows|find|finds|obtain|obtains|conclude|concludes)\b)",
+    re.IGNORECASE,
+)
+_RELATES = re.compile(r"[=<>]|\\(?:leq?|geq?|neq?|leqslant|geqslant)(?![a-zA-Z])")
+
+
+def find_passing_conditions(context: Context, paragraph: Paragraph) -> list[tuple[Caveat, bool]]:
+    """The conditions under which a sentence says something: they hold in its paragraph alone.
+
+    Args:
+        context: What is declared there.
+        paragraph: The paragraph.
+
+    Returns:
+        Each as the caveat that takes it back, and whether it does so at the end of the paragraph, and not behind the
+        display that the paragraph leads into.
+    """
+    sentences = sentences_of(paragraph)
+    out = []
+    for place, one in enumerate(sentences):
+        if not (found := _UNDER.match(one.prose)) or not re.match(r"\s*[.;!]", one.end):
+            continue
+        count = found.string[: found.start("clause")].count("$$")
+        conditions, others = one.formulas[:count], one.formulas[count:]
+        if _GOES_ON.search(found["clause"]) or any(map(_RELATES.search, others)):
+            continue
+        names = frozenset().union(*(declared_names(context, each, one.line) for each in conditions))
+        if names and all(map(_RELATES.search, conditions)):
+            last = one.line + sum(part.count("\n") for part in one.parts)
+            caveat = Caveat(one.line, shorten_quote(one.text), context.level, names, since=one.line, ends=last)
+            out.append((caveat, all(re.match(r"\s*[.;!?]", each.end) for each in sentences[place:])))
+    return out
+
+
 @dataclass
 class Passing:
     """What a document assumes for a while, each as the caveat that takes it back."""
 
     temporary: Caveat | None = None  # for the moment: it ends after its displays
+    under: list[Caveat] = field(default_factory=list)  # conditions of one sentence: they end with its paragraph
     supposed: Caveat | None = None  # supposed last: it ends where that turns out to be absurd
 
     def end_temporary(self, context: Context, paragraph: Paragraph, shown: Iterable[int]) -> None:
@@ -213,6 +259,8 @@ class Passing:
             paragraph: The paragraph.
             shown: The lines of the steps of the last display.
         """
+        context.caveats += self.under
+        self.under = []
         one = self.temporary
         if one is None or not any(line > one.ends for line in shown):
             return
@@ -229,6 +277,8 @@ class Passing:
             paragraph: The paragraph.
             assumes: Whether it brings hypotheses.
         """
+        for one, closed in find_passing_conditions(context, paragraph) if assumes else ():
+            (context.caveats if closed else self.under).append(one)
         self.temporary = _find_temporary(context, paragraph) or self.temporary
         self.supposed = (_find_supposed(context, paragraph) if assumes else None) or self.supposed
         if self.supposed is not None and _is_absurd(paragraph, self.supposed):

@@ -170,7 +170,8 @@ class Context:
     inferred: dict[str, str] = field(default_factory=dict)  # undeclared symbols, and what they are read as
     described: dict[str, Symbol] = field(default_factory=dict)  # of whom what words say of them is assumed
     repeated: int | None = None  # the level at which it says that repeated indices are summed over
-    imaginary: int | None = None  # the level at which it has complex numbers, so that i is their unit
+    imaginary: int | None = None  # the level at which it has complex numbers, so that there is a unit
+    unit: str = "i"  # the letter of that unit
     recursions: dict[str, Any] = field(default_factory=dict)  # sequences by name, see `recursions`
     stated: frozenset[str] = frozenset()  # what the document says that signs stand for, see `notation_words`
     loose: frozenset[str] = frozenset()  # forms that are symbols of their own in this statement, see `inference.opaque`
@@ -188,7 +189,7 @@ class Context:
         found.failed, found.inferred, found.ended = list(self.failed), dict(self.inferred), self.ended
         found.equations = list(self.equations)
         found.described, found.repeated = dict(self.described), self.repeated
-        found.imaginary, found.recursions = self.imaginary, dict(self.recursions)
+        found.imaginary, found.unit, found.recursions = self.imaginary, self.unit, dict(self.recursions)
         found.loose, found.stated, found.homes = self.loose, self.stated, self.homes
         found.arrays, found.own_domains = self.arrays, self.own_domains
         found.related = self.related
@@ -232,7 +233,7 @@ class Context:
         if self.repeated is not None and self.repeated >= level:
             self.repeated = None
         if self.imaginary is not None and self.imaginary >= level:
-            self.imaginary = None
+            self.imaginary, self.unit = None, "i"
         if self.formal is not None and self.formal >= level:
             self.formal = None
         self.level = level

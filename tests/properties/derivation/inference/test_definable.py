@@ -52,3 +52,19 @@ def test_a_value_at_a_number_leaves_a_function_to_be_defined() -> None:
     text = "Let $x \\in \\mathbb{R}$.\n\n$$ f(0) = 1 $$\n\n$$ f(x) = x^2 + 1 $$\n\n$$ f(2) = 5 $$\n"
     found = check_document(text, infer=True)
     assert found.steps[-1].verdict in GOOD
+
+
+@pytest.mark.parametrize(
+    "display", ["A^k = A", "A^k = P A", "A = A^k", "A^{k + 1} = P A^k", "A^k = A$$\n\n$$ P = A^k"]
+)  # fmt: skip
+def test_no_display_defines_a_power_of_what_is_declared(display: str) -> None:
+    head = "Let $A, P \\in \\mathbb{R}^{n \\times n}$ and $k \\in \\mathbb{N}$."
+    found = check_document(f"{head}\n\n$$ {display} $$\n\n$$ A^k + P = P + A $$\n", infer=True)
+    assert {step.verdict for step in found.steps} == {"UNDECIDED"}
+    assert not any("is defined" in words for _, words in found.understood)
+
+
+def test_a_label_above_a_letter_is_defined() -> None:
+    head = "Let $A \\in \\mathbb{R}^{n \\times n}$ and $x \\in \\mathbb{R}^n$."
+    found = check_document(f"{head}\n\n$$ A^{{(1)}} = 2 A $$\n\n$$ A^{{(1)}} x = A x + A x $$\n", infer=True)
+    assert found.steps[-1].verdict in GOOD

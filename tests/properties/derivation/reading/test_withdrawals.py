@@ -174,3 +174,38 @@ def test_words_of_contradictions_elsewhere_take_back_nothing() -> None:
     assert last("Let $x \\in \\mathbb{R}$.", "Proofs by contradiction are short. Suppose $x \\ge 0$. Then", STEP)[
         0
     ] in ("AGREES", "PROVED")
+
+
+REAL = "Let $x \\in \\mathbb{R}$."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Given $x > 0$, the function grows.", "Assuming that $x > 0$, this is a norm.",
+        "But given $x > 0$, we see that the square grows.",
+        "Given $x > 0$, the function grows. Given $x < 0$, it falls.",
+    ],
+)  # fmt: skip
+def test_the_condition_of_a_sentence_ends_with_its_paragraph(words: str) -> None:
+    for more in ([], ["Now to the absolute value."]):
+        assert last(REAL, words, *more, "$$ |x| = x $$")[0] == "UNDECIDED"
+        assert last(REAL, words, *more, "$$ |x|^2 = x^2 $$")[0] == "PROVED"
+
+
+def test_the_condition_of_a_sentence_holds_of_the_display_that_its_paragraph_leads_into() -> None:
+    words = "Given $x > 0$, this is clear. Then"
+    assert last(REAL, words, "$$ |x| = x $$")[0] == "PROVED"
+    assert last(REAL, words, "$$ |x| = 2 x $$")[0] == "REFUTED"
+    assert last(REAL, words, "$$ x = |x| $$", "Now to the absolute value.", "$$ |x| = x $$")[0] == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Given $x > 0$.", "Given $x > 0$, we want to show the bound.", "Given $x > 0$, the claim is the following.",
+        "Given $x > 0$, let $y = \\sqrt{x}$.", "Given $x > 0$, consider the function.", "Assume $x > 0$, as always.",
+    ],
+)  # fmt: skip
+def test_what_a_sentence_sets_out_from_is_assumed_for_what_follows(words: str) -> None:
+    assert last(REAL, words, "Now to the absolute value.", "$$ |x| = x $$", infer=True)[0] == "PROVED"
