@@ -297,10 +297,11 @@ class _Walk:
             self.context.understood.append((block.line, "repeated indices are summed over"))
         if any(says_complex(one.prose) for one in sentences_of(block)) and self.context.imaginary is None:
             self.context.imaginary = self.context.level
+        another = self.passing.items.enter(self.context, block, max((one.line for one in self.shown), default=0))
         if (unlabelled := self.enter_case(block)) is None:
             return
         block = unlabelled
-        if reads_on(self.context, block, self.last):
+        if not another and reads_on(self.context, block, self.last):
             self.local = list(self.last) if leads else []
             self.around_next += self.reasons(block) if leads else []
             return

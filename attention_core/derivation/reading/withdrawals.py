@@ -14,6 +14,7 @@ from functools import lru_cache
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.general_words import is_example, widen
+from attention_core.derivation.reading.list_items import ListItems
 from attention_core.derivation.terms.context import Caveat, Context, Independence
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
 from attention_core.derivation.words.paragraphs import says_domain
@@ -250,6 +251,7 @@ class Passing:
     temporary: Caveat | None = None  # for the moment: it ends after its displays
     under: list[Caveat] = field(default_factory=list)  # conditions of one sentence: they end with its paragraph
     supposed: Caveat | None = None  # supposed last: it ends where that turns out to be absurd
+    items: ListItems = field(default_factory=ListItems)  # of lists: what one supposes ends where the next begins
 
     def end_temporary(self, context: Context, paragraph: Paragraph, shown: Iterable[int]) -> None:
         """Take back what was assumed for the moment, where a display stands after it and the text does not go on.
