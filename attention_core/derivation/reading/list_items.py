@@ -30,8 +30,8 @@ _FURTHER = re.compile(
     r"\b(?:further|furthermore|also|moreover|in addition|additionally|still|besides|too|as well)\b", re.IGNORECASE
 )
 _CONCLUDES = compile_quick(
-    r"\b(?:then|hence|thus|therefore|so|consequently|it follows|we (?:have|get|find|obtain|see)|holds?|this (?:gives|is|"
-    r"means|yields))\b",
+    r"\b(?:then|hence|thus|therefore|so|consequently|it follows|we (?:have|get|find|obtain|see)|holds?|this (?:gives|"
+    r"is|means|yields))\b",
     re.IGNORECASE,
 )
 _BACK = re.compile(

@@ -42,6 +42,7 @@ from attention_core.derivation.reading.display_roles import Around, complete_dis
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
 from attention_core.derivation.reading.imaginary_unit import spell_unit
+from attention_core.derivation.reading.examples import Examples, find_examples
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.reading.premises import (
@@ -119,6 +120,7 @@ def steps_of(
     if line := _too_many_formulas(blocks):
         message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
         return [Unread(f"line-{line}", line, "", message)], []
+    passing = Passing(examples=Examples(find_examples(blocks)))
     codes = [block for block in blocks if isinstance(block, Code)]
     paragraphs = [block for block in blocks if isinstance(block, Paragraph)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
@@ -134,7 +136,9 @@ def steps_of(
     blocks, inline = take_definitions(blocks) if infer else (blocks, {})
     inference = Inference(blocks, described, inline) if infer else None
     prose = "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
-    walk = _Walk(context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge)
+    walk = _Walk(
+        context, blocks, statements_in(blocks), codes, remarks_of(blocks), prose, inference, judge, passing=passing
+    )
     walk.read_all()
     far_words, far_relations = far_words_in(text, blocks, roles), [*far_relations_in(blocks), *orders]
     headings = [one for one in blocks if isinstance(one, Heading)]
@@ -273,7 +277,7 @@ class _Walk:
                 ended = [find_withdrawal(self.context, one) for one in sentences_of(Paragraph(block.line, block.text))]
                 self.context.caveats += [one for one in ended if one is not None]
             self.local, self.last, self.around_next, self.shown = [], [], [], []
-            self.passing = Passing()
+            self.passing.restart()
         elif isinstance(block, Paragraph):
             if place not in self.read:
                 self.paragraph(place, block)
@@ -297,7 +301,8 @@ class _Walk:
             self.context.understood.append((block.line, "repeated indices are summed over"))
         if any(says_complex(one.prose) for one in sentences_of(block)) and self.context.imaginary is None:
             self.context.imaginary = self.context.level
-        another = self.passing.items.enter(self.context, block, max((one.line for one in self.shown), default=0))
+        shown = max((one.line for one in self.shown), default=0)
+        another = self.passing.items.enter(self.context, block, shown)
         if (unlabelled := self.enter_case(block)) is None:
             return
         block = unlabelled
@@ -318,8 +323,7 @@ class _Walk:
         fresh = [h for h in self.context.hypotheses if id(h) not in above]
         quoted = _leave_to_others(self.context, block, fresh, self.local) if is_quotation(block) else []
         fresh, self.local = ([], []) if quoted else (fresh, self.local)
-        self.passing.enter(self.context, block, bool(fresh or self.local))
-        shown = max((one.line for one in self.shown), default=0)
+        self.passing.enter(self.context, block, bool(fresh or self.local), shown)
         self.context.caveats += find_other_cases(self.context, fresh, block, shown, self.blocks[:place])
         for part in (declaring, rest):
             if part is not None:

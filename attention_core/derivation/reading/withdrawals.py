@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
+from attention_core.derivation.reading.examples import Examples
 from attention_core.derivation.reading.general_words import is_example, widen
 from attention_core.derivation.reading.list_items import ListItems
 from attention_core.derivation.terms.context import Caveat, Context, Independence
@@ -251,6 +252,7 @@ class Passing:
     temporary: Caveat | None = None  # for the moment: it ends after its displays
     under: list[Caveat] = field(default_factory=list)  # conditions of one sentence: they end with its paragraph
     supposed: Caveat | None = None  # supposed last: it ends where that turns out to be absurd
+    examples: Examples = field(default_factory=Examples)  # what one chooses ends where the text goes on to all values
     items: ListItems = field(default_factory=ListItems)  # of lists: what one supposes ends where the next begins
 
     def end_temporary(self, context: Context, paragraph: Paragraph, shown: Iterable[int]) -> None:
@@ -271,16 +273,23 @@ class Passing:
         context.caveats.append(one)
         self.temporary = None
 
-    def enter(self, context: Context, paragraph: Paragraph, assumes: bool) -> None:
+    def restart(self) -> None:
+        """Begin a section: nothing is assumed for a while."""
+        self.temporary = self.supposed = None
+        self.under, self.examples.open, self.items.open = [], [], []
+
+    def enter(self, context: Context, paragraph: Paragraph, assumes: bool, shown: int) -> None:
         """Note what a paragraph assumes for a while, and take back what it says is absurd.
 
         Args:
             context: What is declared there, with this paragraph; a caveat may be added to it.
             paragraph: The paragraph.
             assumes: Whether it brings hypotheses.
+            shown: The last line of a display above it, 0 if there is none.
         """
         for one, closed in find_passing_conditions(context, paragraph) if assumes else ():
             (context.caveats if closed else self.under).append(one)
+        self.examples.enter(context, paragraph, shown)
         self.temporary = _find_temporary(context, paragraph) or self.temporary
         self.supposed = (_find_supposed(context, paragraph) if assumes else None) or self.supposed
         if self.supposed is not None and _is_absurd(paragraph, self.supposed):
