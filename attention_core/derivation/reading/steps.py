@@ -42,7 +42,7 @@ from attention_core.derivation.reading.display_roles import Around, complete_dis
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
 from attention_core.derivation.reading.imaginary_unit import spell_unit
-from attention_core.derivation.reading.examples import Examples, find_examples
+from attention_core.derivation.reading.chosen_examples import Examples, find_examples
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.reading.premises import (
@@ -113,12 +113,8 @@ def steps_of(
     """
     context = Context(infers=infer, formal=OVER_ALL if formulas else None)
     blocks = blocks_of(text)
-    if len(blocks) > MAX_BLOCKS:
-        line = blocks[MAX_BLOCKS].line
-        message = f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it above line {line}"
-        return [Unread(f"line-{line}", line, "", message)], []
-    if line := _too_many_formulas(blocks):
-        message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line {line}"
+    line, message = _find_end(blocks)
+    if line:
         return [Unread(f"line-{line}", line, "", message)], []
     passing = Passing(examples=Examples(find_examples(blocks)))
     codes = [block for block in blocks if isinstance(block, Code)]
@@ -538,15 +534,19 @@ def _leave_to_others(
     return later([*fresh, *local], context)
 
 
-def _too_many_formulas(blocks: list[Block]) -> int:
-    """The line of the paragraph that brings the formulas of all declarations above what one document may have, or 0."""
+def _find_end(blocks: list[Block]) -> tuple[int, str]:
+    """The line above which a document that is too long has to be split, and why; (0, '') if it is not."""
+    if len(blocks) > MAX_BLOCKS:
+        line = blocks[MAX_BLOCKS].line
+        return line, f"the document has more than {MAX_BLOCKS} displays and paragraphs: split it above line {line}"
     count = 0
     for block in blocks:
         if isinstance(block, Paragraph) and is_declaration(block):
             count += block.text.count("$") // 2
             if count > MAX_BLOCKS:
-                return block.line
-    return 0
+                message = f"the declarations have more than {MAX_BLOCKS} formulas: split the document above line "
+                return block.line, f"{message}{block.line}"
+    return 0, ""
 
 
 def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unread]:

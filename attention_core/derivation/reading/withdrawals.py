@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
-from attention_core.derivation.reading.examples import Examples
+from attention_core.derivation.reading.chosen_examples import Examples
 from attention_core.derivation.reading.general_words import is_example, widen
 from attention_core.derivation.reading.list_items import ListItems
 from attention_core.derivation.terms.context import Caveat, Context, Independence

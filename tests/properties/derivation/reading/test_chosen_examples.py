@@ -6,7 +6,7 @@ import pytest
 
 from attention_core.derivation import check_document
 from attention_core.derivation.document.blocks import Paragraph
-from attention_core.derivation.reading.examples import Example, Examples, find_examples
+from attention_core.derivation.reading.chosen_examples import Example, Examples, find_examples
 from attention_core.derivation.terms.context import Context, Symbol
 
 GOOD = ("PROVED", "EXACT", "AGREES")
