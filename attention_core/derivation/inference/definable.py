@@ -103,13 +103,7 @@ def _has_value(context: Context, function: str) -> bool:
 def _is_open(context: Context, name: str) -> bool:
     """Whether a symbol is read as any number or array, so that an equation may say which."""
     symbol = context.symbols[name]
-    return (
-        name not in context.related
-        and name in context.inferred
-        and symbol.kind == "array"
-        and symbol.term is None
-        and not symbol.params
-    )
+    return name in context.inferred and symbol.kind == "array" and symbol.term is None and not symbol.params
 
 
 def _collect_mentions(context: Context, names: set[str]) -> set[str]:

@@ -32,6 +32,7 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.array_letters import array_letters
 from attention_core.derivation.reading.assumed_relations import infer_assumptions
 from attention_core.derivation.reading.case_words import Cases, find_other_cases, split_label
+from attention_core.derivation.reading.chosen_examples import Examples, find_examples
 from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
@@ -42,7 +43,6 @@ from attention_core.derivation.reading.display_roles import Around, complete_dis
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
 from attention_core.derivation.reading.imaginary_unit import spell_unit
-from attention_core.derivation.reading.chosen_examples import Examples, find_examples
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
 from attention_core.derivation.reading.premises import (
