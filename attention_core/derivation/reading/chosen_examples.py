@@ -2,8 +2,8 @@ r"""What an example chooses ends with the example: "For example, let $n = 3$. ..
 
 The words "for example" are found in the document as it is written, as later steps drop them. Behind words for all
 values of what was chosen, or for all values at all, and behind a display and a paragraph that does not point back, no
-step is accepted that holds for the example alone. An example with a label, "Example 1.", may have many paragraphs, so
-only words for all values end it.
+step is accepted that holds for the example alone. An example with a label, "Example 1.", or with "Say $n = 3$" may have
+many paragraphs, so only words for all values end it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ _WORDS = compile_quick(
     r"(?:examples?|instance|illustration)\b|\be\.\s?g\.|\bto illustrate\b",
     re.IGNORECASE,
 )
+_SAY = re.compile(
+    r"^\W*(?:\w+,?\s+){0,2}?(?:let(?:'s|\u2019s|\s+us)\s+)?say,?\s+(?:that\s+)?\$\$|,\s+say\b", re.IGNORECASE
+)
+_ANY_WORD = re.compile(r"e\.\s?g\.|xample|instance|llustrat|\b[Ss]ay\b")
 _CHOOSES = re.compile(
     r"\b(?:let|take|put|set|choose|pick|suppos\w*|assum\w+|consider|say|fix|with|for|if|when)\b", re.IGNORECASE
 )
@@ -47,12 +51,12 @@ _BACK = re.compile(
 
 @dataclass(frozen=True)
 class Example:
-    """The words of an example: their lines, what formulas they hold, and whether a label opens it."""
+    """The words of an example: their lines, what formulas they hold, and whether it may have many paragraphs."""
 
     line: int
     ends: int
     formulas: tuple[str, ...]
-    label: bool
+    long: bool
 
 
 def find_examples(blocks: Iterable[Block]) -> list[Example]:
@@ -63,15 +67,16 @@ def find_examples(blocks: Iterable[Block]) -> list[Example]:
     """
     out: list[Example] = []
     for block in blocks:
-        if not isinstance(block, Paragraph) or not re.search(r"e\.\s?g\.|xample|instance|llustrat", block.text):
+        if not isinstance(block, Paragraph) or not _ANY_WORD.search(block.text):
             continue
         sentences = sentences_of(block)
         labelled = False
         for one in sentences:
             labelled = labelled or bool(_LABEL.match(one.prose))
-            if one.formulas and _CHOOSES.search(_WORDS.sub(" ", one.prose)) and (labelled or _WORDS.search(one.prose)):
+            long = labelled or bool(_SAY.search(one.prose))
+            if one.formulas and _CHOOSES.search(_WORDS.sub(" ", one.prose)) and (long or _WORDS.search(one.prose)):
                 last = one.line + "".join(one.parts).strip().count("\n")
-                out.append(Example(one.line, last, one.formulas, labelled))
+                out.append(Example(one.line, last, one.formulas, long))
     return out
 
 
@@ -97,7 +102,7 @@ class Examples:
             names = _chosen_names(context, one)
             behind = _sentences_behind(sentences, one)
             end = next((s for s in behind if _is_general(context, s, names)), None)
-            leaves = not one.label and one.ends < shown < paragraph.line and not _BACK.match(paragraph.text)
+            leaves = not one.long and one.ends < shown < paragraph.line and not _BACK.match(paragraph.text)
             end = end or (sentences[0] if leaves and sentences else None)
             if end is not None:
                 self.open.remove(one)

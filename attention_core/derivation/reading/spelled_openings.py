@@ -33,6 +33,19 @@ _HAVE = re.compile(
     rf"model)\s+(?P<np>(?:[*_]*{_DATA}|{FORMULA}\s*|,\s*|and\s+)+){CLOSES}",
     re.IGNORECASE,
 )
+_SAY = re.compile(
+    rf"{BEGINS}(?:(?:Now|So|First|Again|Here|Next|Then|To\s+be\s+concrete|For\s+concreteness|For\s+simplicity),?\s+)?"
+    rf"(?:Let(?:'s|\u2019s|\s+us)\s+)?say,?\s+(?:that\s+)?(?P<what>{GROUP})(?P<rest>[^.;!?]*)",
+    re.IGNORECASE,
+)
+_SAY_ASIDE = re.compile(
+    rf"{BEGINS}(?P<verb>If|Suppose|Assume|When|Whenever|Let|Take|Consider),\s+say,\s+(?=(?:that\s+)?{FORMULA})",
+    re.IGNORECASE,
+)
+_IS = re.compile(r"^\s+(?:is|are|has|have|lies?|satisf(?:y|ies))\b", re.IGNORECASE)
+_NAMES = re.compile(
+    r"\b(?:if|iff|when|whenever|whether|where|provided|unless|means?|or|only|called|just)\b", re.IGNORECASE
+)
 _AT_STEP = re.compile(
     rf"{BEGINS}(?:At|For|In|On)\s+(?:(?:each|every|any|the|a|this|all)\s+)?(?:time\s+)?(?:steps?|times?|layers?|tokens?|positions?|"
     r"iterations?|samples?|nodes?|heads?|epochs?|samples?|examples?|words?|units?|neurons?)(?:\s+(?P<index>\x00\d+\x00))?"
@@ -195,6 +208,19 @@ def _if(place: _Place, found: re.Match[str]) -> str:
     return f"{found['begins']}{'Let' if drawn else 'Put'} {found['what']}. Then we have:"
 
 
+def _say(place: _Place, found: re.Match[str]) -> str:
+    """`Say $A$ is symmetric.` as what it supposes; with "if" behind it, it says what a word means."""
+    rest = found["rest"]
+    related = any(re.search(r"[=<>]|\\(?:[lg]eq?|neq?|in)(?![a-zA-Z])", one) for one in place.all_in(found["what"]))
+    supposes = _IS.match(rest) or (related and re.match(r"\s*(?:$|[,:]|and\b|then\b)", rest))
+    asks = found.string[found.end() :].startswith("?")
+    return (
+        f"{found['begins']}Suppose {found['what']}{rest}"
+        if supposes and not asks and not _NAMES.search(rest)
+        else found[0]
+    )
+
+
 def _for_function(place: _Place, found: re.Match[str]) -> str:
     r"""`For the function $f(x) = x^2$, the gradient is:` in front of a display."""
     made, before = definition_in(place.at(found["what"])), found.string[: found.start("what")]
@@ -263,6 +289,8 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     (_RUNS, _runs),
     (_NAMED, _drop_name),
     (_HAVE, _have),
+    (_SAY, _say),
+    (_SAY_ASIDE, lambda _, found: f"{found['begins']}{found['verb']} "),
     (_AT_STEP, lambda _, found: f"{found['begins']}Let "),
     (_IF, _if),
     (_FOR_FUNCTION, _for_function),

@@ -16,7 +16,13 @@ SPOKEN = [
     "Let $n = 3$, for example.",
     r"Let $n \in \mathbb{R}$. For example, let $n = 3$.",
 ]
-LABELLED = ["Example: let $n = 3$.", "**Example.** Let $n = 3$.", r"Let $n \in \mathbb{R}$. Example. Let $n = 3$."]
+LABELLED = [
+    r"Let $n \in \mathbb{R}$. Say $n = 3$.",
+    "Let $n = 3$, say.",
+    "Example: let $n = 3$.",
+    "**Example.** Let $n = 3$.",
+    r"Let $n \in \mathbb{R}$. Example. Let $n = 3$.",
+]
 SIZE = r"Let $n \in \mathbb{N}$. For example, let $n = 3$."
 ALL = ["for any $n$ we have", "For every $n$:", "For all $n$, we get", "In general,", "More generally, we have"]
 

@@ -25,6 +25,9 @@ def last(document: str) -> StepReport:
     ("text", "written"),
     [
         (r"Suppose that we have data $x_1, \dots, x_n \in \mathbb{R}^d$.", r"Let $x_1, \dots, x_n \in \mathbb{R}^d$."),
+        (r"Say $A$ is symmetric.", r"Suppose $A$ is symmetric."),
+        (r"Now, let us say that $x > 0$. Then", r"Suppose $x > 0$. Then"),
+        (r"If, say, $A$ is symmetric, then", r"If $A$ is symmetric, then"),
         (r"Suppose we have a sequence of $n$ **tokens**.", "."),
         (r"Let's say we are given $n$ samples, $x_1, \dots, x_n$.", "."),
         (r"At each step $t$ in a sequence, let $h \in \mathbb{R}^d$ be the state.",
@@ -109,3 +112,23 @@ def test_a_known_symbol_is_not_defined_anew() -> None:
 def test_a_step_below_an_opening_is_decided(words: str, right: str, wrong: str) -> None:
     assert last(f"{words}\n\n$$ {right} $$\n").verdict in GOOD
     assert last(f"{words}\n\n$$ {wrong} $$\n").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "words", ["Say $A$ is symmetric.", "Let's say that $A$ is symmetric.", "Suppose, say, $A$ is symmetric."]
+)
+def test_what_is_said_to_be_so_is_supposed(words: str) -> None:
+    given = rf"Let $A, B \in \mathbb{{R}}^{{n \times n}}$. {words} Then"
+    assert last(f"{given}\n\n$$ A^\\top = A $$\n").verdict in GOOD
+    assert last(f"{given}\n\n$$ B^\\top = B $$\n").verdict not in GOOD
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Say $A$ is symmetric if $A = A^T$.", "We say $A$ is symmetric.", "Say $A$ is symmetric?", "Say $x$ for the input.",
+        "Say whether $A$ is symmetric.", "Say that $A$ is called symmetric.",
+    ],
+)  # fmt: skip
+def test_what_a_word_means_is_not_supposed(text: str) -> None:
+    assert spell(text) == text
