@@ -98,6 +98,14 @@ _ELSEWHERE = compile_quick(
 )
 """Openings that name a place, a time or a case of its own."""
 
+_CONCLUDES = compile_quick(
+    r"^\W*(?:(?:and|but|so|now)\W+)*(?:so|hence|thus|therefore|then|consequently|accordingly|it follows|"
+    r"this (?:implies|shows|proves|means)|which (?:implies|shows|proves|means)|we (?:conclude|deduce))\b|"
+    r"\b(?:hence|thus|therefore|consequently|it follows(?: that)?|we (?:conclude|deduce)(?: that)?)\W*$",
+    re.IGNORECASE,
+)
+"""Words that lead to an equation as to a result of what stands above it."""
+
 
 def read_by_equations(step: Step, found: Finding, decide: Decide, search: Search, judge: Judge) -> Finding:
     """The finding on a step that is left open, by the equations above it where it follows from these.
@@ -127,7 +135,7 @@ def name_equations(found: Finding, stated: Sequence[Step]) -> Finding:
     """
     lines = " and ".join(f"line {one.line} (${' '.join(one.text.split())}$)" for one in stated[::-1])
     figures = {**found.evidence.figures, "under": [one.line for one in stated[::-1]]}
-    text = f"by what the document states above, {lines}: {found.evidence.text}"
+    text = f"by what the document states above, {lines}, taken as given and not judged here: {found.evidence.text}"
     return replace(found, evidence=replace(found.evidence, text=text, figures=figures))
 
 
@@ -148,7 +156,7 @@ def find_equations(step: Step, decide: Decide, search: Search) -> list[Step]:
         except (Unreadable, ShapeMismatch, Unsettled):
             return False
 
-    above = list(iterate_links(step))
+    above = [one for one in iterate_links(step) if not is_unproved_result(one)]
     if not above or not _is_false(step, decide):
         return []
     for count in range(1, min(len(above), MAX_USED) + 1):
@@ -172,6 +180,25 @@ def assume_equations(step: Step, stated: Sequence[Step]) -> Step:
         (Chain((one.left, one.right), ("=",), (one.line,)), []) for one in stated
     ]
     return replace(step, assumed=[*step.assumed, *chains])
+
+
+def is_unproved_result(step: Step) -> bool:
+    """Whether words lead to an equation as to a result, and it does not say what a new symbol is.
+
+    Nothing rests on it: what follows from it follows from what it is the result of, or is not known to be right.
+
+    Args:
+        step: The equation.
+    """
+    name = _set_symbol(step)
+    above = [one for one in step.peers if isinstance(one, Step) and one.line < step.line]
+    if name and not any(name in collect_symbols(one) for one in above):
+        return False
+    words = [one for one in step.far_words if one.line < step.line and not one.title]
+    lead = [one for one in words if one.line == max(other.line for other in words)]
+    if len(lead) > 1 and lead[-1].quote != lead[-2].quote and lead[-1].quote.endswith(lead[-2].quote):
+        lead.pop()  # the whole paragraph, behind its sentences
+    return any(_CONCLUDES.search(one.words) for one in lead if one.quote == lead[-1].quote)
 
 
 def is_well_founded(found: Finding) -> bool:
@@ -373,6 +400,7 @@ __all__ = [
     "drop_needless",
     "find_equations",
     "is_result",
+    "is_unproved_result",
     "is_well_founded",
     "iterate_links",
     "may_be_value",

@@ -13,6 +13,7 @@ from attention_core.derivation.decision.stated_above import (
     FEWEST_CASES,
     assume_equations,
     find_equations,
+    is_unproved_result,
     is_well_founded,
     read_by_equations,
 )
@@ -113,6 +114,41 @@ def test_a_consequence_is_accepted_and_its_twin_is_not(above: str, right: str, f
 def test_what_may_not_hold_below_is_not_used(above: str, display: str) -> None:
     step = last(f"{above}$$ {display} $$\n")
     assert step.verdict not in GOOD, step.evidence.text
+
+
+RESULTS = [
+    "Hence", "and so", "It follows that", "We conclude that", "The law is known. Thus", "This shows that", "And therefore we have",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", RESULTS)
+def test_nothing_rests_on_a_result_that_is_not_known_to_be_right(words: str) -> None:
+    law = "We know\n\n$$ 2 a = 3 b $$\n\n"
+    step = last(f"{law}{words}\n\n$$ 4 a = 7 b $$\n\nso\n\n$$ 8 a = 14 b $$\n")
+    assert step.verdict not in GOOD, step.evidence.text
+    assert last(f"{words}\n\n$$ 2 a = 3 b $$\n\nso\n\n$$ 4 a = 6 b $$\n").verdict not in GOOD
+
+
+@pytest.mark.parametrize("words", RESULTS)
+def test_what_follows_from_a_result_rests_on_what_was_given(words: str) -> None:
+    law = "We know\n\n$$ 2 a = 3 b $$\n\n"
+    step = last(f"{law}{words}\n\n$$ 4 a = 6 b $$\n\nso\n\n$$ 8 a = 12 b $$\n")
+    assert step.verdict in GOOD and step.evidence.figures["under"] == [3]
+    assert "line 3 ($2 a = 3 b$), taken as given and not judged here" in step.evidence.text
+
+
+@pytest.mark.parametrize(
+    "words", ["So far so good. The law is", "The law then says", "Hence we study\n\n$$ x = x $$\n\nThe law is"]
+)
+def test_other_words_give_an_equation(words: str) -> None:
+    assert last(f"{words}\n\n$$ 2 a = 3 b $$\n\nso\n\n$$ 4 a = 6 b $$\n").verdict in GOOD
+
+
+def test_which_equations_are_results() -> None:
+    steps = steps_of(
+        "Hence\n\n$$ 2 a = 3 b $$\n\nThe sum\n\n$$ 2 a = c + b $$\n\nThus\n\n$$ 2 s = 3 c $$\n\n$$ a s = b $$\n"
+    )
+    assert [is_unproved_result(one) for one in steps] == [True, False, True, True]
 
 
 def test_equations_below_a_step_are_not_used() -> None:
