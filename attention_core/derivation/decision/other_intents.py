@@ -93,6 +93,7 @@ _CONDITION = compile_quick(
     r"\b(?:conditions?|constraints?|requirements?|equat(?:e|es|ed|ing)|"
     r"set(?:ting)? (?:both|these|them|it|this|each|the two)|intersect\w*|"
     r"cross(?:es|ing|ings)?(?!\W?(?:entrop|valid|product|term|attent|correl|covar))|obeys?|fixed points?|"
+    r"at (?:the|a|an|its|this) (?:\w+ )?(?:minimum|maximum|optimum|minimi[sz]er|maximi[sz]er)|"
     r"stationar\w+|equilibri\w+|balance[sd]?|break-?even|hypothes\w+|conjectur\w+|claimed|retracted|might think|"
     r"believe|were the case|do we have|is it|whether)\b|\b(?:if|when|whenever|where|such that|so that|unless|once|"
     r"provided(?: that)?|for)\W*$",

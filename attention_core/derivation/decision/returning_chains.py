@@ -7,15 +7,20 @@ says why, or its field knows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from attention_core.derivation.decision.trivial_sides import is_rearranged, list_signs
-from attention_core.derivation.latex.syntax import Expr, Name, Sub
+from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.latex.printer import to_latex
+from attention_core.derivation.latex.syntax import Derivative, Expr, Name, Sub
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Finding
 from attention_core.derivation.terms.terms import Relation
 
 Decide = Callable[[Step, Sequence[Relation]], Finding]
+_SLOPE = re.compile(r"\\frac\{d |\\partial|\\nabla")
+MOST_SIDES = 20  # of a chain that are looked at: one that comes back has no end
 OTHER = {"left": "right", "right": "left"}
 
 
@@ -56,12 +61,32 @@ def returns(step: Step, changed: Step) -> bool:
 def goes_on(step: Step, decide: Decide) -> bool:
     """Whether a step goes on from a relation in front of it that holds: its author calculates, and solves nothing.
 
+    So does an author whose chain begins with a derivative and is none further on: `f'(x) = g'(x)` may be solved.
+
     Args:
         step: A step that is false as it was read.
         decide: Decides a step under some more hypotheses.
     """
-    in_front = (peer for side, peer in list_neighbours(step) if side == "left")
-    return any(decide(one, ()).verdict in GOOD for one in in_front)
+    in_front = [peer for side, peer in list_neighbours(step) if side == "left"]
+    if any(decide(one, ()).verdict in GOOD for one in in_front):
+        return True
+    before, after = (_list_sides(step, side) for side in ("left", "right"))
+    return bool(in_front) and _is_slope(before[-1]) and not any(map(_is_slope, (step.left, *after)))
+
+
+def _list_sides(step: Step, side: str) -> list[Expr]:
+    """The sides of a chain from one side of a step on, to its first or its last."""
+    sides: list[Expr] = []
+    one: Step | None = step
+    while one is not None and len(sides) < MOST_SIDES:
+        sides.append(getattr(one, side))
+        one = next((peer for shared, peer in list_neighbours(one) if shared == side), None)
+    return sides
+
+
+def _is_slope(side: Expr) -> bool:
+    """Whether a side has a derivative in it."""
+    return any(isinstance(one, Derivative) for one in walk(side)) or bool(_SLOPE.search(to_latex(side)))
 
 
 def returns_beside(step: Step, changed: Step, side: str, neighbour: Step) -> bool:

@@ -68,3 +68,24 @@ def test_neighbours_share_a_formula_of_one_chain() -> None:
 def test_a_symbol_alone_is_short() -> None:
     assert is_short(Name("a"))
     assert not is_short(Plus((Name("a"), Name("b"))))
+
+
+SLOPES = [
+    (r"\frac{\partial L}{\partial a_j} = -t_j + y_j = -(y_j - t_j)", True),
+    (r"\frac{dy}{dx} = \frac{dy}{du} \cdot \frac{du}{dx} = 2 (3 x + 5) \cdot 3 = -6 (3 x + 5)", True),
+    (r"\frac{\partial L}{\partial a_j} = -t_j + y_j = y_j - t_j", False),
+    (r"f'(x) = 2 x = 3 x = g'(x)", False),  # to be solved
+    (r"\frac{\partial f}{\partial x} = 2 x = 3 x = \frac{\partial g}{\partial x}", False),
+    ("y = 2 x = -2 x", False),  # two lines meet
+]
+
+
+@pytest.mark.parametrize(("formula", "wrong"), SLOPES, ids=range(len(SLOPES)))
+def test_what_goes_on_from_a_derivative_is_not_to_be_solved(formula: str, wrong: bool) -> None:
+    assert refuted(formula) == wrong
+
+
+def test_where_a_slope_is_extreme_two_formulas_of_it_may_be_equal() -> None:
+    formula = r"\frac{\partial L}{\partial x} = 2 x - 4 = 4 - 2 x"
+    assert refuted(formula)
+    assert not refuted(formula, above=FAR + "At the minimum, we have\n")
