@@ -27,7 +27,7 @@ from attention_core.derivation.elaborate.products import (
 )
 from attention_core.derivation.elaborate.row_functions import SAMPLE_VARIANCE
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.usage import walk
+from attention_core.derivation.inference.usage import integral_letters, walk
 from attention_core.derivation.inference.written_differentials import may_be_of_changes
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Name, Sub, Unreadable
@@ -398,6 +398,8 @@ def collect_symbols(step: Step) -> frozenset[str]:
     nodes = [step.left, step.right, *step.conditions, *(c for chain, _ in step.assumed for c in chain.exprs)]
     known = step.context.symbols
     found = {n for node in nodes for n in all_names(node) if n in known}
+    if r"\int" in step.text:  # what is integrated over stands for itself
+        found &= {n for node in nodes for n in all_names(node) - integral_letters(node)}
     while True:
         more = {m for n in found for m in known[n].mentions if m in known} - found
         more |= {n for n, s in known.items() if s.kind == "complex" and s.mentions & found} - found  # of its two parts

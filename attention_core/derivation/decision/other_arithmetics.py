@@ -25,7 +25,7 @@ from fractions import Fraction
 
 from attention_core.derivation.decision.calculations import Arithmetic, iterate_arithmetics
 from attention_core.derivation.decision.number_arrays import find_entries, has_array
-from attention_core.derivation.decision.other_intents import is_meant_otherwise
+from attention_core.derivation.decision.other_intents import integrates, is_meant_otherwise
 from attention_core.derivation.decision.other_notations import is_written_otherwise
 from attention_core.derivation.decision.other_sums import flatten, is_other_share, is_other_sum, is_sum_of_shares
 from attention_core.derivation.decision.words_of_numbers import leads_to
@@ -76,6 +76,8 @@ def may_hold_otherwise(step: Step) -> bool:
     """
     if step.op not in ("=", "~") or is_meant_otherwise(step) or is_written_otherwise(step):
         return True
+    if integrates(step):
+        return any(map(_is_decimal, (value for side in (step.left, step.right) for value in _numbers(side))))
     if not has_array(step):
         return _may_number_hold(step, [step])
     entries = find_entries(step)

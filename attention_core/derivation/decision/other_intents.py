@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from attention_core.derivation.decision.words_below import list_words
 from attention_core.derivation.inference.usage import walk, whole_names
-from attention_core.derivation.latex.syntax import Call, Expr, Frac, Name, Num, Plus, Sub, Sup, Times, children
+from attention_core.derivation.latex.syntax import Big, Call, Expr, Frac, Name, Num, Plus, Sub, Sup, Times, children
 from attention_core.derivation.quick_patterns import QuickPattern, compile_quick
 from attention_core.derivation.reading.scope_words import is_promise
 from attention_core.derivation.reading.step import FarWords, Step
@@ -23,7 +23,8 @@ LEADS = 2  # lines from a step to the sentence that leads to it, at most
 NEAR = 3  # lines around a step whose words may be about it
 _ASKS = compile_quick(
     r"\b(?:solve(?! (?:the|this|an?|our) (?:dual|primal)\b)|"
-    r"solutions? (?:of|to|are|is)|find (?:all|every|each|those|the (?:values?|numbers?|roots?|solutions?|"
+    r"solutions? (?:of|to|are|is)|no (?:real |finite )?solutions?|"
+    r"find (?:all|every|each|those|the (?:values?|numbers?|roots?|solutions?|"
     r"points?))|(?:for )?(?:which|what) (?:values?|numbers?|[a-z]+ (?:satisf\w+|fulfil\w*|solve|obey|make|is|are|"
     r"have|has))|satisf\w+|fulfil\w*|unknowns?|(?<!square )(?<!cube )roots? (?:of|are|is)|to (?:be )?solved?|"
     r"(?:holds?|true|equal) (?:only|iff?|when|where|exactly))\b",
@@ -53,6 +54,11 @@ _NOT = compile_quick(
     r"\b(?:cannot|never|nor)\b",
     re.IGNORECASE,
 )
+_USELESS = re.compile(
+    r"\b(?:cannot|can not) (?:directly |easily |just |simply )?(?:apply|use|compute|calculate|evaluate|sample)\b|"
+    r"\bdirectly is not possible\b|\bis not possible,? (?:because|since|as) (?:of|we need|it (?:needs|requires))\b"
+)
+"""Of what is true and helps no further: "We cannot apply ... directly because ..."."""
 _TOO_MUCH = re.compile(
     r"\b(?:comput|calculat|evaluat|inferenc|sampl|optimi[sz]|integrat|train|enumerat|estimat)\w*\b[^.;]{0,60}?"
     r"\b(?:is|are|was|were) not possible\b",
@@ -84,6 +90,12 @@ _CONSTANTS = compile_quick(
     r"universal) constants?|constants? of integration|constants? (?:may|can|might|is|are|that))\b",
     re.IGNORECASE,
 )
+_NEXT = re.compile(
+    r"\W*(?:to \w+ (?:the|this|that|it|our|a) [^.;]*,|(?:but|and) (?:when|if) you\b|this implies|it follows|"
+    r"next\b|in the following|alternatively\b)",
+    re.IGNORECASE,
+)
+"""How a sentence begins that turns to another formula, further down."""
 _SUPPOSES = compile_quick(
     r"^\W*(?:(?:now|next|first|then|so|but|and|here|for now)\W+)?(?:let us |we |i )?"
     r"(?:assume|suppose|require|want|need|demand|impose|ask|wish|postulate|conjecture)\b",
@@ -147,6 +159,14 @@ _BITS = compile_quick(
 _FIELD = re.compile(
     r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\equiv.*\\b?mod\b|\\pmod"
 )
+_MEASURES = compile_quick(
+    r"\b(?:normali[sz]ed|haar|probability|counting|invariant|other|another|different|weighted|wiener) measures?\b|"
+    r"\bmeasures? (?:is|are|here|such|with)\b|\bprincipal values?\b|\bfinite parts?\b|\bzeta\b|"
+    r"\b(?:regulari[sz]\w+|renormali[sz]\w+|mean|average)[- ]?(?:of )?(?:the |an? )?integrals?\b|"
+    r"\bintegrals? (?:is|are|here|denotes?|means?) (?:an? |the |to be )?(?:averages?|means?|normali[sz]\w+|divided)",
+    re.IGNORECASE,
+)
+"""What a sentence says of integrals that are taken in another way."""
 _REAL = frozenset(["exp", "softmax", "lse", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "erf"])
 _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _MOD = re.compile(r"\\(?:text|mathrm)\s*\{\s*mod\b")
@@ -166,7 +186,7 @@ def is_meant_otherwise(step: Step) -> bool:
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
     if (
         is_denied(step)
-        or _any(near, _ASKS, _LIMIT, _OTHER, _CONSTANTS)
+        or _any((one for one in near if not _turns_away(step, one)), _ASKS, _LIMIT, _OTHER, _CONSTANTS)
         or any(_REMAINDER.search(one.quote) for one in near)
         or any(_TENDS.search(one.quote) for one in near if one.line <= step.line or not _ITEM.match(one.quote))
     ):
@@ -174,9 +194,9 @@ def is_meant_otherwise(step: Step) -> bool:
     beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
     leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
     if (
-        any(_NOT.search(_TOO_MUCH.sub(" ", one.words)) for one in beside)
-        or any("?" in one.quote for one in beside)
-        or _any(leads, _SUPPOSES, _CONDITION)
+        any(_NOT.search(_USELESS.sub(" ", _TOO_MUCH.sub(" ", one.words))) for one in beside)
+        or any(_asks(one, beside) for one in beside)
+        or _any((one for one in leads if not _explains(step, one)), _SUPPOSES, _CONDITION)
     ):
         return True
     if is_posed(step) or has_infinite_value(step):
@@ -205,7 +225,7 @@ def is_of_other_numbers(step: Step) -> bool:
     Args:
         step: A step that is false as it was read.
     """
-    fields = () if has_real_functions(step) else (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
+    fields = () if has_real_functions(step) or integrates(step) else (_FIELDS, _BITS) if has_bits(step) else (_FIELDS,)
     words = [one for one in list_words(step) if one.line <= step.line or not one.quote.rstrip().endswith("?")]
     if any(_MOD.search(one.quote) for one in step.context.caveats if is_beside(step, one.line)):
         return True
@@ -274,6 +294,18 @@ def has_real_functions(step: Step) -> bool:
     return any((isinstance(node, Call) and node.function in _REAL) or _is_exponential(step, node) for node in nodes)
 
 
+def integrates(step: Step) -> bool:
+    """Whether an equation has an integral, as everybody takes it: its numbers are real ones, added in one way.
+
+    Args:
+        step: The step.
+    """
+    nodes = (node for side in (step.left, step.right) for node in walk(side))
+    if step.op != "=" or not any(isinstance(one, Big) and one.op == "int" for one in nodes):
+        return False
+    return not _any(step.far_words, _MEASURES)
+
+
 def _is_exponential(step: Step, node: object) -> bool:
     if not isinstance(node, Sup) or node.base != Name("e") or "e" in step.context.symbols:
         return False
@@ -318,6 +350,26 @@ def _find_lead(step: Step) -> list[FarWords]:
     return [one for one in above if one.line == max(other.line for other in above)]
 
 
+def _turns_away(step: Step, one: FarWords) -> bool:
+    """Whether a sentence below a step turns to what comes next: "To put it in a nicer form, we can instead"."""
+    below = one.line > max((step.line, *(step.of.lines if step.of is not None else ())))
+    return below and bool(_NEXT.match(one.words))
+
+
+def _explains(step: Step, lead: FarWords) -> bool:
+    """Whether a "where" alone leads to a relation that gives no symbol and no function its value."""
+    return lead.words.strip(" ,.:").lower() == "where" and not isinstance(step.left, Name | Sub | Times)
+
+
+def _asks(one: FarWords, beside: list[FarWords]) -> bool:
+    """Whether words beside a step ask something, and their paragraph does not go on to an answer."""
+    if "?" not in one.quote or re.search(r"\?[^?]*(?:\b[a-zA-Z]+\b[^?]*){3}$", one.quote):
+        return False
+    answers = (other.quote for other in beside if other.line == one.line and other.quote != one.quote)
+    asked = re.escape(one.quote.rstrip())
+    return not any(re.search(rf"{asked}[^?]*(?:\b[a-zA-Z]+\b[^?]*){{3}}$", other) for other in answers)
+
+
 def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
     return any(pattern.search(one.words) for one in words for pattern in patterns)
 
@@ -326,6 +378,7 @@ __all__ = [
     "has_infinite_value",
     "has_bits",
     "has_real_functions",
+    "integrates",
     "is_beside",
     "is_denied",
     "is_led_to_otherwise",

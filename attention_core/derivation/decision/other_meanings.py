@@ -23,7 +23,7 @@ from fractions import Fraction
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.free_products import Sum, expand
 from attention_core.derivation.decision.mends import TURNED
-from attention_core.derivation.decision.other_intents import has_bits, has_real_functions
+from attention_core.derivation.decision.other_intents import has_bits, has_real_functions, integrates
 from attention_core.derivation.decision.usual import operations_of
 from attention_core.derivation.decision.words_below import list_words
 from attention_core.derivation.inference.usage import walk
@@ -223,7 +223,7 @@ def may_mean_otherwise(step: Step) -> bool:
         return _any(words, _SPACETIME) or any(_ORDER.search(one.quote) for one in words)
     symbols = collect_symbols(step)
     if not symbols:
-        return find_other_numbers(step) is not None
+        return not integrates(step) and find_other_numbers(step) is not None
     sums = [node for side in (step.left, step.right) for node in walk(side) if isinstance(node, Big)]
     if sums and _any(words, _INDICES):
         return True

@@ -45,6 +45,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from attention_core.derivation.claims import find_claim
 from attention_core.derivation.decision.conventions import collect_symbols
 from attention_core.derivation.decision.doubts import Decide
 from attention_core.derivation.decision.factor_orders import keeps_orders
@@ -59,6 +60,7 @@ from attention_core.derivation.decision.returning_chains import goes_on, returns
 from attention_core.derivation.decision.slip_sites import find_fixed_index, keeps_running_index, pulls_out_of_sum
 from attention_core.derivation.decision.solved_nearby import find_solution
 from attention_core.derivation.decision.trivial_sides import is_trivial, list_terms
+from attention_core.derivation.decision.two_values import mentions_two_values
 from attention_core.derivation.decision.usual import operations_of, usual_hypotheses, verdict_under
 from attention_core.derivation.decision.vanishing import double_right
 from attention_core.derivation.decision.words_below import is_of_later_section, list_words
@@ -117,6 +119,7 @@ _NORMS = compile_quick(
 )
 _BARS = re.compile(r"\\(?:[lr]?Vert|norm)(?![a-zA-Z])|\\?\|+")
 _EUCLIDEAN = re.compile(r"(?:\\r?Vert|\|)\s*_\s*(?:2|\{\s*2\s*\})")
+_IDENTITIES = compile_quick(r"\b(?:identit(?:y|ies)|isotropic|whiten\w*|orthonormal|equal|same|unit)\b", re.IGNORECASE)
 _LEADS = compile_quick(
     r"\b(?:so|hence|thus|therefore|consequently|gets?|obtains?|finds?|yields?|follows?|gives?|becomes?|implies|"
     r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
@@ -187,7 +190,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         return None
     if slip.kind in SCALES and _scales_a_term(step, slip.step):
         return slip
-    return None if _holds_under_usual(step, decide) else slip
+    return None if _holds_under_usual(step, slip, decide) else slip
 
 
 def find_likely_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
@@ -231,6 +234,8 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
     a transpose those can that state a relation, or have a word that restricts. Numbers alone are one change away from
     an identity whatever they mean, so beside them every sentence counts, and one that equates numbers anywhere.
 
+    Where the sides are equal for no values, no relation makes a step good.
+
     Args:
         step: The step.
         slip: The change.
@@ -240,7 +245,13 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
     if not collect_symbols(step):
         context.caveats = [one for one in context.caveats if abs(one.line - step.line) <= NEAR or equates_numbers(one)]
         return replace(step, context=context)
+    differs = differs_everywhere(step, decide)
+    if differs:  # no hypothesis makes it good: a sentence may say what its numbers mean
+        step = replace(step, far_relations=[])
     if slip.kind not in SCALES | {"direction"}:
+        if differs:
+            context.caveats = [one for one in context.caveats if speaks_of_change(one, slip.kind, step.line)]
+            return replace(step, context=context)
         trial = Trial(step, decide)
         fixed = find_fixed_index(step, slip.step)
         fixed = fixed if fixed and keeps_running_index(step, slip.step, fixed) else ""
@@ -260,8 +271,31 @@ def without_talk(step: Step, slip: Mend, decide: Decide) -> Step:
     return replace(step, context=context, far_relations=known, far_words=words)
 
 
-def _holds_under_usual(step: Step, decide: Decide) -> bool:
-    return find_usual(step, decide) is not None
+def differs_everywhere(step: Step, decide: Decide) -> bool:
+    """Whether the sides of an equation of numbers were found equal for no values of its symbols.
+
+    Args:
+        step: A step that is false as it was read.
+        decide: Decides a step under some more hypotheses.
+    """
+    if step.op != "=" or not _is_of_numbers(step):
+        return False
+    try:
+        return decide(replace(step, op="!="), ()).verdict in GOOD
+    except (Unreadable, ShapeMismatch):
+        return False
+
+
+def _is_of_numbers(step: Step) -> bool:
+    """Whether both sides are numbers: arrays may be equal in some of their entries."""
+    claim = find_claim(step)
+    return claim is not None and claim.left.type.scalar and claim.right.type.scalar
+
+
+def _holds_under_usual(step: Step, slip: Mend, decide: Decide) -> bool:
+    """Whether a step holds under a usual hypothesis; that two symbols are identities is one of words that say it."""
+    apart = slip.kind in SURE and not any(_IDENTITIES.search(one.words) for one in step.far_words)
+    return find_usual(step, decide, lambda formula: apart and formula.count("= I_{") > 1) is not None
 
 
 def find_usual(step: Step, decide: Decide, skip: Callable[[str], bool] = lambda formula: False) -> str | None:
@@ -540,44 +574,18 @@ def leaves_out(step: Step) -> bool:
     )
 
 
-_TWO_VALUES = re.compile(
-    r"\b(?:binary|boolean\w*|bernoulli|indicator\w*|bits?|one-hot|mask\w*|labels?|class\w*|logistic|zero-one|0[-/]1|"
-    r"idempoten\w*|project\w*|involut\w*|signs?|spins?|rademacher|coins?|unit\w*|normali[sz]\w*|standardi[sz]\w*|"
-    r"whiten\w*|adjacen\w*|graphs?|select\w*|gat(?:e[sd]?|ing)|presen(?:t|ce)|absen(?:t|ce)|success\w*|fail\w*|"
-    r"outcomes?|events?|votes?|clicks?|true|false|flags?|parity|either|dumm(?:y|ies)|treat(?:ed|ments?)|control|"
-    r"w[io]n|lost|loses?|switch\w*|heads?|tails?|alive|dead|open|closed|spam|yes|no|on|off|spouse|member\w*|choos\w*|"
-    r"chosen|selector|included?|modulus|phases?|circle|"
-    r"(?:equals?|is|are|to|of|be|with|variance) (?:0|1|one|zero))\b",
-    re.IGNORECASE,
-)
-_TWO_NUMBERS = re.compile(r"\{\s*[-+]?\s*[01]\s*,|\\pm\s*1|=\s*[-+]?\s*[01](?![\d.])|\^\s*\{?2\}?\s*=")
-
-
-def mentions_two_values(step: Step) -> bool:
-    """Whether a document may say that numbers are 0 and 1, or signs, whose squares are not new.
-
-    Args:
-        step: The step.
-    """
-    relations = (one.formula for one in step.far_relations)
-    own = (one.text for one in step.context.hypotheses)
-    return any(_TWO_VALUES.search(one.words) for one in step.far_words) or any(
-        _TWO_NUMBERS.search(one) for one in (*relations, *own)
-    )
-
-
 def _further(step: Step) -> Iterator[str]:
     """Hypotheses beside the usual ones: entries that are 0 and 1, or signs; shares; one that is at most another."""
     known = step.context.symbols
     own = [known[name] for name in sorted(collect_symbols(step)) if name in known]
-    arrays = [one for one in own if one.kind == "array" and one.type is not None]
+    arrays = [one for one in own if one.kind == "array" and one.type is not None and one.name not in _OPERATORS]
     numbers = [one.name for one in arrays if one.type is not None and one.type.scalar]
     yield from (f"{a} + {b} = 1" for a, b in combinations(numbers, 2))
     yield from (f"{one.name} \\odot {one.name} = {one.name}" for one in arrays if one.name not in numbers)
     letter = next((one for one in "ijklrst" if one not in known), "i'")
     members = [f"{one.name}_{letter}" for one in own if one.kind == "family"]
-    if mentions_two_values(step):
-        yield from (f"{one}^2 = {value}" for one in (*members, *numbers) for value in (one, "1"))
+    two = [one for one in (*members, *numbers) if mentions_two_values(step, re.sub("_.*", "", one))]
+    yield from (f"{one}^2 = {value}" for one in two for value in (one, "1"))
     counts = [one.name for one in own if one.kind in ("size", "index")]
     if "(-1)" in step.text.replace(" ", ""):  # of an even, or odd, exponent
         yield from (f"(-1)^{{{name}}} = {sign}" for name in (*counts, *numbers) for sign in ("1", "-1"))

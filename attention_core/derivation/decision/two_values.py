@@ -13,9 +13,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from attention_core.derivation.decision.conventions import collect_symbols
-from attention_core.derivation.decision.slips import mentions_two_values
 from attention_core.derivation.decision.usual import verdict_under
-from attention_core.derivation.reading.step import Step
+from attention_core.derivation.reading.step import FarWords, Step
 from attention_core.derivation.records import GOOD, Finding
 from attention_core.derivation.terms.terms import Relation
 
@@ -28,6 +27,20 @@ _SHARES = re.compile(
 
 _MARGINS = re.compile(r"\b(?:hinge|margins?|svms?|support[ -]vector|perceptron|\w*boost\w*)\b", re.IGNORECASE)
 _UNITS = re.compile(r"\b(?:re)?normali[sz]\w*|\bunit\b|\bspher\w+|\bcosine\b", re.IGNORECASE)
+_TWO_VALUES = re.compile(
+    r"\b(?:binary|boolean\w*|bernoulli|indicator\w*|bits?|one-hot|mask\w*|labels?|class\w*|logistic|zero-one|0[-/]1|"
+    r"idempoten\w*|project\w*|involut\w*|signs?|spins?|rademacher|coins?|unit\w*|normali[sz]\w*|standardi[sz]\w*|"
+    r"whiten\w*|adjacen\w*|graphs?|select\w*|gat(?:e[sd]?|ing)|presen(?:t|ce)|absen(?:t|ce)|success\w*|fail\w*|"
+    r"outcomes?|events?|votes?|clicks?|true|false|flags?|parity|either|dumm(?:y|ies)|treat(?:ed|ments?)|control|"
+    r"w[io]n|lost|loses?|switch\w*|heads?|tails?|alive|dead|open|closed|spam|yes|no|on|off|spouse|member\w*|choos\w*|"
+    r"chosen|selector|included?|modulus|phases?|circle|"
+    r"(?:equals?|is|are|to|of|be|with|variance) (?:0|1|one|zero))\b",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"_\s*\{[^{}]*\}")  # the i = 1 of a sum is no value
+_LETTER = re.compile(r"(?<!\\)[a-zA-Z]")
+_TWO_NUMBERS = re.compile(r"\{\s*[-+]?\s*[01]\s*,|\\pm\s*1|=\s*[-+]?\s*[01](?![\d.])|\^\s*\{?2\}?\s*=")
+NEAR = 6  # lines around a step whose words may be about it, whatever they name
 
 
 def find_two_values(step: Step, confirmed: Step, decide: Decide) -> str:
@@ -48,6 +61,29 @@ def find_two_values(step: Step, confirmed: Step, decide: Decide) -> str:
     if mentions_two_values(step) or any(_MARGINS.search(one.words) for one in step.far_words):
         formulas += _write_values(step, confirmed)
     return next((one for one in formulas[:MOST] if verdict_under(confirmed, one, decide) in GOOD), "")
+
+
+def mentions_two_values(step: Step, symbol: str = "") -> bool:
+    """Whether a document may say that numbers are 0 and 1, or signs, whose squares are not new.
+
+    Words far from a step that speak of other symbols say nothing of this one.
+
+    Args:
+        step: The step.
+        symbol: The symbol they may be said of, '' for any.
+    """
+    relations = (one.formula for one in step.far_relations)
+    own = (one.text for one in step.context.hypotheses)
+    named = re.compile(rf"(?<![a-zA-Z\\]){re.escape(symbol)}(?![a-zA-Z])")
+
+    def is_about(one: FarWords) -> bool:
+        formulas = re.split(r"(?<!\\)\$", one.quote)[1::2]
+        near = abs(one.line - step.line) <= NEAR
+        return not symbol or near or not any(map(_LETTER.search, formulas)) or any(map(named.search, formulas))
+
+    return any(_TWO_VALUES.search(one.words) and is_about(one) for one in step.far_words) or any(
+        _TWO_NUMBERS.search(_RANGE.sub(" ", one)) and (not symbol or named.search(one)) for one in (*relations, *own)
+    )
 
 
 def _write_values(step: Step, confirmed: Step) -> Iterator[str]:
@@ -85,4 +121,4 @@ def _list_numbers(step: Step, confirmed: Step) -> Iterator[tuple[str, bool]]:
             yield name, False
 
 
-__all__ = ["find_two_values"]
+__all__ = ["find_two_values", "mentions_two_values"]

@@ -39,6 +39,7 @@ from attention_core.derivation.inference.usage import (
     ONES_NAME,
     Need,
     Usage,
+    integral_letters,
     is_constant,
     limit_letters,
     needs,
@@ -561,7 +562,7 @@ def _sizes_of(symbol: Symbol) -> Iterable[Size]:
 
 def inferred_names(context: Context, exprs: Iterable[object]) -> list[str]:
     """The undeclared symbols that some expressions rest on."""
-    found = fresh = {name for expr in exprs for name in all_names(expr) - limit_letters(expr)}
+    found = fresh = {name for expr in exprs for name in all_names(expr) - limit_letters(expr) - integral_letters(expr)}
     while fresh:
         fresh = {m for n in fresh if n in context.symbols for m in context.symbols[n].mentions} - found
         found = found | fresh

@@ -144,3 +144,53 @@ def test_a_value_that_is_infinite_was_not_tried(words: str, verdict_there: str) 
     assert verdict(MASKED, words) == verdict_there
     far = f"{words.partition('.')[0]}.\n\nMore words.\n\nMore of them.\n\nEven more.\n\nNow"
     assert "s_n" not in words or verdict(MASKED, far) == verdict_there
+
+
+BAYES = r"p(x \\mid y) = -\\frac{p(y \\mid x) p(x)}{p(y)}"
+ASKED = "How do the two relate?"
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "wrong"),
+    [
+        ("We cannot apply", "directly.", True),
+        ("We cannot accept", "here.", False),
+        ("Now we expand", "directly is not possible because of the normalization constant.", True),
+        ("Now we expand", "is not possible because one term is lost.", False),
+        (f"{ASKED} We expand both and find", "", True),
+        (ASKED, "", False),
+        (f"We expand both and find a sum. {ASKED}", "", False),
+        ("Now we expand", "To make the result nicer, we can instead look at its root.", True),
+        ("Now we expand", "Instead of the sum we take half of it.", False),
+        ("Now we expand", "This implies that for sufficiently large $n$,", True),
+        ("Now we expand", "It holds for sufficiently large $n$.", False),
+        ("We have $c = d$\n\n$$ c = d $$\n\nwhere", "", True),
+        ("The lines cross where", "", False),
+    ],
+)
+def test_words_of_what_comes_before_and_after_are_told_from_those_of_a_step(
+    above: str, below: str, wrong: bool
+) -> None:
+    assert (verdict(WRONG, above, below) == "REFUTED") is wrong
+
+
+def test_what_has_no_solution_is_no_claim() -> None:
+    assert (
+        verdict(r"\sum_{j=1}^n e^{s_j} = \sum_{j=1}^{n-1} e^{s_j}", "There is no solution of finite scores:")
+        == "UNDECIDED"
+    )
+
+
+INTEGRALS = [
+    (r"\int_{-\infty}^{\infty} \frac{1}{\sqrt{2 \pi}} z^3 e^{-z^2/2} \, dz = 1", True),
+    (r"\int_{-\infty}^{\infty} e^{-z^2/2} \, dz = -\sqrt{2 \pi}", True),
+    (r"\int_0^1 e^{-z^2/2} \, dz = 0.86", False),  # rounded
+]
+
+
+@pytest.mark.parametrize(("formula", "wrong"), INTEGRALS, ids=range(len(INTEGRALS)))
+def test_an_integral_is_a_real_number_whatever_stands_elsewhere(formula: str, wrong: bool) -> None:
+    far = (
+        "# Normal distributions\n\nThe first principles of clocks are short.\n\nHere $z \\in S$ is a state.\n\nWe find"
+    )
+    assert (verdict(formula, far) == "REFUTED") is wrong

@@ -8,7 +8,7 @@ import pytest
 
 from attention_core.derivation import StepReport, check_document
 from attention_core.derivation.check import document_steps, report_step
-from attention_core.derivation.decision.slips import is_value
+from attention_core.derivation.decision.slips import _further, is_value
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import GOOD, Verdict
@@ -427,3 +427,33 @@ def test_a_variable_of_a_derivative_that_is_an_exponent_is_neither_even_nor_odd(
     text = f"{above}\n\n$$ f'(x) = 2 x e^x - x^2 e^x $$\n\nand at zero\n\n$$ f(0) = 0 $$\n"
     step = check_document(text, infer=True).steps[0]
     assert step.verdict is Verdict.REFUTED and "$+ x^{2} e^{x}$ in place of" in step.evidence.text
+
+
+FAR = "\n\nSome words.\n\nMore words.\n\nMore of them.\n\nAll of them.\n\nWe expand and find"
+
+
+def test_an_operator_is_no_number_whose_square_is_not_new() -> None:
+    formula = r"2 (\nabla f(x) + \nabla^2 f(x) (x - y)) = 2 \nabla f(x) + 2 \nabla^3 f(x) (x - y)"
+    words = "The labels are binary."
+    steps = [one for one in document_steps(f"{words}{FAR}\n\n$$ {formula} $$", infer=True)[1] if isinstance(one, Step)]
+    assert not any(one.startswith((r"\nabla^", r"\nabla +", r"\nabla \le")) for one in _further(steps[-1]))
+    assert "q^2 = q" in _further(_read(f"{words}{FAR}\n\n$$ 2 q^2 + q = q + 2 q $$"))
+
+
+def _read(text: str) -> Step:
+    return [one for one in document_steps(text, infer=True)[1] if isinstance(one, Step)][-1]
+
+
+@pytest.mark.parametrize(("above", "wrong"), [("Scatter matrices are sums.", True), ("Both are identities.", False)])
+def test_two_matrices_are_no_identities_where_no_words_say_so(above: str, wrong: bool) -> None:
+    formula = r"-(S_w + S_b^\top) w + \mu (S_w + S_w^\top) w = -S_b w - S_b^\top w + \mu (S_w + S_w^\top) w"
+    assert (inferred(formula, above).verdict == "REFUTED") is wrong
+
+
+def test_no_relation_makes_good_what_no_values_make_good() -> None:
+    formula = r"-\log \frac{e^{z_y}}{\sum_{j=1}^K e^{z_j}} = -z_y + \log \sum_{j=1}^{K-1} e^{z_j}"
+    above = r"The loss of class $y$ (where $y \in \{1, 2, \ldots, K\}$ is the frobnicated one) is:"
+    assert inferred(formula, above).verdict == "REFUTED"
+    assert inferred(formula, above + r" The last score is $z_K = -\infty$.").verdict == "UNDECIDED"
+    ends = r"\sum_{j=1}^K (x_j + c_j) = \sum_{j=1}^{K-1} x_j + \sum_{j=1}^K c_j"
+    assert inferred(ends, r"The last entry $x_K$ is frobnicated.").verdict == "UNDECIDED"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.check import document_steps
+from attention_core.derivation.decision.two_values import mentions_two_values
+from attention_core.derivation.reading.step import Step
 from attention_core.derivation.records import Verdict
 
 
@@ -47,3 +50,26 @@ def test_a_symbol_that_picks_a_term_of_a_sum_is_said_by_the_step(right: str, wro
 def test_another_index_alone_says_nothing() -> None:
     formula = r"\frac{\partial}{\partial z_j} \log \sum_k e^{z_k} = \frac{e^{z_i}}{\sum_k e^{z_k}}"
     assert verdict(formula, "We differentiate and find") is Verdict.REFUTED
+
+
+FAR = "\n\nSome words.\n\nMore words.\n\nMore of them.\n\nAll of them.\n\nWe expand and find"
+
+
+@pytest.mark.parametrize(
+    ("above", "open_"),
+    [
+        ("The labels $y_i$ are binary.", False),  # not x
+        ("The inputs $x_i$ are binary.", True),
+        ("All inputs are binary.", True),
+        ("Here $y_i \\in \\{0, 1\\}$.", False),
+        ("The mean is $\\sum_{i = 1}^m x_i$.", False),
+        ("We have $x_i^2 = x_i$.", True),
+    ],
+)
+def test_of_a_symbol_words_of_another_one_say_nothing(above: str, open_: bool) -> None:
+    wrong = r"2 (w \sum_{i=1}^m x_i^2 + b \sum_{i=1}^m y_i) = 2 (w \sum_{i=1}^m x_i + b \sum_{i=1}^m y_i)"
+    (step,) = (
+        one for one in document_steps(f"{above}{FAR}\n\n$$ {wrong} $$\n", infer=True)[1] if isinstance(one, Step)
+    )
+    assert mentions_two_values(step, "x") is open_
+    assert mentions_two_values(step) or "sum" in above
