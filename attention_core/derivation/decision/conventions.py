@@ -27,7 +27,8 @@ from attention_core.derivation.elaborate.products import (
 )
 from attention_core.derivation.elaborate.row_functions import SAMPLE_VARIANCE
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.usage import integral_letters, walk
+from attention_core.derivation.inference.inner_letters import integral_letters
+from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.inference.written_differentials import may_be_of_changes
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Name, Sub, Unreadable

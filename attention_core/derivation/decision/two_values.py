@@ -37,7 +37,7 @@ _TWO_VALUES = re.compile(
     r"(?:equals?|is|are|to|of|be|with|variance) (?:0|1|one|zero))\b",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"_\s*\{[^{}]*\}")  # the i = 1 of a sum is no value
+_RANGE = re.compile(r"_\s*\{[^{}]*\}")  # the i = 1 of a sum gives no value
 _LETTER = re.compile(r"(?<!\\)[a-zA-Z]")
 _TWO_NUMBERS = re.compile(r"\{\s*[-+]?\s*[01]\s*,|\\pm\s*1|=\s*[-+]?\s*[01](?![\d.])|\^\s*\{?2\}?\s*=")
 NEAR = 6  # lines around a step whose words may be about it, whatever they name

@@ -29,6 +29,7 @@ from attention_core.derivation.inference.definable import definable
 from attention_core.derivation.inference.described import Described, nearest
 from attention_core.derivation.inference.fresh_sizes import free_name
 from attention_core.derivation.inference.index_sets import index_sets
+from attention_core.derivation.inference.inner_letters import integral_letters, limit_letters
 from attention_core.derivation.inference.letters import add_missing_index, leads_everywhere, stands_above_everywhere
 from attention_core.derivation.inference.opaque import Opaque
 from attention_core.derivation.inference.sample_labels import forget_single, read_samples
@@ -39,9 +40,7 @@ from attention_core.derivation.inference.usage import (
     ONES_NAME,
     Need,
     Usage,
-    integral_letters,
     is_constant,
-    limit_letters,
     needs,
     usage_of,
     walk,

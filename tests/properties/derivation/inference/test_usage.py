@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attention_core.derivation import check_document
-from attention_core.derivation.inference.usage import integral_letters, limit_letters, needs, usage_of
+from attention_core.derivation.inference.usage import needs, usage_of
 from attention_core.derivation.latex.parse import parse_statement
 from attention_core.derivation.records import Verdict
 from attention_core.derivation.terms.context import Context
@@ -64,19 +64,3 @@ def test_a_word_below_a_letter_is_no_index(formula: str, right: bool) -> None:
     found = check_document(f"$$ {formula} $$\n", infer=True).steps[0]
     assert (found.verdict in ("PROVED", "EXACT", "AGREES")) is right
     assert not any("(an index)" in one and "text" in one for one in found.evidence.figures.get("read as", []))
-
-
-@pytest.mark.parametrize(
-    ("formula", "inside"),
-    [
-        (r"\int_0^1 x^2 + a x \, dx", {"x"}),
-        (r"x \int_0^1 x^2 \, dx", set()),  # and outside
-        (r"\int_0^1 \int_0^1 x y b \, dx \, dy", {"x", "y"}),
-        (r"\lim_{n \to \infty} n a", set()),
-        (r"\sum_{x=1}^n x", set()),
-    ],
-)
-def test_what_is_integrated_over_stands_for_itself(formula: str, inside: set[str]) -> None:
-    expr = parse_statement(formula).chains[0].exprs[0]
-    assert integral_letters(expr) == inside
-    assert limit_letters(expr) == ({"n"} if "lim" in formula else set())
