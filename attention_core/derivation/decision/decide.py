@@ -17,8 +17,10 @@ from attention_core.derivation.cases.counterexamples import describe
 from attention_core.derivation.cases.problem import Problem
 from attention_core.derivation.decision.agreement import summarize_agreement
 from attention_core.derivation.decision.finite_range import count_decided_values
+from attention_core.derivation.decision.infinite_sides import compare_infinite
 from attention_core.derivation.effort import LATE
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
+from attention_core.derivation.lowering.integral_forms import Infinite
 from attention_core.derivation.lowering.spaces import constants, whole_marks
 from attention_core.derivation.proofs.all_sizes import RULE, identical, is_ordered_everywhere, is_proved_everywhere
 from attention_core.derivation.proofs.all_sizes import SIGN_RULE as SIGNS
@@ -207,6 +209,8 @@ def decide(problem: Problem) -> Finding:
             advice = "state the equation that is meant, or say for which sizes the step is meant"
             return Finding(Verdict.UNDECIDED, Evidence(why, {}, advice))
         return _note_divergence(problem, found)
+    except Infinite as error:
+        return compare_infinite(problem) or Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except TooLarge as error:

@@ -27,6 +27,10 @@ class _NoForm(Unsettled):
     """What is integrated is not a sum of powers times exponentials."""
 
 
+class Infinite(Unsettled):
+    """What is integrated has one sign and does not fall towards an infinite end: the integral is infinite."""
+
+
 class Integrand(Expansion):
     """A node as a sum of powers of one leaf times exponentials of its square.
 
@@ -160,6 +164,16 @@ class Interval:
             return graph.const(Fraction(infinite))
         return graph.call("erf", graph.mul((scale, graph.sub(end, mean))))
 
+    def is_of_one_sign(self, piece: Piece, factor: int) -> bool:
+        """Whether a piece that has no integral has one sign towards its infinite ends, and is not 0."""
+        ends = [end for end in (self.low, self.high) if end is None]
+        try:
+            with precision(START_BITS):
+                size = sign_of(evaluate(self.graph, [factor], {})[0])
+        except (Undefined, Imprecise, KeyError):  # a factor with symbols may be 0
+            return False
+        return bool(ends and size) and (piece[0] % 2 == 0 or len(ends) == 1)
+
     def loses(self, piece: Piece, factor: int, case: Case) -> bool | None:
         """Whether a piece has a value at a case where its form is not defined; None where it has no value itself."""
         _, square, rate = piece
@@ -222,10 +236,16 @@ def _integral(low: Lowering, term: Term, env: Env) -> Cells:
             raise
         return one(node)
     low.integrals.append((interval, pieces))
-    found = [graph.mul((factor, interval.integrate(piece))) for piece, factor in pieces.items() if factor != graph.zero]
+    parts = [(piece, factor) for piece, factor in pieces.items() if factor != graph.zero]
+    try:
+        found = [graph.mul((factor, interval.integrate(piece))) for piece, factor in parts]
+    except Unsettled as error:
+        if len(parts) == 1 and interval.is_of_one_sign(*parts[0]):
+            raise Infinite(str(error)) from error
+        raise
     if leaf in graph.reachable(found):
         raise Unsettled("the limits of an integral depend on its variable")
     return one(graph.add(found))
 
 
-__all__ = ["Integrand", "Interval", "diverges", "loses_a_value"]
+__all__ = ["Infinite", "Integrand", "Interval", "diverges", "loses_a_value"]
