@@ -12,7 +12,7 @@ change away from an identity. So such a step is refuted, unless
   an author who knows that it vanishes leaves it out;
 * it may be a definition, a new value, or an equation that restricts a symbol; a symbol that stands alone and is defined
   above may be defined anew, if no words lead to it as to a result, and no person has confirmed what was read;
-* its section uses its symbols in another way, and it is more than a sign or a number that is changed, or not proved;
+* its section uses its symbols in another way, and the changed step is not proved;
 * a letter may be an operator, as in `\delta x^2 = 2 x \delta x`, or two letters may not commute (see `factor_orders`);
 * words beside it say that something is left out, or words anywhere that numbers are calculated with in another way, or
   words by which its author does not claim it (see `other_intents`);
@@ -172,7 +172,7 @@ def find_slip(step: Step, decide: Decide, search: Search) -> Mend | None:
         sure = verdict in _SURELY
         if step.op in TURNED:
             return sure or decide(one.step, ()).verdict in GOOD
-        if strange and not (sure and one.kind in SCALES):
+        if strange and not sure:
             return False
         if "with $0$ in place" in one.words and (_differentiates(step) or Num(Fraction(0)) in (step.left, step.right)):
             return False
