@@ -33,14 +33,12 @@ from attention_core.derivation.latex.syntax import (
 )
 from attention_core.derivation.reading.complex_numbers import declare_complex
 from attention_core.derivation.reading.domains import Domain, domain_of
+from attention_core.derivation.reading.integers import make_integer
 from attention_core.derivation.terms.context import Hypothesis, Symbol, has_entries
-from attention_core.derivation.terms.terms import SCALAR, Size, integer, size_term
+from attention_core.derivation.terms.terms import SCALAR, integer
 
 if TYPE_CHECKING:
     from attention_core.derivation.reading.reader_state import Item, ReaderState
-
-
-PLUS, MINUS = "⁺", "⁻"  # after the letter of an integer: the sizes whose difference it is
 
 
 def membership(reader: ReaderState, item: Item, text: str, line: int) -> None:
@@ -126,17 +124,12 @@ def _symbol(reader: ReaderState, expr: Expr, domain: Domain, line: int, text: st
 
 def _introduce_integer(reader: ReaderState, name: str, domain: Domain, line: int) -> None:
     """An integer as a difference of sizes, which have the names k⁺ and k⁻, or as a size less 1 if it is 0 at least."""
-    context = reader.context
-    parts = [f"{name}{sign}" for sign in (PLUS, MINUS)][: 2 if domain.lowest is None else 1]
-    for part in parts:
-        context.declare(Symbol(part, "size", line, context.level))
-    less = Size.symbol(parts[1]) if domain.lowest is None else Size.number(1) + -domain.lowest
-    term = size_term(Size.symbol(parts[0]) + -less)
-    place = (name, "definition", line, context.level)
+    symbol = make_integer(reader.context, name, line, domain.lowest)
+    parts = sorted(symbol.mentions)
     about = (
         ", the difference of the sizes " + " and ".join(parts) if len(parts) == 2 else f", the size {parts[0]} less 1"
     )
-    introduce(reader, Symbol(*place, term=term, mentions=frozenset(parts), whole=True), f"{name}: {domain}{about}")
+    introduce(reader, symbol, f"{name}: {domain}{about}")
 
 
 _PARAMETER = re.compile(r"\\(?:mu|sigma|tau|lambda|theta|alpha|beta|gamma|nu|rho|kappa|eta|delta|epsilon)|[a-z]")

@@ -229,7 +229,7 @@ _STRUCTURES: tuple[Property, ...] = (
     Property("even", _form("even"), make_number_form("2 m")),
     Property("odd", _form("odd"), make_number_form("2 m - 1")),
     Property("a power of two", _words(r"an? (?:integer )?power of (?:two|2)|powers of (?:two|2)"),
-             make_number_form("2^{m - 1}")),
+             make_number_form("2^{m - 1}", counted=True)),
     Property("a square number", _words(r"an? (?:perfect square|square number)|perfect squares"),
              make_number_form("m^2")),
     Property("whole", _words(r"(?:an? )?(?:integers?|whole numbers?)(?:-valued)?|integer-valued"), whole),

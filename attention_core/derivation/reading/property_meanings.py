@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 
 from attention_core.derivation.reading.any_function import declare_function, is_any_function
+from attention_core.derivation.reading.integers import is_integer, make_integer
 from attention_core.derivation.terms.context import Context, Symbol
 
 Formula = tuple[str, str]  # a relation, and the condition on its indices
@@ -511,15 +512,18 @@ def negative_definite(strict: bool) -> Meaning:
     return meaning
 
 
-def make_number_form(form: str) -> Meaning:
-    """A size by another one: 2 m, 2 m - 1, a square, a power of two."""
+def make_number_form(form: str, counted: bool = False) -> Meaning:
+    """A size or an integer by another one: 2 m, 2 m - 1, a square, a power of two; `counted` if m is always a size."""
 
     def meaning(context: Context, symbols: list[Symbol]) -> list[Formula] | None:
         roots = [f"\\tilde{{{one.name}}}" for one in symbols]
-        if any(one.kind != "size" for one in symbols) or any(root in context.symbols for root in roots):
+        if not all(one.kind == "size" or is_integer(one) for one in symbols) or set(roots) & set(context.symbols):
             return None
         for one, root in zip(symbols, roots, strict=True):
-            context.declare(replace(one, name=root))
+            if one.kind == "size" or counted:
+                context.declare(Symbol(root, "size", one.line, one.level))
+            else:
+                context.declare(make_integer(context, root, one.line))
         return [(f"{one.name} = {form.replace('m', root)}", "") for one, root in zip(symbols, roots, strict=True)]
 
     return meaning

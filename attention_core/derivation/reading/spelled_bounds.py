@@ -79,9 +79,10 @@ _BETWEEN = re.compile(
 )
 _PARITY = re.compile(
     rf"(?P<group>{GROUP})\s+(?P<verb>be|is|are)\s+(?:an?\s+)?(?:positive\s+)?(?P<which>even|odd)\s+(?:positive\s+)?"
-    rf"(?:integers?|natural numbers?){ENDS}",
+    rf"(?:integers?|natural numbers?|(?:whole )?numbers?){ENDS}",
     re.IGNORECASE,
 )
+_IN_INTEGERS = re.compile(r"\\in\s*\\mathbb\s*\{?\s*[ZN]\s*\}?(?:_\S+)?\s*$")
 _COMPARED = re.compile(
     rf"(?P<name>{FORMULA})(?P<be>\s+be)?\s+(?P<what>an?\s+[a-z -]*?(?:integer|number|scalar))\s+(?P<how>not exceeding|"
     rf"not larger than|"
@@ -221,9 +222,14 @@ def _integers_such(found: re.Match[str], formulas: list[str]) -> str:
 
 
 def _parity(found: re.Match[str], formulas: list[str]) -> str:
-    if not re.search(r"positive|natural", found[0], re.IGNORECASE):
+    """`$n$ be an odd integer` as a member of \\mathbb{Z} that is odd; a positive one, of \\mathbb{N}."""
+    names = texts_of(found["group"], formulas)
+    space = "N" if re.search(r"positive|natural", found[0], re.IGNORECASE) else "Z"
+    if space == "Z" and _IN_INTEGERS.search(names[-1]):
+        return f"{found['group']} {found['verb']} {found['which']}"
+    if not all(NAME.fullmatch(one) for one in names):
         return found[0]
-    lives = add_formula(formulas, rf"{', '.join(texts_of(found['group'], formulas))} \in \mathbb{{N}}")
+    lives = add_formula(formulas, rf"{', '.join(names)} \in \mathbb{{{space}}}")
     return f"{lives} {found['verb']} {found['which']}"
 
 
