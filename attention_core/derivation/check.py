@@ -54,7 +54,7 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
         step = Unread(step.id, step.line, step.text, f"'% expect: {expected}' is not understood: only 'refuted' is", [])
         expected = ""
     if isinstance(step, Unread):
-        evidence = Evidence(show_names(step.message))
+        evidence = Evidence(show_names(step.message), {"sentence": True} if step.sentence else {})
         return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, evidence, expected=expected)
     try:
         found = judge_step(step, effort, not expected, necessity)

@@ -111,13 +111,16 @@ def _refuse_step(name: str | None) -> None:
 def _open_sources(files: Sequence[str]) -> dict[str, str | Path]:
     """The documents by their names: paths, and the text of standard input.
 
-    Exits with 2 if what standard input holds is not text.
+    Exits with 2 if standard input is closed, or holds what is not text.
     """
     from attention_core.derivation.document.encodings import decode_text
     from attention_core.derivation.latex.syntax import Unreadable
 
     sources: dict[str, str | Path] = {STANDARD_INPUT if file == DASH else file: Path(file) for file in files}
     if DASH in files:
+        if sys.stdin is None:
+            click.echo("attention-core: standard input is closed: pipe a document to it, or name a file", err=True)
+            sys.exit(2)
         try:
             sources[STANDARD_INPUT] = decode_text(sys.stdin.buffer.read()) + "\n"
         except Unreadable as error:

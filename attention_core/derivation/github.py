@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from attention_core.annotations import annotation, cell
-from attention_core.derivation.records import STANDARD_INPUT, DocumentReport, StepReport, count_steps
+from attention_core.derivation.records import STANDARD_INPUT, DocumentReport, StepReport, count_results
 from attention_core.derivation.show import COLOURS
 
 MOST_ROWS = 200  # of one document; GitHub shows 1 MB of a summary
@@ -67,8 +67,8 @@ def _mark(status: int) -> str:
 
 
 def _count(report: DocumentReport) -> str:
-    steps = [(step.passed, str(step.verdict)) for step in report.steps if step.text]
-    return count_steps(steps) if steps else "; ".join(step.evidence.text for step in report.steps)
+    steps = [step for step in report.steps if step.text]
+    return count_results(steps) if steps else "; ".join(step.evidence.text for step in report.steps)
 
 
 def _row(step: StepReport) -> str:

@@ -55,6 +55,23 @@ def count_steps(steps: Sequence[tuple[bool, str]]) -> str:
     return "; ".join(filter(None, (good, wrong, unanswered and f"without an answer: {unanswered}")))
 
 
+def count_results(steps: Sequence[StepReport]) -> str:
+    """Say how many steps are as their document says, and how many sentences, which are not steps, were not read.
+
+    Args:
+        steps: The steps of a document, and what stands for its sentences that were not read.
+
+    Example:
+        >>> unread = StepReport("line-1", 1, "Let $x$ be.", Verdict.UNREADABLE, Evidence("", {"sentence": True}))
+        >>> count_results([StepReport("line-3", 3, "a = a", Verdict.PROVED, Evidence("")), unread])
+        '1 of 1 steps are as the document says; 1 sentence not read'
+    """
+    claims = [(step.passed, str(step.verdict)) for step in steps if not step.is_sentence]
+    unread = len(steps) - len(claims)
+    sentences = f"{unread} sentence{'s' * (unread > 1)} not read" if unread else ""
+    return "; ".join(filter(None, (count_steps(claims) if claims or not unread else "", sentences)))
+
+
 @dataclass(frozen=True)
 class Counterexample:
     """A point that satisfies the hypotheses where the step fails, certified.
@@ -94,7 +111,8 @@ class Evidence:
 
     `figures` holds what the verdict's kind asks for: `rule`; `sizes`; `cases`, `bits`, `margin`; `alpha`, `beta`,
     `delta`, `samples`; `undefined` counts the cases where a side is not defined; `reading` is another one, with another
-    verdict; `slip` is the one small change that makes a step hold that is false as it was read.
+    verdict; `slip` is the one small change that makes a step hold that is false as it was read; `sentence` is true of a
+    sentence of prose that was not read.
     """
 
     text: str
@@ -145,6 +163,11 @@ class StepReport:
         if self.verdict not in GOOD:
             return False
         return not self.required or ORDER.index(self.verdict) >= ORDER.index(Verdict(self.required.upper()))
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is a sentence of prose that was not read, and not a relation."""
+        return bool(self.evidence.figures.get("sentence"))
 
     @property
     def likely_slip(self) -> str:

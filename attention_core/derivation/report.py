@@ -47,7 +47,7 @@ from attention_core.derivation.reading.steps import steps_of
 from attention_core.derivation.records import (
     GOOD,
     UNCHECKED,
-    count_steps,
+    count_results,
     point_out_slips,
     readings_of,
     split_reading,
@@ -441,7 +441,7 @@ def document(
 ) -> str:
     """One document: its blocks in their order, every step where it stands."""
     readings = readings or Readings()
-    message = count_steps([(step.passed, step.verdict) for step in report.steps])
+    message = count_results(report.steps)
     state = "PROVED" if report.passed else "failed" if report.status == 1 else "UNDECIDED"
     out = [f"<article><p class='verdict {state}'>{escape(report.file)}: {message}</p>"]
     out += [f"<p class='verdict slip'>{slips}</p>"] if (slips := point_out_slips(report.steps)) else []

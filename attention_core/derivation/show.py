@@ -19,7 +19,7 @@ from attention_core.derivation.records import (
     UNDEFINED,
     DocumentReport,
     StepReport,
-    count_steps,
+    count_results,
     point_out_slips,
     readings_of,
     split_reading,
@@ -193,7 +193,7 @@ def show_count(report: DocumentReport, visible: Sequence[StepReport] | None = No
     """
     steps = [step for step in report.steps if step.text]
     if steps:
-        click.echo(f"  {count_steps([(step.passed, step.verdict) for step in steps])}")
+        click.echo(f"  {count_results(steps)}")
     if slips := point_out_slips(steps if visible is None else [step for step in visible if step.text]):
         click.secho(f"  {slips}", fg="magenta")
 

@@ -278,6 +278,7 @@ class Unread:
     message: str
     options: list[Option] = field(default_factory=list)
     remark: bool = False  # it stands beside relations and has none
+    sentence: bool = False  # it is prose, and states nothing that is checked
 
 
 def without_defined(steps: list[Step | Unread], notes: Sequence[tuple[int, str]]) -> list[Step | Unread]:

@@ -563,10 +563,10 @@ def _declare(context: Context, block: Paragraph, infer: bool) -> list[Step | Unr
             context.understood.append((line, f"not read as a declaration: {message}"))
             return []
         context.failed.append(Failed(block, context.level, error.message))
-        return [Unread("", line, " ".join(block.text.split())[:MOST_SHOWN], message)]
+        return [Unread("", line, " ".join(block.text.split())[:MOST_SHOWN], message, sentence=True)]
     except RecursionError:
         context.caveats.append(unread_declaration(context, block))
-        return [Unread("", block.line, block.text[:MOST_SHOWN], "the paragraph is nested too deeply")]
+        return [Unread("", block.line, block.text[:MOST_SHOWN], "the paragraph is nested too deeply", sentence=True)]
     return []
 
 

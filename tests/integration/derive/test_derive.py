@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -363,6 +365,12 @@ def test_a_dash_is_standard_input(options: tuple[str, ...], tmp_path: Path, monk
     assert run.exit_code == 1 and "<stdin>" in run.output and "REFUTED" in run.output
     if "--html" in options:
         assert "wrong" in Path("page.html").read_text()
+
+
+def test_a_closed_standard_input_is_an_error_of_one_line() -> None:
+    command = [sys.executable, "-c", "from attention_core.cli import main; main()", "derive", "-"]
+    run = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False)
+    assert run.returncode == 2 and len(run.stderr.splitlines()) == 1 and "standard input is closed" in run.stderr
 
 
 def test_standard_input_is_decoded_declared_and_not_watched() -> None:

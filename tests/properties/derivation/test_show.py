@@ -72,6 +72,19 @@ def test_steps_without_an_answer_are_counted(capsys: pytest.CaptureFixture[str])
     assert last == "  1 of 4 steps are as the document says; 1 REFUTED; without an answer: 1 UNDECIDED, 1 UNREADABLE"
 
 
+def test_sentences_that_are_not_read_are_no_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = "Assume $z$ is wobbly.\n\n"
+    show_report(report := check_document(f"{sentence}{TEXT}\nSuppose $k$ is odd.\n\n$$ ) $$\n", infer=True))
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == (
+        "  1 of 3 steps are as the document says; 1 REFUTED; without an answer: 1 UNREADABLE; 2 sentences not read"
+    )
+    records = report.as_dict()["steps"]
+    assert [one["evidence"].get("sentence") for one in records if one["verdict"] == "UNREADABLE"] == [True, True, None]
+    show_report(check_document(f"{sentence}$$ \\text{{a}} $$\n", infer=True))
+    assert capsys.readouterr().out.splitlines()[-1] == "  1 sentence not read"
+
+
 def test_a_false_step_of_numbers_has_no_values() -> None:
     (step,) = check_document("$$ 1 + 1 = 3 $$\n").steps
     assert step.evidence.text == "2 is not 3"
