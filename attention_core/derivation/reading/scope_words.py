@@ -26,6 +26,7 @@ from attention_core.derivation.reading.sentence_caveats import (
     topic_caveats,
     was_read,
 )
+from attention_core.derivation.reading.spelled_eigenvalues import keep_open
 from attention_core.derivation.reading.step import Step
 from attention_core.derivation.reading.withdrawals import OTHERWISE, find_withdrawal
 from attention_core.derivation.terms.context import Caveat, Context, Symbol
@@ -116,6 +117,7 @@ def words_of_paragraph(
         last = leads and place == len(sentences) - 1
         ended = (find_withdrawal(context, one), find_general(context, one))
         lasting += [each for each in ended if each is not None] + _read_equations(context, one)
+        lasting += keep_open(context, one)
         if OTHERWISE.match(one.prose):
             lasting.append(_contrary(context, one))
             continue

@@ -27,6 +27,7 @@ from attention_core.derivation.reading.masked_text import (
     texts_of,
 )
 from attention_core.derivation.reading.spelled_bounds import BOUNDS, COMPARED, NUMBERS
+from attention_core.derivation.reading.spelled_eigenvalues import EIGENVALUES
 from attention_core.derivation.words.vocabulary import PROPERTY
 
 _WLOG = re.compile(
@@ -393,6 +394,7 @@ def _eigenvalue(found: re.Match[str], _: list[str]) -> str:
 
 
 _RULES: tuple[tuple[re.Pattern[str], Rewrite], ...] = (
+    EIGENVALUES,
     (_EIGENVALUE, _eigenvalue),
     (_ASIDE, lambda found, _: f"{found['begins']}{found['inner']}."),
     (_WLOG, lambda found, _: f"{found['verb']} that "),
