@@ -22,6 +22,8 @@ from attention_core.derivation.effort import LATE
 from attention_core.derivation.graph.nodes import TooLarge, Unsettled
 from attention_core.derivation.lowering.integral_forms import Infinite
 from attention_core.derivation.lowering.spaces import constants, whole_marks
+from attention_core.derivation.probability.linear_averages import holds_for_any_law
+from attention_core.derivation.probability.moments import DependenceUnsaid
 from attention_core.derivation.proofs.all_sizes import RULE, identical, is_ordered_everywhere, is_proved_everywhere
 from attention_core.derivation.proofs.all_sizes import SIGN_RULE as SIGNS
 from attention_core.derivation.proofs.contradiction import no_sizes
@@ -211,6 +213,13 @@ def decide(problem: Problem) -> Finding:
         return _note_divergence(problem, found)
     except Infinite as error:
         return compare_infinite(problem) or Finding(Verdict.UNDECIDED, Evidence(str(error)))
+    except DependenceUnsaid as error:
+        if not holds_for_any_law(problem.claim):
+            return Finding(Verdict.UNDECIDED, Evidence(str(error)))
+        text = (
+            "holds for any joint law under which its averages exist: averages are linear, and both sides are the same"
+        )
+        return Finding(Verdict.PROVED, Evidence(text, {"rule": "linear averages"}))
     except Unsettled as error:
         return Finding(Verdict.UNDECIDED, Evidence(str(error)))
     except TooLarge as error:
