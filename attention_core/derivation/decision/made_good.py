@@ -22,6 +22,7 @@ from fractions import Fraction
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.new_values import is_update
 from attention_core.derivation.decision.other_meanings import FOLLOWS
 from attention_core.derivation.decision.tried_kinds import find_harmless_words
 from attention_core.derivation.decision.usual import verdict_under
@@ -175,9 +176,11 @@ def may_make_good(step: Step, caveat: Caveat, trial: Trial) -> bool:
         caveat: What was not read.
         trial: What was tried of the step.
     """
-    parts = re.split(r"(?<!\\)\$", _whole_quote(step, caveat))
+    quote = _whole_quote(step, caveat)
+    parts = re.split(r"(?<!\\)\$", quote)
     names = sorted(collect_symbols(step))
-    formulas = [one for one in parts[1::2] if _RELATION.search(one) and _names_one(one, names)]
+    related = [one for one in parts[1::2] if _RELATION.search(one) and not is_update(one, quote)]
+    formulas = [one for one in related if _names_one(one, names)]
     restricting = [one for one in (*formulas, caveat.formula) if one and _may_restrict(step, one, caveat.line)]
     if not all(trial.is_false_under(one) for one in restricting):
         return True

@@ -16,6 +16,7 @@ from itertools import chain, islice, zip_longest
 
 from attention_core.derivation.claims import claim_of
 from attention_core.derivation.decision.conventions import collect_symbols
+from attention_core.derivation.decision.new_values import is_update
 from attention_core.derivation.decision.usual_formulas import (
     Subject,
     write_commuting,
@@ -254,7 +255,11 @@ def _list_relations(step: Step) -> Iterator[Meant]:
         prose = sorted(prose, key=lambda one: abs(one.line - step.line))
     for one in [*step.beside, *claims, *prose]:
         stated = step.context.formal is not None or not any(one is far for far in step.far_relations)
-        silent = _was_assumed(step, one) or fixes_what_moves(step, one.formula, one.line)
+        silent = (
+            is_update(one.formula, one.quote)
+            or _was_assumed(step, one)
+            or fixes_what_moves(step, one.formula, one.line)
+        )
         for formula in () if silent else _ways_to_mean(step, one):
             about = declared_names(step.context, formula, one.line)
             try:
