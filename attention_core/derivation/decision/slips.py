@@ -122,7 +122,8 @@ _EUCLIDEAN = re.compile(r"(?:\\r?Vert|\|)\s*_\s*(?:2|\{\s*2\s*\})")
 _IDENTITIES = compile_quick(r"\b(?:identit(?:y|ies)|isotropic|whiten\w*|orthonormal|equal|same|unit)\b", re.IGNORECASE)
 _LEADS = compile_quick(
     r"\b(?:so|hence|thus|therefore|consequently|gets?|obtains?|finds?|yields?|follows?|gives?|becomes?|implies|"
-    r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
+    r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?|"
+    r"recall\w*|remember\w*|rewrit\w*|in terms of|as (?:before|above|we (?:saw|know|have seen)))\b",
     re.IGNORECASE,
 )
 _CASE = re.compile(
@@ -522,7 +523,8 @@ def defines_anew(step: Step) -> bool:
     heads = {_head(side) for side, other in pairs if not _is_one_value(step.context, side, other)}
     if step.assumed or not any(_is_tied(step.context, name) for name in heads) or _goes_on(step, heads):
         return False
-    leads = (one.words for one in step.far_words if 0 < step.line - one.line <= NEAR)
+    first = min(step.line, step.opens or step.line)
+    leads = (one.words for one in step.far_words if first - NEAR <= one.line < step.line)
     return not any(_LEADS.search(words) and not _CASE.search(words) for words in leads)
 
 

@@ -457,3 +457,22 @@ def test_no_relation_makes_good_what_no_values_make_good() -> None:
     assert inferred(formula, above + r" The last score is $z_K = -\infty$.").verdict == "UNDECIDED"
     ends = r"\sum_{j=1}^K (x_j + c_j) = \sum_{j=1}^{K-1} x_j + \sum_{j=1}^K c_j"
     assert inferred(ends, r"The last entry $x_K$ is frobnicated.").verdict == "UNDECIDED"
+
+
+AGAIN = r"\sigma(x) = -\frac{1}{1 + e^{-x}}"
+
+
+@pytest.mark.parametrize(
+    ("above", "formula", "wrong"),
+    [
+        ("Recall that", AGAIN, True),
+        ("We rewrite it in terms of the logistic function:", AGAIN, True),
+        ("With another sign, let", AGAIN, False),
+        ("The other way to squash numbers is", AGAIN, False),
+        ("Recall that", "\\begin{aligned}\n\n\n\n" + AGAIN.replace("=", "&=") + "\n\\end{aligned}", True),
+    ],
+)
+def test_what_is_recalled_is_no_new_definition(above: str, formula: str, wrong: bool) -> None:
+    first = "The logistic function is\n\n$$ \\sigma(x) = \\frac{1}{1 + e^{-x}} $$\n\nIt is smooth.\n\nIt grows."
+    step = check_document(f"{first}\n\n{above}\n\n$$ {formula} $$\n", infer=True).steps[-1]
+    assert (step.verdict is Verdict.REFUTED) is wrong
