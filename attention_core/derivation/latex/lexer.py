@@ -209,7 +209,7 @@ class Lexer(TokenStream):
         elif last in ("RPAR", "RBRACK", "RBRACE"):
             self.emit("CARET")
             self.emit("NAME", "'")  # (f g)'
-        return last in ("NAME", "RPAR", "RBRACK", "RBRACE") or self.out[-1].value.endswith("'")
+        return last in ("NAME", "RPAR", "RBRACK", "RBRACE") or (last != "" and self.out[-1].value.endswith("'"))
 
     def mark_subscripted(self) -> bool:
         """Put a prime after `q_{2 i}` on q; False if no name with a subscript stands before it."""

@@ -6,9 +6,16 @@ The readings are seen through the values of closed formulas.
 
 from __future__ import annotations
 
+import string
+from contextlib import suppress
+from itertools import product
+
 import pytest
 
 from attention_core.derivation import check_document
+from attention_core.derivation.latex.lexer import tokenize
+from attention_core.derivation.latex.parse import parse_statement
+from attention_core.derivation.latex.syntax import Unreadable
 
 
 @pytest.mark.parametrize(
@@ -58,3 +65,14 @@ def test_what_others_write_is_read_as_what_it_means(written: str, plain: str) ->
 def test_braces_of_a_maximum_and_half_lines(declared: str, formula: str, verdict: str) -> None:
     (step,) = check_document(f"Let ${declared}$.\n\n$$ {formula} $$\n").steps
     assert (step.verdict, step.text) == (verdict, formula), step.evidence.text  # the step is shown as it is written
+
+
+STARTS = [*string.punctuation, "a", "1", " ", "\n", r"\tanh", r"\frac", r"\text{a}", r"\left(", r"\right)", r"\\", r"\sum", r"\not", r"\bar"]  # fmt: skip
+
+
+def test_whatever_a_formula_starts_with_is_read_or_told() -> None:
+    for first, second in product(STARTS, repeat=2):
+        with suppress(Unreadable):
+            tokenize(first + second, 1)
+        with suppress(Unreadable):
+            parse_statement(first + second)
