@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from attention_core.derivation.claims import find_claim
 from attention_core.derivation.decision.agreement import NO_CASE
+from attention_core.derivation.decision.by_entries import find_entries_meant
 from attention_core.derivation.decision.conventions import (
     EINSTEIN,
     collect_symbols,
@@ -58,12 +59,10 @@ from attention_core.derivation.decision.words_of_numbers import (
     names_numbers,
 )
 from attention_core.derivation.decision.zero_based import count_from_zero
-from attention_core.derivation.elaborate.calls import ENTRYWISE
 from attention_core.derivation.elaborate.hypotheses import relations_of
 from attention_core.derivation.graph.nodes import Unsettled
-from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.printer import all_names, symbol_name, to_latex
-from attention_core.derivation.latex.syntax import SLOPE, Call, Expr, Group, Name, Sub, Times, Unreadable
+from attention_core.derivation.latex.syntax import Expr, Group, Name, Sub, Times, Unreadable
 from attention_core.derivation.reading.any_function import is_any_function
 from attention_core.derivation.reading.repeated_indices import sum_repeats
 from attention_core.derivation.reading.step import Step
@@ -205,28 +204,9 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
 
 def _find_other_role(step: Step, found: Finding, decide: Decide) -> str:
     """What a false step may be instead of a claim of all values: of one entry, of a new value, or to be solved."""
-    message = _one_entry(step, found) or _each_entry(step, found)
+    message = _one_entry(step, found) or find_entries_meant(step, found)
     message = message or find_bold_constant(step) or find_newer_value(step, decide)
     return message or ("" if step.context.claims_all else name_solution(step, decide))
-
-
-_NUMBER_BESIDE_ARRAY = re.compile(r"and a number cannot be|a number and an? ")
-
-
-def _each_entry(step: Step, found: Finding) -> str:
-    """What to say of a number beside an array of entries, as in $\\sin^2(z) + \\cos^2(z) = 1$."""
-    if found.counterexample is not None or not _NUMBER_BESIDE_ARRAY.search(found.evidence.text):
-        return ""
-    nodes = [node for side in (step.left, step.right) for node in walk(side)]
-    by_entries = any(
-        isinstance(one, Call) and (one.function in ENTRYWISE or one.function.startswith(SLOPE)) for one in nodes
-    )
-    by_entries = by_entries or any(isinstance(one, Times) and "o" in one.ops for one in nodes)
-    return (
-        "a number may be meant in each entry of the array: write \\mathbf{1}, or 'Sums are broadcast.'"
-        if by_entries
-        else ""
-    )
 
 
 def _without_witness(step: Step, found: Finding, decide: Decide) -> Finding:

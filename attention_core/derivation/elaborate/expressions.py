@@ -27,6 +27,7 @@ from attention_core.derivation.elaborate.matrix_functions import (
     with_spectra,
 )
 from attention_core.derivation.elaborate.products import derivative, ordinary, times
+from attention_core.derivation.elaborate.products_by_entries import divide
 from attention_core.derivation.elaborate.row_functions import with_row_functions
 from attention_core.derivation.elaborate.subscripts import elaborate_letter_power, elaborate_subscript, power, symbol
 from attention_core.derivation.elaborate.sums import big
@@ -53,7 +54,7 @@ from attention_core.derivation.latex.syntax import (
     Times,
     Transpose,
 )
-from attention_core.derivation.terms.terms import Term, integer, negative, quotient, transpose
+from attention_core.derivation.terms.terms import Term, integer, negative, transpose
 
 
 def _sum(elab: Elaborator, expr: Plus) -> Term:
@@ -80,7 +81,7 @@ def _fraction(elab: Elaborator, expr: Frac) -> Term:
     """A quotient, or a derivative that is written as one."""
     found = ordinary(elab, expr)
     if found is None:
-        return quotient(elab.term(expr.top), elab.term(expr.bottom))
+        return divide(elab.term(expr.top), elab.term(expr.bottom))
     if found.body == Dots():
         raise elab.fail("a derivative of nothing: write what is differentiated after it")
     return derivative(elab, found)

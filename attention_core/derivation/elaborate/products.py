@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from attention_core.derivation.elaborate.functions import derivative_type
 from attention_core.derivation.elaborate.intermediates import goes_through
 from attention_core.derivation.elaborate.matrix_functions import tensor_product
+from attention_core.derivation.elaborate.products_by_entries import divide, multiply_by_entries
 from attention_core.derivation.latex.parse import order
 from attention_core.derivation.latex.printer import symbol_name, to_latex
 from attention_core.derivation.latex.syntax import Derivative, Dots, Expr, Frac, Name, Num, Sub, Sup, Times
@@ -27,7 +28,6 @@ from attention_core.derivation.terms.terms import (
     hadamard,
     number_of,
     product,
-    quotient,
     transpose,
 )
 
@@ -186,7 +186,7 @@ def _multiply_in_order(elab: Elaborator, terms: list[Term], ops: Sequence[str]) 
     while i < len(marks):
         op, right = marks[i], terms[i + 1]
         if op == "/":
-            result = quotient(result, right)
+            result = divide(result, right)
         elif op == "o":
             result = hadamard(result, right)
         else:
@@ -200,9 +200,10 @@ def _multiply_in_order(elab: Elaborator, terms: list[Term], ops: Sequence[str]) 
             except ShapeMismatch:
                 following = terms[i + 2] if i + 1 < len(marks) and marks[i + 1] in ("", ".", "*") else None
                 inner = number_of(right, following) if following is not None else None
-                if inner is None:
+                entries = multiply_by_entries(result, right) if inner is None and op != "." else None
+                if inner is None and entries is None:
                     raise
-                result = product(result, inner)
-                i += 1
+                result = product(result, inner) if entries is None else entries
+                i += inner is not None
         i += 1
     return result
