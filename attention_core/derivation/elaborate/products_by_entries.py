@@ -13,8 +13,8 @@ from attention_core.derivation.terms.terms import ShapeMismatch, Term, hadamard,
 BY_ENTRIES = "may be meant entry by entry"
 """What is said of shapes that do not fit, where a product or a quotient of entries does."""
 _FUNCTIONS = frozenset(
-    ["exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "relu", "sign", "sigmoid", "erf", "erfc", "ceil", "floor",
-     "arcsin", "arccos", "arctan", "arsinh", "arcosh", "artanh", "cot", "sec", "csc", "gelu", "silu", "softplus"]
+    ["exp", "log", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "arcsin",
+     "arccos", "arctan", "arsinh", "arcosh", "artanh", "erf", "erfc", "relu", "sign", "sigmoid", "ceil", "floor"]
 )  # fmt: skip
 _PARTS = frozenset(["add", "neg", "mul", "hadamard", "div", "pow"])
 

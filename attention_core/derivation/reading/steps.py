@@ -45,6 +45,7 @@ from attention_core.derivation.reading.domains import require_space
 from attention_core.derivation.reading.imaginary_unit import spell_unit
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
+from attention_core.derivation.reading.marked_laws import spell_marks
 from attention_core.derivation.reading.premises import (
     assume_descriptions,
     caveats_of_descriptions,
@@ -120,7 +121,7 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     paragraphs = [block for block in blocks if isinstance(block, Paragraph)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
-    blocks = take_conventions(context, blocks, infer)
+    blocks = take_conventions(context, spell_marks(blocks), infer)
     context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
     blocks, roles = drop_roles(spell_openings(spell_unit(blocks))) if infer else (blocks, [])
