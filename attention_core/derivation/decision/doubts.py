@@ -32,6 +32,7 @@ from attention_core.derivation.decision.counted_ends import name_count
 from attention_core.derivation.decision.ended_values import find_ended_value
 from attention_core.derivation.decision.groupings import regroup, usual_reading
 from attention_core.derivation.decision.held_fixed import find_varying
+from attention_core.derivation.decision.interval_events import find_order_of_ends
 from attention_core.derivation.decision.number_arrays import has_array
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
@@ -206,6 +207,7 @@ def _find_other_role(step: Step, found: Finding, decide: Decide) -> str:
     """What a false step may be instead of a claim of all values: of one entry, of a new value, or to be solved."""
     message = _one_entry(step, found) or find_entries_meant(step, found)
     message = message or find_bold_constant(step) or find_newer_value(step, decide)
+    message = message or find_order_of_ends(step, decide)
     return message or ("" if step.context.claims_all else name_solution(step, decide))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from attention_core.derivation.elaborate.events import expect, probability
 from attention_core.derivation.elaborate.indicators import indicator
 from attention_core.derivation.elaborate.matrix_functions import (
     MATRIX_CALLS,
@@ -48,24 +49,12 @@ if TYPE_CHECKING:
     from attention_core.derivation.elaborate.elaborator import Elaborator
 
 
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-
-
-def expect(body: Term) -> Term:
-    """E[body], entry by entry."""
-    return Term("expect", (body,), body.type)
-
-
 def expectation(elab: Elaborator, expr: Call) -> Term:
     r"""`\mathbb{E}[X]`, `\operatorname{Var}[X]`, `\operatorname{Cov}[X, Y]`, `\Pr[X \le a]`."""
     if expr.sub and not _all_random(elab, expr):
         raise elab.fail(f"a subscript of {expr.function} is not understood: the average runs over all that is random")
     if expr.function == "Pr":
-        chain = expr.args[0]
-        if len(expr.args) != 1 or len(chain.ops) != 1 or chain.ops[0] not in COMPARISONS:
-            raise elab.fail(r"write a probability as \Pr[X \le a]")
-        left, right = (elab.term(e) for e in chain.exprs)
-        return expect(Term("indicator", (left, right), SCALAR, chain.ops[0]))
+        return probability(elab, expr.args)
     args = [elab.chain_term(a) for a in expr.args]
     if expr.function == "E" and len(args) == 1:
         return expect(args[0])

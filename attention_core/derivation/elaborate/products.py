@@ -201,9 +201,12 @@ def _multiply_in_order(elab: Elaborator, terms: list[Term], ops: Sequence[str]) 
                 following = terms[i + 2] if i + 1 < len(marks) and marks[i + 1] in ("", ".", "*") else None
                 inner = number_of(right, following) if following is not None else None
                 entries = multiply_by_entries(result, right) if inner is None and op != "." else None
-                if inner is None and entries is None:
+                if inner is not None:
+                    result = product(result, inner)
+                    i += 1
+                elif entries is not None:
+                    result = entries
+                else:
                     raise
-                result = product(result, inner) if entries is None else entries
-                i += inner is not None
         i += 1
     return result

@@ -18,7 +18,7 @@ from itertools import pairwise
 from operator import is_
 from typing import Any
 
-from attention_core.derivation.elaborate.calls import COMPARISONS
+from attention_core.derivation.elaborate.events import COMPARISONS
 from attention_core.derivation.elaborate.functions import substitute
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in, is_factor
 from attention_core.derivation.elaborate.intermediates import goes_through
@@ -199,7 +199,7 @@ class Opaque:
             case Call("E" | "Var" | "Cov" | "Normal", args) if any("mid" in one.ops for one in args):
                 return True  # under a condition
             case Call("Pr", args):
-                return len(args) != 1 or len(args[0].ops) != 1 or args[0].ops[0] not in COMPARISONS
+                return not args or any(one.alone or not set(one.ops) <= set(COMPARISONS) for one in args)
             case Times(factors, ops) if self.unread & set(ops) or is_evaluated(factors[-1]):
                 return True
             case Big("max" | "min", (Chain((Name() as over,)),), None, body) if not self.is_range(over, body):

@@ -318,7 +318,7 @@ def _mean_and_variance(engine: Moments, node: int) -> tuple[int, int] | None:
 
 
 def probability(engine: Moments, node: int, laws: set[str]) -> int | None:
-    """P(left op right) of normal numbers that enter linearly, of |x| <= r, and of one uniform number."""
+    """P(left op right) of normal numbers that enter linearly, of |x| <= r, of one uniform or exponential number."""
     graph, op = engine.graph, engine.graph.data[node]
     left, right = graph.args[node]
     if op in (">", ">="):
@@ -334,8 +334,8 @@ def probability(engine: Moments, node: int, laws: set[str]) -> int | None:
             return None if inside is None else graph.sub(graph.one, inside)
         found = _mean_and_variance(engine, graph.sub(left, right))
         return None if found is None else _below(graph, graph.zero, *found)
-    if laws == {"uniform"}:
-        return _uniform_below(engine, graph.sub(left, right), op)
+    if laws <= {"uniform", "exponential"} and len(laws) == 1:
+        return _below_by_law(engine, graph.sub(left, right), op)
     return None
 
 
@@ -355,8 +355,8 @@ def _within(engine: Moments, inner: int, radius: int) -> int | None:
     return graph.mul((graph.node("indicator", (radius, graph.zero), ">="), gap))
 
 
-def _uniform_below(engine: Moments, difference: int, op: str) -> int | None:
-    """P(c U + d < 0) of one uniform number with a numeral c."""
+def _below_by_law(engine: Moments, difference: int, op: str) -> int | None:
+    """P(c X + d < 0) of one uniform or exponential number X with a numeral c."""
     graph, found = engine.graph, engine.affine(difference)
     if found is None or len(found[0]) != 1 or op in ("=", "!="):
         return None
@@ -365,11 +365,16 @@ def _uniform_below(engine: Moments, difference: int, op: str) -> int | None:
     if known is None or known == 0:
         return None
     drawn = engine.drawn[engine.group(leaf)]
-    a, b = drawn.number(0), drawn.number(1)
     edge = graph.mul((graph.const(-1 / known), constant))
-    share = graph.div(graph.sub(edge, a), graph.sub(b, a))
-    cut = graph.call("max", graph.call("min", share, graph.one), graph.zero)
-    return cut if known > 0 else graph.sub(graph.one, cut)
+    if drawn.law.name == "exponential":
+        gone = graph.mul((drawn.number(0), graph.call("max", edge, graph.zero)))
+        share = graph.sub(graph.one, graph.call("exp", graph.neg(gone)))
+    else:
+        a, b = drawn.number(0), drawn.number(1)
+        share = graph.call(
+            "max", graph.call("min", graph.div(graph.sub(edge, a), graph.sub(b, a)), graph.one), graph.zero
+        )
+    return share if known > 0 else graph.sub(graph.one, share)
 
 
 def magnitude(engine: Moments, inner: int) -> int | None:
