@@ -224,6 +224,9 @@ def _turn_softmax(term: Term) -> Term:
     return transpose(Term("softmax", (turned,), turned.type))
 
 
+_OF_MATRICES = frozenset(["exp", "log", "sin", "cos", "sinh", "cosh"])  # those that authors take of matrices as well
+
+
 def doubtful(step: Step, claim: Relation | None, example: Counterexample | None) -> str:
     """The convention under which a refuted step may hold and which cannot be tried; '' if there is none."""
     if letter := _einstein(step):
@@ -244,8 +247,9 @@ def doubtful(step: Step, claim: Relation | None, example: Counterexample | None)
             )
     if held := _find_held_variable(claim):
         return f"where the derivative by {held} holds what is defined by it fixed; here it reaches through all of it"
-    if any(p.op in ("exp", "log") and _square(p) for p in parts):
-        return "with a function of a matrix, such as its power series; here exp and log are taken entry by entry"
+    if functions := sorted({p.op for p in parts if p.op in _OF_MATRICES and _square(p)}):
+        names = " and ".join(["exp", "log"] if set(functions) <= {"exp", "log"} else functions)
+        return f"with a function of a matrix, such as its power series; here {names} are taken entry by entry"
     norms = [p.args[0] for p in parts if p.op == "norm" and p.args and _is_matrix(p.args[0])]
     if norms and not re.search(r"_\s*\{?\s*(?:\\(?:text|mathrm)\{)?F", step.text):
         sizes = {} if example is None else {k: v for k, v in example.values.items() if isinstance(v, int)}

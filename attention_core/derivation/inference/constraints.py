@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
+from attention_core.derivation.inference.angles import angles_in
 from attention_core.derivation.inference.bold_letters import Bold
 from attention_core.derivation.inference.size_expressions import domain_type, size_names, size_of
 from attention_core.derivation.inference.solve import Shape, Solver
@@ -523,6 +524,8 @@ class Builder:
                 self.hint_array(
                     one, "an inner product" if node.function == "inner" else f"{node.function} takes arrays"
                 )
+        for one in angles_in(node):
+            self.hint(one, 1.5, "number", "an angle")
         if node.function in (*ENTRYWISE, "softmax", "argmax") and len(args) == 1:
             return args[0]
         if node.function.startswith(SLOPE) and isinstance(inside[0], Call):  # tanh'(x)

@@ -47,3 +47,28 @@ def test_a_prime_without_a_name_is_told() -> None:
     for formula in ("'", "'a = b", "''' = 1", "= ' b", "{'} = a"):
         report = check_document(f"Some $'$ here, and ${formula}$.\n\n$$ {formula} $$\n\n$$ a = a $$\n", infer=True)
         assert str(report.steps[-1].verdict) in ("PROVED", "EXACT")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (r"\operatorname{lse}_j(x_j + c) = \operatorname{lse}_j(x_j) + c",
+         r"\operatorname{lse}_j(x_j + c) = \operatorname{lse}_j(x_j) - c"),
+        (r"\mathrm{lse}_{j} x_j = \log \sum_{j=1}^n e^{x_j}", r"\mathrm{lse}_{j} x_j = \sum_{j=1}^n e^{x_j}"),
+        (r"\operatorname{lse}_{j=1}^n x_j = \operatorname{lse}(x)", r"\operatorname{lse}_{j=1}^n x_j = \max(x)"),
+        (r"\operatorname{softmax}(S)_{ij} = e^{S_{ij} - \operatorname{logsumexp}_k(S_{ik})}",
+         r"\operatorname{softmax}(S)_{ij} = e^{S_{ij} - \operatorname{logsumexp}_k(S_{kj})}"),
+    ],
+)  # fmt: skip
+def test_a_logsumexp_over_an_index_is_a_sum_over_it(right: str, wrong: str) -> None:
+    head = r"Let $x \in \mathbb{R}^n$, $c \in \mathbb{R}$ and $S \in \mathbb{R}^{n \times n}$."
+    found = [check_document(f"{head}\n\n$$ {one} $$\n", infer=True).steps[-1] for one in (right, wrong)]
+    assert found[0].verdict in GOOD, found[0].evidence.text
+    assert str(found[1].verdict) == "REFUTED", found[1].evidence.text
+
+
+def test_another_subscript_of_a_logsumexp_is_not_an_index() -> None:
+    text = (
+        "Let $x \\in \\mathbb{R}^n$ and $\\beta > 0$.\n\n$$ \\operatorname{lse}_\\beta(x) = \\operatorname{lse}(x) $$\n"
+    )
+    assert str(check_document(text, infer=True).steps[-1].verdict) not in {"PROVED", "EXACT", "AGREES", "REFUTED"}
