@@ -21,7 +21,7 @@ from attention_core.derivation.document.source import MAX_CHARACTERS
 from attention_core.derivation.effort import Effort
 from attention_core.derivation.graph.nodes import Unsettled
 from attention_core.derivation.judge import judge_step
-from attention_core.derivation.latex.shown_names import show_names, show_names_in
+from attention_core.derivation.latex.shown_names import show_names, show_names_in, show_set_sizes
 from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.step import Step, Unread
 from attention_core.derivation.reading.steps import steps_of
@@ -55,14 +55,22 @@ def report_step(step: Step | Unread, effort: Effort, require: str = "", necessit
         expected = ""
     if isinstance(step, Unread):
         evidence = Evidence(show_names(step.message), {"sentence": True} if step.sentence else {})
-        return StepReport(step.id, step.line, step.text, Verdict.UNREADABLE, evidence, expected=expected)
+        text = show_set_sizes(step.text)
+        return StepReport(step.id, step.line, text, Verdict.UNREADABLE, evidence, expected=expected)
     try:
         found = judge_step(step, effort, not expected, necessity)
     except RecursionError:
         found = Finding(Verdict.UNREADABLE, Evidence("the formula is nested too deeply"))
     except Exception as error:  # a fault of the checker in one step: reported there, and the other steps are checked
         found = Finding(Verdict.UNDECIDED, Evidence(internal(error)))
-    about = (step.id, step.line, step.text, found.verdict, *_show_names_of(found), time.perf_counter() - start)
+    about = (
+        step.id,
+        step.line,
+        show_set_sizes(step.text),
+        found.verdict,
+        *_show_names_of(found),
+        time.perf_counter() - start,
+    )
     return StepReport(*about, expected, required=require, claim=partial(_write_claim, step), opens=step.opens)
 
 

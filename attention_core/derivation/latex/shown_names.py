@@ -17,6 +17,7 @@ _ANY_OF = re.compile(r"(?<=[A-Za-z})])\[\]")
 _ANY_MEMBER = "^{(i)}"
 _INTEGRAL = "\\int"
 _SLOPE, _BY = r"\partial(", r" / \partial("
+SET_SIZE = re.compile(r"N_\{\\text\{size(?P<curly>c?)(?P<letter>[A-Z])\}\}")
 _VARIABLE = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{[^{}]*\}))?")
 
 
@@ -35,9 +36,25 @@ def show_names(text: str) -> str:
     if FAMILY_LABEL in text:
         text = text.replace(f"{FAMILY_LABEL}[]", _ANY_MEMBER)
         text = _MEMBER.sub(_write_member, text).replace(FAMILY_LABEL, _ANY_MEMBER)
+    text = show_set_sizes(text)
     text = _ANY_OF.sub("_i", text) if "[]" in text else text
     text = _write_slopes(text) if _SLOPE in text else text
     return _write_integrals(text) if _INTEGRAL in text else text
+
+
+def show_set_sizes(text: str) -> str:
+    r"""A text with the numbers of elements as the document writes them, see `reading.set_sizes`.
+
+    Args:
+        text: A formula or a message.
+
+    Example:
+        >>> show_set_sizes(r"N_{\text{sizeV}} + N_{\text{sizecD}}")
+        '|V| + |\\mathcal{D}|'
+    """
+    if r"\text{size" not in text:
+        return text
+    return SET_SIZE.sub(lambda one: rf"|\mathcal{{{one['letter']}}}|" if one["curly"] else f"|{one['letter']}|", text)
 
 
 def _write_slopes(text: str) -> str:

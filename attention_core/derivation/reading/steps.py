@@ -80,6 +80,7 @@ from attention_core.derivation.reading.scope_words import (
     words_of_the_whole,
 )
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
+from attention_core.derivation.reading.set_sizes import spell_set_sizes
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.spelled_openings import spell_openings
 from attention_core.derivation.reading.spelled_phrases import is_order
@@ -124,7 +125,7 @@ def steps_of(
     blocks = take_conventions(context, spell_marks(blocks), infer)
     context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
-    blocks, roles = drop_roles(spell_openings(spell_unit(blocks))) if infer else (blocks, [])
+    blocks, roles = drop_roles(spell_openings(spell_unit(spell_set_sizes(blocks)))) if infer else (blocks, [])
     blocks = spell_scopes(blocks, context.arrays) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words

@@ -57,7 +57,7 @@ def test_a_prime_without_a_name_is_told() -> None:
         (r"\mathrm{lse}_{j} x_j = \log \sum_{j=1}^n e^{x_j}", r"\mathrm{lse}_{j} x_j = \sum_{j=1}^n e^{x_j}"),
         (r"\operatorname{lse}_{j=1}^n x_j = \operatorname{lse}(x)", r"\operatorname{lse}_{j=1}^n x_j = \max(x)"),
         (r"\operatorname{softmax}(S)_{ij} = e^{S_{ij} - \operatorname{logsumexp}_k(S_{ik})}",
-         r"\operatorname{softmax}(S)_{ij} = e^{S_{ij} - \operatorname{logsumexp}_k(S_{kj})}"),
+         r"\operatorname{softmax}(S)_{ij} = e^{S_{ij} + \operatorname{logsumexp}_k(S_{ik})}"),
     ],
 )  # fmt: skip
 def test_a_logsumexp_over_an_index_is_a_sum_over_it(right: str, wrong: str) -> None:
