@@ -9,11 +9,13 @@ it says that another letter has the square -1, this one is (see `imaginary_unit`
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 from attention_core.derivation.document.blocks import KEPT_SENTENCES
+from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import (
     Array,
     Call,
@@ -28,9 +30,10 @@ from attention_core.derivation.latex.syntax import (
     Plus,
     Root,
     Statement,
+    Sub,
     Sup,
     Times,
-    names_in,
+    children,
 )
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.terms.context import Context, Symbol
@@ -103,12 +106,26 @@ def _is_unit(context: Context, name: str) -> bool:
 
 def _is_complex(context: Context, node: object) -> bool:
     """Whether a complex number or the imaginary unit stands in a formula."""
-    for name in names_in(node):
+    for name in _names_of_values(node):
         bar = _BAR.fullmatch(name)
         known = context.symbols.get(bar[1] if bar else name)
         if _is_unit(context, name) or (known is not None and known.kind == "complex"):
             return True
     return False
+
+
+def _names_of_values(node: object) -> Iterator[str]:
+    r"""The names in a formula without the subscripts: the i of $E_\mathrm{i}$ is a label or an index."""
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Name):
+            yield one.text
+        elif isinstance(one, Sub):
+            yield symbol_name(one) or ""
+            stack.append(one.base)
+        else:
+            stack.extend(children(one))
 
 
 def _split(context: Context, expr: Expr) -> Parts:

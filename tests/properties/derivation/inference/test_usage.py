@@ -7,7 +7,7 @@ import pytest
 from attention_core.derivation import check_document
 from attention_core.derivation.inference.usage import needs, usage_of
 from attention_core.derivation.latex.parse import parse_statement
-from attention_core.derivation.records import Verdict
+from attention_core.derivation.records import GOOD, Verdict
 from attention_core.derivation.terms.context import Context
 
 
@@ -64,3 +64,18 @@ def test_a_word_below_a_letter_is_no_index(formula: str, right: bool) -> None:
     found = check_document(f"$$ {formula} $$\n", infer=True).steps[0]
     assert (found.verdict in ("PROVED", "EXACT", "AGREES")) is right
     assert not any("(an index)" in one and "text" in one for one in found.evidence.figures.get("read as", []))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (r"x_\mathrm{i} + x_\mathrm{i} = 2 x_\mathrm{i}", r"x_\mathrm{i} + x_\mathrm{i} = 3 x_\mathrm{i}"),
+        (r"(k_\mathrm{d} + k_\mathrm{i}) s = k_\mathrm{d} s + k_\mathrm{i} s", r"(k_\mathrm{d} + k_\mathrm{i}) s = k_\mathrm{d} s - k_\mathrm{i} s"),
+        (r"\frac{\mathrm{d}}{\mathrm{d} t} (k_\mathrm{d} t) = k_\mathrm{d}",
+         r"\frac{\mathrm{d}}{\mathrm{d} t} (k_\mathrm{d} t) = 2 k_\mathrm{d}"),
+    ],
+)  # fmt: skip
+def test_an_upright_subscript_is_a_label(right: str, wrong: str) -> None:
+    found = [check_document(f"$$ {one} $$\n", infer=True).steps[-1] for one in (right, wrong)]
+    assert found[0].verdict in GOOD, found[0].evidence.text
+    assert str(found[1].verdict) == "REFUTED", found[1].evidence.text

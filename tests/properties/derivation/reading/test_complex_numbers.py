@@ -68,3 +68,13 @@ def test_an_index_is_no_imaginary_unit() -> None:
 def test_a_hypothesis_about_a_complex_number_that_is_not_read_leaves_the_step_open(given: str, formula: str) -> None:
     found = check_document(f"{given}\n\n$$ {formula} $$\n", infer=True).steps[-1]
     assert found.verdict is Verdict.UNDECIDED and "was not read" in found.evidence.text, found.evidence.text
+
+
+def test_a_subscript_i_is_not_the_imaginary_unit() -> None:
+    head = "Let $E_\\mathrm{i}, E_\\mathrm{r} \\in \\mathbb{R}$ and $i^2 = -1$."
+    square = (
+        "(E_\\mathrm{r} + i E_\\mathrm{i})^2 = E_\\mathrm{r}^2 %s E_\\mathrm{i}^2 + 2 i E_\\mathrm{r} E_\\mathrm{i}"
+    )
+    for sign, verdict in (("-", "PROVED"), ("+", "REFUTED")):
+        (found,) = check_document(f"{head}\n\n$$ {square % sign} $$\n", infer=True).steps
+        assert str(found.verdict) == verdict, found.evidence.text
