@@ -42,10 +42,8 @@ from attention_core.derivation.reading.derivative_words import take_conventions
 from attention_core.derivation.reading.display_roles import Around, complete_displays, constrains, may_constrain
 from attention_core.derivation.reading.displays import Judge, Supply, steps_of_display
 from attention_core.derivation.reading.domains import require_space
-from attention_core.derivation.reading.imaginary_unit import spell_unit
 from attention_core.derivation.reading.inline_definitions import take_definitions
 from attention_core.derivation.reading.losses import spell_losses
-from attention_core.derivation.reading.marked_laws import spell_marks
 from attention_core.derivation.reading.premises import (
     assume_descriptions,
     caveats_of_descriptions,
@@ -80,13 +78,13 @@ from attention_core.derivation.reading.scope_words import (
     words_of_the_whole,
 )
 from attention_core.derivation.reading.sections import Remark, Sections, remarks_of, select_current, sets_scene
-from attention_core.derivation.reading.set_sizes import spell_set_sizes
 from attention_core.derivation.reading.spelled_domains import spell_out, take_descriptions
 from attention_core.derivation.reading.spelled_openings import spell_openings
 from attention_core.derivation.reading.spelled_phrases import is_order
 from attention_core.derivation.reading.spelled_quantifiers import spell_quantifiers
 from attention_core.derivation.reading.spelled_roles import drop_roles
 from attention_core.derivation.reading.spelled_scopes import spell_scopes
+from attention_core.derivation.reading.spelled_signs import spell_signs
 from attention_core.derivation.reading.stated_shapes import take_out_shapes
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, far_relations_in, far_words_in
 from attention_core.derivation.reading.typed_letters import mark_letters
@@ -122,10 +120,10 @@ def steps_of(
     codes = [block for block in blocks if isinstance(block, Code)]
     paragraphs = [block for block in blocks if isinstance(block, Paragraph)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
-    blocks = take_conventions(context, spell_marks(blocks), infer)
+    blocks = take_conventions(context, spell_signs(blocks, infer), infer)
     context.arrays = array_letters(blocks)
     blocks = mark_letters(complete_displays(spell_quantifiers(spell_losses(blocks)))) if infer else blocks
-    blocks, roles = drop_roles(spell_openings(spell_unit(spell_set_sizes(blocks)))) if infer else (blocks, [])
+    blocks, roles = drop_roles(spell_openings(blocks)) if infer else (blocks, [])
     blocks = spell_scopes(blocks, context.arrays) if infer else blocks
     ordered = any(sign in block.text for block in blocks for sign in (r"\succ", r"\prec"))
     orders = [one for one in far_relations_in(blocks) if is_order(one.formula)] if ordered else []  # they become words
