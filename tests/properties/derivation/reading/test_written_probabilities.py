@@ -48,9 +48,11 @@ def test_what_is_claimed_of_a_binomial_number_is_no_definition(display: str) -> 
     assert not any("defined by the display" in text for _, text in found.understood)
 
 
-@pytest.mark.parametrize(
-    "display", [r"P(-1 < X < 1) = \frac13", r"P(X > 0 \mid X > -1) = \frac13", r"P(X \in [0, 1]) = 2"]
-)
+def test_the_event_of_an_interval_is_not_defined_but_computed() -> None:
+    assert step_of(NORMAL, r"P(-1 < X < 1) = \frac13").verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("display", [r"P(X > 0 \mid X > -1) = \frac13", r"P(X \in [0, 1]) = 2"])
 def test_other_events_are_not_defined_either(display: str) -> None:
     found = check_document(f"{NORMAL}\n\n$$ {display} $$\n", infer=True)
     assert found.steps[-1].verdict is Verdict.UNREADABLE and "write a probability" in found.steps[-1].evidence.text
