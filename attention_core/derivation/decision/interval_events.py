@@ -1,4 +1,4 @@
-r"""Probabilities of intervals whose ends nobody puts in order: `P(a < X \le b) = F(b) - F(a)` is meant for a <= b.
+r"""Probabilities of intervals whose ends are in no order: `P(a < X \le b) = F(b) - F(a)` is meant for a <= b.
 
 Such a step is false where a > b, which its author does not mean. It is not refuted by that.
 """

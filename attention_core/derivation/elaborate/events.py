@@ -33,7 +33,7 @@ def probability(elab: Elaborator, events: tuple[Chain, ...]) -> Term:
         events: The relations.
 
     Raises:
-        Unreadable: One of them is no relation between numbers.
+        Unreadable: One of them does not relate numbers.
     """
     if len(events) == 1 and (found := _of_interval(elab, events[0])) is not None:
         return found

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from attention_core.derivation.terms.terms import ShapeMismatch, Term, hadamard, quotient
 
 BY_ENTRIES = "may be meant entry by entry"
-"""What is said of shapes that do not fit, where a product or a quotient of entries does."""
+"""What the message of shapes that do not fit says, where a product or a quotient of entries does."""
 _FUNCTIONS = frozenset(
     ["exp", "log", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "arcsin",
      "arccos", "arctan", "arsinh", "arcosh", "artanh", "erf", "erfc", "relu", "sign", "sigmoid", "ceil", "floor"]
@@ -80,7 +80,7 @@ def _arrays_of(term: Term) -> frozenset[str] | None:
 
 
 def _is_array_of_entries(term: Term) -> bool:
-    """Whether a term is an array that is written by its entries: its index is no letter of a document."""
+    """Whether a term is an array that is written by its entries: its index is not a letter of the document."""
     return isinstance(term.data, tuple) and str(term.data[-1]).startswith("§")
 
 

@@ -515,17 +515,18 @@ class Builder:
         self.solver.set_array(shape, *edges)
         return self.solver.array(edges[name.startswith("col")], self.solver.extents.of(ONE))
 
+    def hint_arguments(self, node: Call, inside: list[Expr]) -> None:
+        """What a known function says of the kinds of its arguments."""
+        for one in inside if node.function in ("softmax", "argmax", "lse", "inner") else ():
+            self.hint_array(one, "an inner product" if node.function == "inner" else f"{node.function} takes arrays")
+        for one in angles_in(node):
+            self.hint(one, 1.5, "number", "an angle")
+
     def call(self, node: Call) -> Shape:
         """A known function."""
         args = [self.chain(arg) for arg in node.args]
         inside = [arg.exprs[0] for arg in node.args]
-        if node.function in ("softmax", "argmax", "lse", "inner"):
-            for one in inside:
-                self.hint_array(
-                    one, "an inner product" if node.function == "inner" else f"{node.function} takes arrays"
-                )
-        for one in angles_in(node):
-            self.hint(one, 1.5, "number", "an angle")
+        self.hint_arguments(node, inside)
         if node.function in (*ENTRYWISE, "softmax", "argmax") and len(args) == 1:
             return args[0]
         if node.function.startswith(SLOPE) and isinstance(inside[0], Call):  # tanh'(x)
