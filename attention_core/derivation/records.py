@@ -230,9 +230,11 @@ UNDEFINED = "define the functions whose values were read as symbols of their own
 """What a step needs that is false only because nothing ties such values to each other."""
 
 BY_DISPLAY = "defined by the display: "
+ONCE_MORE = "a definition once more: "
 NO_RELATION = "nothing to check: "
 UNCHECKED = (
     BY_DISPLAY,
+    ONCE_MORE,
     "declared by the display: ",
     NO_RELATION,
     "a value, which states nothing: ",

@@ -30,6 +30,12 @@ _ASKS = compile_quick(
     r"(?:holds?|true|equal) (?:only|iff?|when|where|exactly))\b",
     re.IGNORECASE,
 )
+_TITLES = compile_quick(
+    r"\b(?:find|determine|finding|determining) (?:the |an? )?(?:\w+ ){0,2}"
+    r"(?:equations?|boundar(?:y|ies)|boundr(?:y|ies)|intersections?|roots?|zeros?|points?|unknowns?)\b",
+    re.IGNORECASE,
+)
+"""What a title says of a section that solves an equation."""
 _DENIES = compile_quick(
     r"\b(?:mistake\w*|mistaken|(?<![\x22\u201c]how )wrong(?:ly)?|incorrect(?:ly)?|fallac\w+|false(?:ly)?|"
     r"erroneous(?:ly)?|naive(?:ly)?|bugs?|buggy|beware|pitfalls?|misconceptions?|tempt\w+|freshman\W?s|sophomore\W?s|counter-?examples?|fails?|"
@@ -199,7 +205,7 @@ def is_meant_otherwise(step: Step) -> bool:
         or _any((one for one in leads if not _explains(step, one)), _SUPPOSES, _CONDITION)
     ):
         return True
-    if is_posed(step) or has_infinite_value(step):
+    if is_posed(step) or has_infinite_value(step) or (not step.chained and _is_solved_below_title(step)):
         return True
     return is_of_other_numbers(step) or any(
         re.search(r"line to line|each occurrence|occurrence to", one.words, re.IGNORECASE) for one in words
@@ -255,6 +261,12 @@ def is_posed(step: Step) -> bool:
     """
     leads = [] if step.chained or step.assumed else _find_lead(step)
     return _any((one for one in leads if not one.quote.rstrip().endswith(".")), _POSES)
+
+
+def _is_solved_below_title(step: Step) -> bool:
+    """Whether the section of a step is there to find an equation or a point."""
+    titles = (one for one in step.far_words if one.title and one.line <= step.line < one.until)
+    return _any(titles, _TITLES)
 
 
 def is_denied(step: Step) -> bool:

@@ -17,6 +17,7 @@ from attention_core.derivation.latex.parse import parse_expression
 from attention_core.derivation.latex.printer import to_latex
 from attention_core.derivation.latex.syntax import Big, Expr, Name, Sub, Sup, Unreadable
 from attention_core.derivation.reading.defining_formulas import definition_in
+from attention_core.derivation.records import BY_DISPLAY
 from attention_core.derivation.terms.context import Context, ProseEquation
 
 _DETERMINED = ("sum", "prod", "int", "lim")
@@ -39,6 +40,32 @@ def is_claim(context: Context, written: DisplayStatement) -> bool:
         return True
     names = _free_names(left)
     return bool(names) and all(name in context.symbols and name not in context.inferred for name in names)
+
+
+def find_same_definition(context: Context, one: DisplayStatement) -> int:
+    """The line of the display that defines a symbol as the first equation of a statement has it, 0 for none.
+
+    Such a display defines the symbol since nothing else does. It may be what is to be shown, so that the same equation
+    further down is neither compared with anything nor accepted.
+
+    Args:
+        context: What is understood so far.
+        one: The statement.
+    """
+    if one.statement.chains[0].ops[:1] != ("=",):
+        return 0
+    written = _without_room(" = ".join(one.parts[:2]))
+    for line, text in reversed(context.understood):
+        formula, _, about = text.removeprefix(f"{BY_DISPLAY}$").partition("$ (nothing else determines ")
+        if about and text.startswith(BY_DISPLAY) and _without_room(formula) == written:
+            known = context.symbols.get(about.removesuffix(")"))
+            return line if known is not None and known.line == line and line < one.line else 0
+    return 0
+
+
+def _without_room(formula: str) -> str:
+    """A formula without spaces and style; its braces tell `a^{2 b}` from `a^2 b`."""
+    return re.sub(r"[\s&]", "", _STYLE.sub("", formula))
 
 
 def _free_names(side: Expr) -> set[str]:

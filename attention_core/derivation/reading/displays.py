@@ -37,7 +37,7 @@ from attention_core.derivation.latex.syntax import (
     Sup,
     Unreadable,
 )
-from attention_core.derivation.reading.claimed_sides import is_claim, is_stated_above
+from attention_core.derivation.reading.claimed_sides import find_same_definition, is_claim, is_stated_above
 from attention_core.derivation.reading.declare import Reader
 from attention_core.derivation.reading.display_roles import (
     Around,
@@ -50,7 +50,7 @@ from attention_core.derivation.reading.domains import domain_of
 from attention_core.derivation.reading.repeated_indices import with_repeated_indices
 from attention_core.derivation.reading.step import FarRelation, Step, Unread, select_new, without_defined
 from attention_core.derivation.reading.written_forms import write_forms
-from attention_core.derivation.records import BY_DISPLAY
+from attention_core.derivation.records import BY_DISPLAY, ONCE_MORE
 from attention_core.derivation.terms.context import Caveat, Context, Symbol, has_entries
 from attention_core.derivation.terms.terms import ShapeMismatch
 from attention_core.derivation.words.caveats import shorten_quote
@@ -437,6 +437,10 @@ def _without_definition(
     if len(one.statement.chains) != 1 or one.statement.arrows or one.conditions or one.offered or one.defines:
         return one
     chain = one.statement.chains[0]
+    if infer and (line := find_same_definition(context, one)):
+        text = f"{ONCE_MORE}${' = '.join(one.parts[:2])}$ (line {line} is read as one: nothing is compared)"
+        context.understood.append((one.line, text))
+        return _without_first_side(one, chain)
     try:
         name = (infer and definable(context, chain)) or (
             find_defined_symbol(context, chain, around) if chain.ops else ""

@@ -105,3 +105,24 @@ def test_a_display_does_not_define_a_member_of_what_a_sentence_defines_otherwise
         False,
         False,
     ]
+
+
+def test_a_definition_once_more_is_compared_with_nothing() -> None:
+    shown = r"$$ g = \frac{a^{2}}{b} $$"
+    text = f"Show that\n\n{shown}\n\nWe have a proof, so\n\n{shown}\n\n$$ g = \\frac{{a^{{2}}}}{{b}} = \\frac{{a a}}{{b}} $$\n\n$$ g b = a^2 $$\n"
+    report = report_of(text)
+    again = [(line, words) for line, words in report.understood if words.startswith("a definition once more: ")]
+    assert [line for line, _ in again] == [7, 9] and "line 3 is read as one: nothing is compared" in again[0][1]
+    assert [step.line for step in report.steps] == [9, 11] and all(step.verdict in GOOD for step in report.steps)
+
+
+@pytest.mark.parametrize("other", [r"$$ g = \frac{a^{2 b}}{b} $$", r"$$ g = \frac{a}{b} $$"])
+def test_another_equation_of_what_is_defined_is_a_step(other: str) -> None:
+    report = report_of(f"Show that\n\n$$ g = \\frac{{a^{{2}}}}{{b}} $$\n\nso\n\n{other}\n")
+    assert len(report.steps) == 1 and report.steps[0].verdict not in GOOD
+
+
+def test_in_another_section_it_is_defined_again() -> None:
+    shown = r"$$ g = \frac{a}{b} $$"
+    report = report_of(f"# One\n\n{shown}\n\n# Two\n\n$$ g = a + b $$\n\n{shown}\n")
+    assert report.steps[-1].verdict not in GOOD
