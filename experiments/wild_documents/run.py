@@ -1,7 +1,7 @@
 """Measure how much of public documents is read as it stands: displays with a relation by verdict, reasons counted.
 
 The documents of documents.txt (repository, path, commit) are fetched by whoever runs this, into
-FOLDER/repository/path; none of them is kept here. sixth_set.txt to twenty_first_set.txt are such lists of documents
+FOLDER/repository/path; none of them is kept here. sixth_set.txt to twenty_second_set.txt are such lists of documents
 that were new when they were measured (a blank in a path is written as _), so that a later set can be another one; the
 fifteenth was not kept. typed_answers has answers as a student types them, for `attention-core derive`.
 
