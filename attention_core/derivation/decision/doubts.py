@@ -36,7 +36,7 @@ from attention_core.derivation.decision.interval_events import find_order_of_end
 from attention_core.derivation.decision.number_arrays import has_array
 from attention_core.derivation.decision.open_indices import find_meant_indices
 from attention_core.derivation.decision.other_arithmetics import equates_numbers, may_hold_otherwise
-from attention_core.derivation.decision.other_intents import is_denied, is_posed
+from attention_core.derivation.decision.other_intents import find_other_integrals, is_denied, is_posed
 from attention_core.derivation.decision.other_kinds import quote_words
 from attention_core.derivation.decision.other_meanings import find_other_numbers
 from attention_core.derivation.decision.other_notations import name_notation
@@ -192,7 +192,7 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
     if numbers and not step.context.claims_all and has_array(step) and (words := find_singled_place(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))
     unsaid = numbers and step.context.formal is None
-    if numbers and (notation := name_notation(step) or name_count(step) or name_rounding(step)):
+    if numbers and (notation := _name_notation(step)):
         return _withhold_verdict(found, notation)
     if unsaid and may_hold_otherwise(step) and (words := find_other_numbers(step) or find_unread_words(step)):
         return _withhold_verdict(found, quote_words(words, "the numbers"))
@@ -201,6 +201,13 @@ def reconsider(step: Step, found: Finding, decide: Decide, slip: bool = False) -
         return _withhold_verdict(found, message)
     meant = None if found.counterexample is None else meant_by_words(step, decide, slip)
     return left if meant is None else _withhold_verdict(found, words_of(meant))
+
+
+def _name_notation(step: Step) -> str:
+    """What to say of numbers, or of integrals, that may be written in another way."""
+    words = find_other_integrals(step)
+    other = quote_words(words, "the integrals") if words is not None else ""
+    return name_notation(step) or name_count(step) or name_rounding(step) or other
 
 
 def _find_other_role(step: Step, found: Finding, decide: Decide) -> str:

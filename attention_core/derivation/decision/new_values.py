@@ -28,7 +28,7 @@ Decide = Callable[[Step, Sequence[Relation]], Finding]
 MOST = 6
 """New values that are tried."""
 _ARROW = re.compile(r"\\(?:coloneqq|leftarrow|gets)(?![a-zA-Z])")
-_UPDATES = compile_quick(r"\b(?:updat\w*|iterat\w*|increment\w*|decrement\w*|replac\w+|loops?)\b", re.IGNORECASE)
+_UPDATES = compile_quick(r"\b(?:updat\w*|increment\w*|decrement\w*)\b(?![^.;]*\buntil\b)", re.IGNORECASE)
 
 
 def mixes_new_value(step: Step, decide: Decide) -> bool:

@@ -61,10 +61,12 @@ _NOT = compile_quick(
     re.IGNORECASE,
 )
 _USELESS = re.compile(
-    r"\b(?:cannot|can not) (?:directly |easily |just |simply )?(?:apply|use|compute|calculate|evaluate|sample)\b|"
     r"\bdirectly is not possible\b|\bis not possible,? (?:because|since|as) (?:of|we need|it (?:needs|requires))\b"
 )
-"""Of what is true and helps no further: "We cannot apply ... directly because ..."."""
+"""Of what is true and helps no further: "... directly is not possible because of"."""
+_CANNOT = re.compile(r"\bcan ?not (?:apply|use|compute|calculate|evaluate)\W*$", re.IGNORECASE)
+_DIRECTLY = re.compile(r"\W*directly\b", re.IGNORECASE)
+"""The two ends of "we cannot apply ... directly"."""
 _TOO_MUCH = re.compile(
     r"\b(?:comput|calculat|evaluat|inferenc|sampl|optimi[sz]|integrat|train|enumerat|estimat)\w*\b[^.;]{0,60}?"
     r"\b(?:is|are|was|were) not possible\b",
@@ -97,11 +99,18 @@ _CONSTANTS = compile_quick(
     re.IGNORECASE,
 )
 _NEXT = re.compile(
-    r"\W*(?:to \w+ (?:the|this|that|it|our|a) [^.;]*,|(?:but|and) (?:when|if) you\b|this implies|it follows|"
-    r"next\b|in the following|alternatively\b)",
+    r"\W*(?:to \w+ (?:the|this|that|it|our|a) [^.;]*,|this implies that for|it follows that for)",
     re.IGNORECASE,
 )
 """How a sentence begins that turns to another formula, further down."""
+_HOLDS = re.compile(r"\W*(?:is|are|holds?|must|should|has to|may|needs?)\b", re.IGNORECASE)
+"""How a sentence goes on behind a condition."""
+_ANSWERS = re.compile(r"\b(?:we|using|the answer is|it follows)\b", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    r"\b(?:let us|let.s|he|she|they|you|students?|exam|wrong\w*|tick|think|try|guess|check|suppose|assume|if)\b",
+    re.IGNORECASE,
+)
+"""Words behind a question that do not answer it."""
 _SUPPOSES = compile_quick(
     r"^\W*(?:(?:now|next|first|then|so|but|and|here|for now)\W+)?(?:let us |we |i )?"
     r"(?:assume|suppose|require|want|need|demand|impose|ask|wish|postulate|conjecture)\b",
@@ -114,7 +123,9 @@ _CONDITION = compile_quick(
     r"at (?:the|a|an|its|this) (?:\w+ )?(?:minimum|maximum|optimum|minimi[sz]er|maximi[sz]er)|"
     r"stationar\w+|equilibri\w+|balance[sd]?|break-?even|hypothes\w+|conjectur\w+|claimed|retracted|might think|"
     r"believe|were the case|do we have|is it|whether)\b|\b(?:if|when|whenever|where|such that|so that|unless|once|"
-    r"provided(?: that)?|for)\W*$",
+    r"provided(?: that)?|for|at)\W*$|"
+    r"\b(?:costs?|slopes?|lines?|curves?|parabolas?|rates?|tangents?|graphs?|exactness)\b[^.;]*"
+    r"\b(?:equals?|agrees?|touch(?:es)?|meets?|coincides?|amounts? to)\b",
     re.IGNORECASE,
 )
 """What a sentence says that leads to a condition, and not to a result."""
@@ -166,13 +177,24 @@ _FIELD = re.compile(
     r"\\math(?:bb|bf)\s*\{?\s*(?:F|GF|Z)\s*\}?\s*(?:_|/)|\\operatorname\{GF\}|\\mathrm\{GF\}|\\equiv.*\\b?mod\b|\\pmod"
 )
 _MEASURES = compile_quick(
-    r"\b(?:normali[sz]ed|haar|probability|counting|invariant|other|another|different|weighted|wiener) measures?\b|"
-    r"\bmeasures? (?:is|are|here|such|with)\b|\bprincipal values?\b|\bfinite parts?\b|\bzeta\b|"
-    r"\b(?:regulari[sz]\w+|renormali[sz]\w+|mean|average)[- ]?(?:of )?(?:the |an? )?integrals?\b|"
-    r"\bintegrals? (?:is|are|here|denotes?|means?) (?:an? |the |to be )?(?:averages?|means?|normali[sz]\w+|divided)",
+    r"\b(?:normali[sz]ed|haar|probability|counting|invariant|other|another|different|weighted|wiener|gaussian|"
+    r"spectral) (?:measures?|volumes?)\b|\bmeasures? (?:is|are|here|such|with)\b|\bprincipal values?\b|"
+    r"\bfinite parts?\b|"
+    r"\bzeta\b|\bregulari[sz]\w+ (?:integrals?|values?)|\b(?:dimensional|analytic) (?:regulari[sz]\w+|continuation)|"
+    r"\bscaleless\b|\bberezin\b|\bgrassmann\w*|\banticommut\w*|\bjackson\b|\bhadamard\b|\bces[aà]ro\b|"
+    r"\babel sum\w*|\bborel sum\w*|\bd dimensions\b|\brenormali[sz]\w+|"
+    r"\bintegral(?: sign)?s?\b[^.;]*"
+    r"\b(?:averages?|means?|denotes?|stands?|abbreviat\w*|normali[sz]\w+|divided|sums?)\b|"
+    r"\b(?:averages?|means?|denotes?|stands?|abbreviat\w*) [^.;]*\bintegral sign",
     re.IGNORECASE,
 )
 """What a sentence says of integrals that are taken in another way."""
+_DEFINES_INTEGRAL = re.compile(
+    r"\$[^$]*(?:\\int|\bd(?:[a-z]|\\theta)\b)[^$]*\$[^.;$]{0,30}"
+    r"\b(?:be|for the|denotes?|stands?|abbreviat\w*|means?|as the|is the)\b|"
+    r"\b(?:abbreviat\w*|denote|write) [^.;$]*\$[^$]*\\int[^$]*\$"
+)
+"""What a sentence says that an integral sign, or a differential, stands for."""
 _REAL = frozenset(["exp", "softmax", "lse", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "erf"])
 _REMAINDER = re.compile(r"\\b?mod(?![a-zA-Z])")
 _MOD = re.compile(r"\\(?:text|mathrm)\s*\{\s*mod\b")
@@ -192,7 +214,8 @@ def is_meant_otherwise(step: Step) -> bool:
     near = [one for one in words if abs(one.line - step.line) <= NEAR]
     if (
         is_denied(step)
-        or _any((one for one in near if not _turns_away(step, one)), _ASKS, _LIMIT, _OTHER, _CONSTANTS)
+        or _any(near, _ASKS, _CONSTANTS)
+        or _any((one for one in near if not _turns_away(step, one)), _LIMIT, _OTHER)
         or any(_REMAINDER.search(one.quote) for one in near)
         or any(_TENDS.search(one.quote) for one in near if one.line <= step.line or not _ITEM.match(one.quote))
     ):
@@ -200,7 +223,7 @@ def is_meant_otherwise(step: Step) -> bool:
     beside = [*_find_lead(step), *(one for one in words if 0 < one.line - step.line <= LEADS)]
     leads = () if step.assumed else _find_lead(step)  # the condition of an implication stands in it
     if (
-        any(_NOT.search(_USELESS.sub(" ", _TOO_MUCH.sub(" ", one.words))) for one in beside)
+        any(_NOT.search(_without_useless(one.words, beside)) for one in beside)
         or any(_asks(one, beside) for one in beside)
         or _any((one for one in leads if not _explains(step, one)), _SUPPOSES, _CONDITION)
     ):
@@ -312,10 +335,24 @@ def integrates(step: Step) -> bool:
     Args:
         step: The step.
     """
+    return step.op == "=" and _has_integral(step) and find_other_integrals(step) is None
+
+
+def find_other_integrals(step: Step) -> FarWords | None:
+    """The words by which the integrals of a step may be taken in another way, as by a measure; None for none.
+
+    Args:
+        step: The step.
+    """
+    if not _has_integral(step):
+        return None
+    words = step.far_words
+    return next((one for one in words if _MEASURES.search(one.words) or _DEFINES_INTEGRAL.search(one.quote)), None)
+
+
+def _has_integral(step: Step) -> bool:
     nodes = (node for side in (step.left, step.right) for node in walk(side))
-    if step.op != "=" or not any(isinstance(one, Big) and one.op == "int" for one in nodes):
-        return False
-    return not _any(step.far_words, _MEASURES)
+    return any(isinstance(one, Big) and one.op == "int" for one in nodes)
 
 
 def _is_exponential(step: Step, node: object) -> bool:
@@ -370,16 +407,31 @@ def _turns_away(step: Step, one: FarWords) -> bool:
 
 def _explains(step: Step, lead: FarWords) -> bool:
     """Whether a "where" alone leads to a relation that gives no symbol and no function its value."""
-    return lead.words.strip(" ,.:").lower() == "where" and not isinstance(step.left, Name | Sub | Times)
+    if lead.words.strip(" ,.:").lower() != "where" or isinstance(step.left, Name | Sub | Times):
+        return False
+    return not any(_HOLDS.match(one.words) for one in step.far_words if 0 < one.line - step.line <= LEADS)
 
 
 def _asks(one: FarWords, beside: list[FarWords]) -> bool:
     """Whether words beside a step ask something, and their paragraph does not go on to an answer."""
-    if "?" not in one.quote or re.search(r"\?[^?]*(?:\b[a-zA-Z]+\b[^?]*){3}$", one.quote):
+    if "?" not in one.quote:
         return False
-    answers = (other.quote for other in beside if other.line == one.line and other.quote != one.quote)
-    asked = re.escape(one.quote.rstrip())
-    return not any(re.search(rf"{asked}[^?]*(?:\b[a-zA-Z]+\b[^?]*){{3}}$", other) for other in answers)
+    question = one.quote[: one.quote.rindex("?") + 1]
+    quotes = [other.quote for other in beside if other.line == one.line and question in other.quote]
+    answers = [quote[quote.index(question) + len(question) :] for quote in quotes]
+    return any("?" in answer for answer in answers) or not any(map(_answers, answers))
+
+
+def _answers(words: str) -> bool:
+    """Whether words behind a question go on to an answer: "Using the definitions above, we can express this"."""
+    return bool(_ANSWERS.search(words)) and not _OF_OTHERS.search(words)
+
+
+def _without_useless(words: str, beside: list[FarWords]) -> str:
+    """Words without those that call a formula true and of no help."""
+    if any(_DIRECTLY.match(one.words) for one in beside):
+        words = _CANNOT.sub(" ", words)
+    return _USELESS.sub(" ", _TOO_MUCH.sub(" ", words))
 
 
 def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
@@ -389,6 +441,7 @@ def _any(words: Iterable[FarWords], *patterns: QuickPattern) -> bool:
 __all__ = [
     "has_infinite_value",
     "has_bits",
+    "find_other_integrals",
     "has_real_functions",
     "integrates",
     "is_beside",

@@ -125,7 +125,7 @@ def quote_words(words: FarWords, name: str) -> str:
         words: The words.
         name: The symbol, or several with commas between them.
     """
-    verb = "are" if "," in name or name == "the numbers" else "is"
+    verb = "are" if "," in name or name in ("the numbers", "the integrals") else "is"
     return f"line {words.line} may say that {name} {verb} something else ('{shorten_quote(words.quote)}')"
 
 

@@ -122,10 +122,15 @@ _EUCLIDEAN = re.compile(r"(?:\\r?Vert|\|)\s*_\s*(?:2|\{\s*2\s*\})")
 _IDENTITIES = compile_quick(r"\b(?:identit(?:y|ies)|isotropic|whiten\w*|orthonormal|equal|same|unit)\b", re.IGNORECASE)
 _LEADS = compile_quick(
     r"\b(?:so|hence|thus|therefore|consequently|gets?|obtains?|finds?|yields?|follows?|gives?|becomes?|implies|"
-    r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?|"
-    r"recall\w*|remember\w*|rewrit\w*|in terms of|as (?:before|above|we (?:saw|know|have seen)))\b",
+    r"substitut\w*|insert\w*|plug\w*|equivalently|simplif\w*|expand\w*|rearrang\w*|reduces?)\b",
     re.IGNORECASE,
 )
+_RECALLS = re.compile(
+    r"\W*(?:(?:now|we|let us|first|also|can|may) )*(?:recall|remember|rewrite)(?: that| it| this| now| here)*"
+    r"(?: in terms of [^.;]*)?\W*$",
+    re.IGNORECASE,
+)
+"""Words that lead back to a definition: "Recall that", and nothing of another setting."""
 _CASE = re.compile(
     r"^\W*(?:(?:now|and|but|then)\W+)?(?:with|without|under|for|in|if|when|after|adding|including|using)\b.*\bbecomes?\b",
     re.IGNORECASE,
@@ -525,7 +530,7 @@ def defines_anew(step: Step) -> bool:
         return False
     first = min(step.line, step.opens or step.line)
     leads = (one.words for one in step.far_words if first - NEAR <= one.line < step.line)
-    return not any(_LEADS.search(words) and not _CASE.search(words) for words in leads)
+    return not any((_LEADS.search(words) and not _CASE.search(words)) or _RECALLS.match(words) for words in leads)
 
 
 def _is_one_value(context: Context, side: Expr, other: Expr) -> bool:

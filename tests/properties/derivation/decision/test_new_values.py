@@ -41,6 +41,8 @@ END = r"\sum_{i=1}^m (\theta^\top x_i + c_i) = \sum_{i=1}^{m-1} \theta^\top x_i 
         (r"Update $\theta = \theta - H^{-1} g$.", True),
         (r"Update $\theta = -\theta$.", True),
         (r"Here $\theta = -\theta$.", False),
+        (r"We iterate until nothing moves, that is until $\theta = -\theta$.", False),
+        (r"We update until $\theta = -\theta$.", False),
         (r"Newton's rule starts at $\theta := 0$.", False),
     ],
 )

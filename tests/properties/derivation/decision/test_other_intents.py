@@ -155,10 +155,17 @@ ASKED = "How do the two relate?"
     [
         ("We cannot apply", "directly.", True),
         ("We cannot accept", "here.", False),
+        ("We cannot simply use", "here.", False),
+        ("You cannot use the shortcut", "directly.", False),
+        ("We cannot evaluate the square as", "", False),
         ("Now we expand", "directly is not possible because of the normalization constant.", True),
         ("Now we expand", "is not possible because one term is lost.", False),
         (f"{ASKED} We expand both and find", "", True),
         (ASKED, "", False),
+        ("Does the following hold? Think before you read on.", "", False),
+        ("Quiz: Which of these are correct? Tick all that apply.", "", False),
+        ("What did Tom do here? He wrote this line in the exam:", "", False),
+        ("Do we need the factor two? Let us leave it away.", "", False),
         (f"We expand both and find a sum. {ASKED}", "", False),
         ("Now we expand", "To make the result nicer, we can instead look at its root.", True),
         ("Now we expand", "Instead of the sum we take half of it.", False),
@@ -166,6 +173,11 @@ ASKED = "How do the two relate?"
         ("Now we expand", "It holds for sufficiently large $n$.", False),
         ("We have $c = d$\n\n$$ c = d $$\n\nwhere", "", True),
         ("The lines cross where", "", False),
+        ("We have $c = d$\n\n$$ c = d $$\n\nwhere", "is the constraint.", False),
+        ("Now we expand", "In the following, we look for all solutions of this equation.", False),
+        ("Now we expand", "Next we find all $n$ that satisfy it.", False),
+        ("The parabolas touch each other where their slopes agree at", "", False),
+        ("Marginal cost equals average cost:", "", False),
     ],
 )
 def test_words_of_what_comes_before_and_after_are_told_from_those_of_a_step(
@@ -186,6 +198,24 @@ INTEGRALS = [
     (r"\int_{-\infty}^{\infty} e^{-z^2/2} \, dz = -\sqrt{2 \pi}", True),
     (r"\int_0^1 e^{-z^2/2} \, dz = 0.86", False),  # rounded
 ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        r"We abbreviate $\int_0^{2\pi} f$ for the mean over the circle.",
+        "Here the integral sign denotes the mean value.",
+        r"In this note $\int_a^b$ stands for the average over the interval.",
+        r"Below, $dx$ is the normalised volume element.",
+        "All integrals are taken with respect to the Gaussian measure.",
+        "We use Berezin's rules.",
+        "By analytic continuation we find values of divergent integrals.",
+        "The integral sign stands for a sum.",
+    ],
+)
+def test_an_integral_may_be_taken_in_another_way(words: str) -> None:
+    for formula in (r"\int_0^{2\pi} 1 \, dx = 1", r"\int_0^\infty e^x \, dx = -1"):
+        assert verdict(formula, f"{words}\n\nSome words.\n\nMore words.\n\nWe find") == "UNDECIDED"
 
 
 @pytest.mark.parametrize(("formula", "wrong"), INTEGRALS, ids=range(len(INTEGRALS)))

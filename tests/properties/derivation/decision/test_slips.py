@@ -468,6 +468,8 @@ AGAIN = r"\sigma(x) = -\frac{1}{1 + e^{-x}}"
         ("Recall that", AGAIN, True),
         ("We rewrite it in terms of the logistic function:", AGAIN, True),
         ("With another sign, let", AGAIN, False),
+        ("Recall that in the signed setting", AGAIN, False),
+        ("In the second experiment, we rewrite the function as", AGAIN, False),
         ("The other way to squash numbers is", AGAIN, False),
         ("Recall that", "\\begin{aligned}\n\n\n\n" + AGAIN.replace("=", "&=") + "\n\\end{aligned}", True),
     ],
