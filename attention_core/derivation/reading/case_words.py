@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from attention_core.derivation.document.blocks import Block, Paragraph, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
 from attention_core.derivation.reading.premises import commit_assumption
+from attention_core.derivation.reading.replaced_bounds import find_replaced_bounds
 from attention_core.derivation.reading.withdrawals import OTHERWISE
 from attention_core.derivation.terms.context import Caveat, Context, Hypothesis
 from attention_core.derivation.words.caveats import declared_names, relation_in, shorten_quote
@@ -164,9 +165,9 @@ def find_other_cases(
         shown: The line of the last display above it.
         blocks: The blocks of the document.
     """
+    out = find_replaced_bounds(context, fresh, paragraph, shown)
     if not _ASSUMES.search(paragraph.text) or _FURTHER.search("$$".join(_FORMULAS.split(paragraph.text)[::2])):
-        return []
-    out: list[Caveat] = []
+        return out
     quote, later = shorten_quote(paragraph.text), bool(_NOW.search(paragraph.text))
     for one in fresh:
         above = [h for h in context.hypotheses if h.line < shown < one.line]

@@ -32,7 +32,6 @@ from attention_core.derivation.latex.syntax import Unreadable
 from attention_core.derivation.reading.array_letters import array_letters
 from attention_core.derivation.reading.assumed_relations import infer_assumptions
 from attention_core.derivation.reading.case_words import Cases, find_other_cases, split_label
-from attention_core.derivation.reading.chosen_examples import Examples, find_examples
 from attention_core.derivation.reading.claimed_sides import equations_in
 from attention_core.derivation.reading.complex_numbers import says_complex
 from attention_core.derivation.reading.declare import declare
@@ -116,7 +115,7 @@ def steps_of(
     line, message = _find_end(blocks)
     if line:
         return [Unread(f"line-{line}", line, "", message)], []
-    passing = Passing(examples=Examples(find_examples(blocks)))
+    passing = Passing.start(text, blocks)
     codes = [block for block in blocks if isinstance(block, Code)]
     paragraphs = [block for block in blocks if isinstance(block, Paragraph)]
     blocks = [block for block in blocks if not isinstance(block, Code)]
@@ -263,6 +262,7 @@ class _Walk:
         block = self.blocks[place]
         while self.codes and self.codes[0].line < block.line:
             self.context.caveats.append(words_of_code(self.context, self.codes.pop(0)))
+        self.passing.labels.reach(self.context, block, self.cases.line)
         if isinstance(block, Heading):
             self.cases.close(self.context)
             self.sections.enter(self.context, block, self.blocks[:place])

@@ -7,14 +7,15 @@ after such a sentence no step is accepted that holds under the hypothesis alone:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from attention_core.derivation.document.blocks import KEPT_SENTENCES, Paragraph, Sentence, sentences_of
+from attention_core.derivation.document.blocks import KEPT_SENTENCES, Block, Paragraph, Sentence, sentences_of
 from attention_core.derivation.quick_patterns import compile_quick
-from attention_core.derivation.reading.chosen_examples import Examples
+from attention_core.derivation.reading.chosen_examples import Examples, find_examples
 from attention_core.derivation.reading.general_words import is_example, widen
+from attention_core.derivation.reading.labelled_blocks import LabelledBlocks, find_labels
 from attention_core.derivation.reading.list_items import ListItems
 from attention_core.derivation.terms.context import Caveat, Context, Independence
 from attention_core.derivation.words.caveats import declared_names, shorten_quote
@@ -62,7 +63,9 @@ OTHERWISE = re.compile(
     re.IGNORECASE,
 )
 _INSTEAD = compile_quick(
-    r"\b(?:assume|suppose|let)\b[^.;]*\binstead\b|\binstead\b[^.;]*\b(?:assume|suppose|let)\b", re.IGNORECASE
+    r"\b(?:assume|suppose|let)\b[^.;]*\binstead\b|\binstead\b[^.;]*\b(?:assume|suppose|let)\b|"
+    r"\b(?:assum|suppos)(?:e|es|ing)\s+(?:now\s+)?(?:that\s+)?(?:just|only|merely)\b",
+    re.IGNORECASE,
 )
 _GENERAL = re.compile(r"\b(?:arbitrary|general|any|every|each|all)\b", re.IGNORECASE)
 _REAL = re.compile(r"\b(?:real|number|vector|matrix|arbitrary|general)\b", re.IGNORECASE)
@@ -254,6 +257,17 @@ class Passing:
     supposed: Caveat | None = None  # supposed last: it ends where that turns out to be absurd
     examples: Examples = field(default_factory=Examples)  # what one chooses ends where the text goes on to all values
     items: ListItems = field(default_factory=ListItems)  # of lists: what one supposes ends where the next begins
+    labels: LabelledBlocks = field(default_factory=LabelledBlocks)  # what one assumes ends where the next begins
+
+    @classmethod
+    def start(cls, text: str, blocks: Sequence[Block]) -> Passing:
+        """Nothing assumed yet, at the start of a document.
+
+        Args:
+            text: The document.
+            blocks: Its blocks as they are written.
+        """
+        return cls(examples=Examples(find_examples(blocks)), labels=LabelledBlocks(find_labels(text)))
 
     def end_temporary(self, context: Context, paragraph: Paragraph, shown: Iterable[int]) -> None:
         """Take back what was assumed for the moment, where a display stands after it and the text does not go on.
