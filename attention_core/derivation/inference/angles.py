@@ -1,17 +1,43 @@
 r"""Angles with the names of matrices: the A of `\sin(2 A) = 2 \sin A \cos A`.
 
-A capital that stands alone, or with numerals and other such letters in a sum, under a function of angles is a number,
-unless a formula asks for a matrix.
+A capital that stands alone, or with numerals and other such letters in a sum, under a function of angles is a number
+where the document speaks of angles, and neither of matrices nor of operators, unless a formula asks for a matrix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from attention_core.derivation.inference.usage import walk
 from attention_core.derivation.latex.syntax import Call, Chain, Frac, Group, Minus, Name, Num, Plus, Times
+from attention_core.derivation.quick_patterns import compile_quick
 
+_SAYS_ANGLES = compile_quick(
+    r"\b(?:angles?|triangles?|radians?|rotations?|rotated|trigonometr\w*|(?:in|\d+) degrees)\b|\^\s*\{?\s*\\circ\b",
+    re.IGNORECASE,
+)
+_SAYS_MATRICES = compile_quick(
+    r"matri(?:x|ces)|operators?\b|observables?\b|generators?\b|hamiltonian|commut|tensors?\b|quaternion|\beigen|"
+    r"\blinear (?:systems?|maps?|algebra)\b|\blie (?:groups?|algebras?)\b|\bspins?\b|\bpauli\b|\bquantum\b|\babelian|"
+    r"\bpower series\b|\btransformations?\b|\\(?:dot|dagger)\b|[A-Z]\s*[A-Z]\s*\\neq?\b",
+    re.IGNORECASE,
+)
 _OF_ANGLES = frozenset(["sin", "cos", "tan", "cot", "sec", "csc"])
+
+
+def says_angles(texts: Iterable[str]) -> bool:
+    r"""Whether a document speaks of angles, and says nothing of matrices or of what else need not commute.
+
+    Args:
+        texts: The sentences and displays of the document.
+
+    Example:
+        >>> says_angles(["The angles of a triangle."]), says_angles(["The angle of a rotation matrix."])
+        (True, False)
+    """
+    whole = "\n".join(texts)
+    return bool(_SAYS_ANGLES.search(whole)) and not _SAYS_MATRICES.search(whole)
 
 
 def angles_in(node: Call) -> Iterator[Name]:

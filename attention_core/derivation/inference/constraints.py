@@ -137,11 +137,11 @@ class Builder:
     places: dict[tuple[str, int], int] = field(default_factory=dict)  # extents of indexed bases
     members: dict[str, Shape] = field(default_factory=dict)
     defines_units: bool = False  # whether a formula says what `e_i` is
+    has_angles: bool = False  # whether the document speaks of angles, and of no matrices
 
     def hint(self, expr: Expr, weight: float, kind: str, reason: str) -> None:
         """Note what suggests the kind of a symbol."""
-        name = self.key(expr)
-        if name is not None:
+        if (name := self.key(expr)) is not None:
             self.hints.setdefault(name, []).append(Hint(weight, kind, reason))
 
     def hint_array(self, expr: Expr, reason: str, row: bool = False) -> None:
@@ -519,7 +519,7 @@ class Builder:
         """What a known function says of the kinds of its arguments."""
         for one in inside if node.function in ("softmax", "argmax", "lse", "inner") else ():
             self.hint_array(one, "an inner product" if node.function == "inner" else f"{node.function} takes arrays")
-        for one in angles_in(node):
+        for one in angles_in(node) if self.has_angles else ():
             self.hint(one, 1.5, "number", "an angle")
 
     def call(self, node: Call) -> Shape:

@@ -18,6 +18,7 @@ from attention_core.derivation.elaborate.functions import function_form
 from attention_core.derivation.elaborate.index_ranges import spread
 from attention_core.derivation.elaborate.indicators import ONES, conditions_in
 from attention_core.derivation.elaborate.row_functions import write_row_words
+from attention_core.derivation.inference.angles import says_angles
 from attention_core.derivation.inference.bold_letters import Bold, bold_letters
 from attention_core.derivation.inference.constraints import (
     Builder,
@@ -163,6 +164,11 @@ class Inference:
         chains = [c for k in range(len(self.blocks)) for one in self.statements(k) for c in one.statement.chains]
         return stands_above_everywhere("t", chains)
 
+    @cached_property
+    def has_angles(self) -> bool:
+        """Whether the document speaks of angles, and of no matrices: capitals may be angles."""
+        return says_angles(block.text for block in self.blocks)
+
     def supply(
         self, context: Context, place: int, statement: DisplayStatement, left: bool = True, alone: bool = False
     ) -> DisplayStatement:
@@ -212,7 +218,7 @@ class Inference:
         needed = [Chain(c.exprs[1:], c.ops[1:], c.lines[1:]) if name and k == 0 else c for k, c in enumerate(chains)]
         _forget_misread(context, usage, usage_of(chains), statement.line)
         builder = Builder(context, usage, bold)
-        builder.defines_units = defines_units(around)
+        builder.defines_units, builder.has_angles = defines_units(around), self.has_angles
         self.declare(builder, [*needed, *conditions], own, formulas, statement.line, alone)
         return statement
 
