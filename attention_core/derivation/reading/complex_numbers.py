@@ -58,20 +58,41 @@ def says_complex(prose: str) -> bool:
     return bool(_SAYS.search(prose))
 
 
-def declare_complex(context: Context, name: str, line: int) -> None:
+def declare_complex(context: Context, name: str, line: int, defined: bool = False) -> None:
     r"""Declare a complex number by its two parts.
 
     Args:
         context: What is declared; it is changed.
         name: The number.
         line: Its line.
+        defined: Whether its parts are defined already.
     """
     parts = [f"\\Re {name}", f"\\Im {name}"]
-    for part in parts:
+    for part in () if defined else parts:
         context.declare(Symbol(part, "array", line, context.level, SCALAR))
     context.declare(Symbol(name, "complex", line, context.level, mentions=frozenset(parts)))
     context.imaginary = context.level
     context.understood.append((line, f"{name}: a complex number, {parts[0]} + i {parts[1]}"))
+
+
+def split_definition(context: Context, chain: Chain) -> list[Chain]:
+    r"""The definitions of the parts of a complex number, `z = x + i y`; [] of what defines none.
+
+    Args:
+        context: What is declared.
+        chain: The definition.
+    """
+    if context.imaginary is None or len(chain.ops) != 1 or not isinstance(chain.exprs[0], Name):
+        return []
+    name, right = chain.exprs[0].text, chain.exprs[1]
+    if _is_unit(context, name) or not _is_complex(context, right):
+        return []
+    try:
+        real, imaginary = _split(context, right)
+    except NotComplex:
+        return []
+    parts = ((name, real),) if imaginary == ZERO else ((f"\\Re {name}", real), (f"\\Im {name}", imaginary))
+    return [replace(chain, exprs=(Name(one), value)) for one, value in parts]
 
 
 def write_parts(context: Context, statement: Statement) -> Statement:

@@ -32,6 +32,7 @@ from attention_core.derivation.latex.tokens import Tok, depth_zero
 from attention_core.derivation.reading.any_function import declare_function, functions_in
 from attention_core.derivation.reading.any_loss import loss_in, loss_of
 from attention_core.derivation.reading.assuming import Standing
+from attention_core.derivation.reading.complex_numbers import declare_complex, split_definition
 from attention_core.derivation.reading.conditional_relations import find_conditional
 from attention_core.derivation.reading.describe import describe, name_subjects
 from attention_core.derivation.reading.domains import domain_of, require_space
@@ -98,7 +99,8 @@ def declare(context: Context, paragraph: Paragraph, infer: bool = False) -> None
     for early, opens, lenient in attempts:
         context.symbols, context.hypotheses = dict(kept.symbols), list(kept.hypotheses)
         context.dropped, context.caveats = dict(kept.dropped), list(kept.caveats)
-        context.recursions = dict(kept.recursions)
+        context.recursions, context.inferred = dict(kept.recursions), dict(kept.inferred)
+        context.imaginary, context.unit = kept.imaginary, kept.unit
         del context.understood[count:]
         reader = Reader(context, paragraph, lenient=lenient)
         context.opens_sizes = opens
@@ -470,6 +472,8 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
         define(reader, replace(item, chain=Chain((left, right), item.chain.ops[:1], item.chain.lines[:1])), text, line)
         require_space(reader.context, left, item.chain.exprs[2], line)
         return
+    if _define_parts(reader, item, text, line):
+        return
     reader.context.applied = 0
     elab = Elaborator(with_same_sizes(reader.context), line=line)
     left = defined_member(elab, left, right) or left
@@ -500,6 +504,16 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
     place = (name, "definition", line, reader.context.level)
     symbol = Symbol(*place, None, low, high, term=term, params=tuple(params), ranges=tuple(ranges), mentions=about)
     introduce(reader, symbol, f"{name} is defined as {to_latex(right)}, {term.type}")
+
+
+def _define_parts(reader: ReaderState, item: Item, text: str, line: int) -> bool:
+    """Define a complex number by its parts; False of what is no complex number."""
+    parts = split_definition(reader.context, item.chain) if len(item.left) == 1 else []
+    for one in parts:
+        define(reader, Item([one.exprs[0]], one), text, line)
+    if len(parts) == 2:
+        declare_complex(reader.context, symbol_name(item.left[0]) or "", line, defined=True)
+    return bool(parts)
 
 
 def _define_function(reader: ReaderState, form: tuple[str, tuple[str, ...]], right: Expr, line: int) -> None:

@@ -17,7 +17,8 @@ from attention_core.derivation.terms.context import Context
 
 UNITS = frozenset(["i", "j", r"\imath", r"\jmath", r"\iota"])
 _ONE, _TWO = Num(Fraction(1)), Num(Fraction(2))
-_LETTER = r"\$\s*(?P<letter>i|j|\\imath|\\jmath|\\mathrm\s*\{\s*[ij]\s*\}|\\mathrm\s+[ij])\s*\$"
+_NAME = r"(?P<letter>i|j|\\imath|\\jmath|\\mathrm\s*\{\s*[ij]\s*\}|\\mathrm\s+[ij])"
+_LETTER = rf"\$\s*{_NAME}\s*\$"
 _SQUARE = r"(?:(?P=letter)\s*\^\s*(?:2|\{2\})\s*:?=\s*-\s*1|(?P=letter)\s*:?=\s*\\sqrt\s*\{\s*-\s*1\s*\})"
 _SPELLED = re.compile(
     rf"(?P<lead>\b(?:let|where|with|and)\s+){_LETTER}\s+(?:be|is|denotes?|denote|being)\s+(?:the\s+|an?\s+|some\s+)?"
@@ -26,6 +27,12 @@ _SPELLED = re.compile(
     rf"where)?,?\s*\$\s*{_SQUARE}\s*\$)?",
     re.IGNORECASE,
 )
+_AND_DEFINES = re.compile(
+    rf"(?P<unit>\blet\s+\$\s*(?={_NAME}){_SQUARE}\s*\$)"
+    r"\s*(?:,?\s*\band\s+(?:let\s+)?|\.\s*(?:let|put|set|define|write)\s+)(?=\$\s*(?:[A-Za-z]|\\[a-z]+)\s*:?=)",
+    re.IGNORECASE,
+)
+"""A unit, and a number that is defined by it."""
 
 
 def spell_unit(blocks: Sequence[Block]) -> list[Block]:
@@ -39,9 +46,22 @@ def spell_unit(blocks: Sequence[Block]) -> list[Block]:
         'Let $i^2 = -1$ and $x \\\\in \\\\mathbb{R}$.'
     """
     return [
-        replace(block, text=_SPELLED.sub(_write, block.text)) if isinstance(block, Paragraph) else block
+        one
         for block in blocks
+        for one in (
+            _divide(replace(block, text=_SPELLED.sub(_write, block.text))) if isinstance(block, Paragraph) else [block]
+        )
     ]
+
+
+def _divide(block: Paragraph) -> list[Paragraph]:
+    """A paragraph that defines a number by the unit as two paragraphs: the unit comes first."""
+    found = _AND_DEFINES.search(block.text)
+    if found is None:
+        return [block]
+    above, behind = block.text[: found.end("unit")] + ".", block.text[found.end() :]
+    line = block.line + block.text[: found.end()].count("\n")
+    return [replace(block, text=above), replace(block, line=line, text=f"Let {behind}")]
 
 
 def _write(found: re.Match[str]) -> str:

@@ -27,6 +27,34 @@ def test_a_letter_with_the_square_minus_one_is_the_imaginary_unit(head: str) -> 
     assert last(head, "(1 + i)^2 = 3 i") == "REFUTED"
 
 
+DEFINED = [
+    "Let $i^2 = -1$ and $z = x + iy$ with $x, y \\in \\mathbb{R}$.",
+    "Let $i^2 = -1$. Let $z = x + iy$ with $x, y \\in \\mathbb{R}$.",
+    "Let $i$ be the imaginary unit and $z = x + yi$ with $x, y \\in \\mathbb{R}$.",
+    "Let $i$ be the imaginary unit and $x, y \\in \\mathbb{R}$. Put $z = x + iy$.",
+]
+
+
+@pytest.mark.parametrize("head", DEFINED)
+def test_a_complex_number_may_be_defined_by_the_unit(head: str) -> None:
+    assert last(head, "z^2 = x^2 - y^2 + 2ixy") == "PROVED"
+    assert last(head, "z^2 = x^2 + y^2 + 2ixy") == "REFUTED"
+    assert last(head, "z \\bar{z} = x^2 + y^2") == "PROVED"
+    assert last(head, "z \\bar{z} = x^2 - y^2") == "REFUTED"
+
+
+def test_a_number_of_modulus_one_may_be_defined_by_the_unit() -> None:
+    head = "Let $i$ be the imaginary unit and $w = e^{i\\theta}$ with $\\theta \\in \\mathbb{R}$."
+    assert last(head, "w^2 = e^{2i\\theta}") == "PROVED"
+    assert last(head, "w^2 = e^{3i\\theta}") == "REFUTED"
+
+
+@pytest.mark.parametrize("where", ["and $i^2 = -1$", ", where $i$ is the imaginary unit", ", where $i^2 = -1$"])
+def test_a_unit_behind_what_it_defines_refutes_nothing(where: str) -> None:
+    head = f"Let $z = x + iy$ with $x, y \\in \\mathbb{{R}}$ {where}."
+    assert last(head, "z^2 = x^2 - y^2 + 2ixy") not in ("REFUTED", "VACUOUS")
+
+
 def test_it_may_be_another_letter_or_be_said_in_a_sentence() -> None:
     assert last("Let $j^2 = -1$ and $x \\in \\mathbb{R}$.", "e^{j x} = \\cos x + j \\sin x") == "PROVED"
     assert last("Let $j^2 = -1$ and $x \\in \\mathbb{R}$.", "e^{j x} = \\cos x - j \\sin x") == "REFUTED"
