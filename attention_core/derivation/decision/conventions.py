@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from attention_core.derivation.claims import claim_of
+from attention_core.derivation.decision.law_parameters import MEANS, take_for_means
 from attention_core.derivation.elaborate.calls import SOFTMAX_OF_COLUMNS
 from attention_core.derivation.elaborate.intermediates import intermediate
 from attention_core.derivation.elaborate.matrix_functions import (
@@ -98,6 +99,8 @@ def readings(step: Step, claim: Relation | None) -> Iterator[Reading]:
             r"with the second parameter of \mathcal{N} as the deviation; here it is the variance: write \sigma^2",
             deviations,
         )
+    if (means := take_for_means(step)) is not None:
+        yield MEANS, means
     rows = _with_rows(step, claim is None)
     if rows is not None:
         yield (

@@ -15,6 +15,7 @@ from attention_core.derivation.elaborate.differentials import DIFFERENTIALS
 from attention_core.derivation.elaborate.elaborator import NUMERALS
 from attention_core.derivation.elaborate.entrywise_calls import BY_ENTRIES
 from attention_core.derivation.elaborate.products import DENOMINATORS, ROW_GRADIENTS
+from attention_core.derivation.reading.law_words import RATES, says_rates
 from attention_core.derivation.reading.notation_words import take_notations
 from attention_core.derivation.terms.context import Context
 
@@ -85,7 +86,9 @@ def take_conventions(context: Context, blocks: Sequence[Block], infer: bool) -> 
         blocks: The blocks of the document.
         infer: Whether undeclared symbols are read, and words of derivatives as well.
     """
+    rates = says_rates(block.text for block in blocks if not isinstance(block, Display))
     out, context.stated = take_notations(blocks)
+    context.stated |= {RATES} if rates else set()
     if infer:
         out, words = take_derivative_words(out)
         context.stated, context.readings = context.stated | words | {NUMERALS}, words & {DENOMINATORS, ROW_GRADIENTS}

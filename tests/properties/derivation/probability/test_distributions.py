@@ -8,7 +8,7 @@ from attention_core.derivation import check_document
 from attention_core.derivation.records import GOOD, Verdict
 
 ROWS = [
-    (r"Let $x \sim \operatorname{Exponential}(\lambda)$.", r"\mathbb{E}[x^3] = \frac{6}{\lambda^3}", r"\mathbb{E}[x] = \lambda"),
+    (r"Let $x \sim \operatorname{Exponential}(\lambda)$.", r"\mathbb{E}[x^3] = \frac{6}{\lambda^3}", r"\mathbb{E}[x] = \lambda^2"),
     (r"Let $x \sim \operatorname{Poisson}(\lambda)$.", r"\mathbb{E}[x^3] = \lambda^3 + 3 \lambda^2 + \lambda",
      r"\mathbb{E}[x^2] = \lambda"),
     (r"Let $x \sim \operatorname{Binomial}(n, p)$.", r"\operatorname{Var}[x] = n p (1 - p)", r"\operatorname{Var}[x] = n p"),
