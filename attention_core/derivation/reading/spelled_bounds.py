@@ -79,7 +79,7 @@ _BETWEEN = re.compile(
 )
 _PARITY = re.compile(
     rf"(?P<group>{GROUP})\s+(?P<verb>be|is|are)\s+(?:an?\s+)?(?:positive\s+)?(?P<which>even|odd)\s+(?:positive\s+)?"
-    rf"(?:integers?|natural numbers?|(?:whole )?numbers?){ENDS}",
+    rf"(?:integers?|(?:natural|whole) numbers?|(?P<noun>numbers?)){ENDS}",
     re.IGNORECASE,
 )
 _IN_INTEGERS = re.compile(r"\\in\s*\\mathbb\s*\{?\s*[ZN]\s*\}?(?:_\S+)?\s*$")
@@ -224,6 +224,8 @@ def _integers_such(found: re.Match[str], formulas: list[str]) -> str:
 def _parity(found: re.Match[str], formulas: list[str]) -> str:
     """`$n$ be an odd integer` as a member of \\mathbb{Z} that is odd; a positive one, of \\mathbb{N}."""
     names = texts_of(found["group"], formulas)
+    if found["noun"] and not _IN_INTEGERS.search(names[-1]):
+        return found[0]  # "an odd number" is positive for many authors
     space = "N" if re.search(r"positive|natural", found[0], re.IGNORECASE) else "Z"
     if space == "Z" and _IN_INTEGERS.search(names[-1]):
         return f"{found['group']} {found['verb']} {found['which']}"

@@ -20,6 +20,7 @@ from attention_core.derivation.latex.parse import parse_tokens
 from attention_core.derivation.latex.printer import symbol_name
 from attention_core.derivation.latex.syntax import Dots, Name, Sub, Sup, Unreadable
 from attention_core.derivation.reading.assuming_sentences import BARE, RELATED, says_of_symbols
+from attention_core.derivation.reading.counted_parity import hold_parity, release_parity
 from attention_core.derivation.reading.masked_text import FORMULA as _F
 from attention_core.derivation.reading.masked_text import GROUP
 from attention_core.derivation.reading.spelled_clauses import spell_clauses
@@ -114,7 +115,7 @@ def spell_out(blocks: Sequence[Block], words: bool = True) -> list[Block]:
     """
     out: list[Block] = []
     family, above = "", ""
-    for block in blocks:
+    for block in hold_parity(blocks) if words else blocks:
         if not isinstance(block, Paragraph) or "$" not in block.text:
             out.append(block)
         elif words:
@@ -124,7 +125,7 @@ def spell_out(blocks: Sequence[Block], words: bool = True) -> list[Block]:
         else:
             text = _rewrite_families(block.text)
             out.append(block if text == block.text else replace(block, text=text))
-    return out
+    return release_parity(out) if words else out
 
 
 @lru_cache(maxsize=KEPT_PARAGRAPHS)

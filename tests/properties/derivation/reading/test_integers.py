@@ -13,7 +13,7 @@ GOOD = ("PROVED", "EXACT", "AGREES")
 ODD = [
     r"Let $n \in \mathbb{Z}$ be odd.", "Let $n$ be an odd integer.", r"Let $n \in \mathbb{Z}$ be an odd integer.",
     r"Let $m, n \in \mathbb{Z}$ be odd.", "Let $m, n$ be odd integers.", r"Let $n \in \mathbb{Z}$. Suppose $n$ is odd.",
-    "Let $n$ be an odd number.", r"Assume that $n \in \mathbb{Z}$ is odd.",
+    r"Let $n \in \mathbb{Z}$ be an odd number.", r"Assume that $n \in \mathbb{Z}$ is odd.",
 ]  # fmt: skip
 PRIME = ["Let $n \\in \\mathbb{Z}$ be prime.", "Let $n$ be a prime number.", "Let $n$ be a prime."]
 
@@ -36,6 +36,13 @@ def test_an_odd_integer_may_be_negative_and_a_positive_one_not() -> None:
     assert verdicts("Let $n$ be an odd integer.", r"n \ge 1") == ["REFUTED"]
     assert verdicts("Let $n$ be a positive odd integer.", r"n \ge 1")[0] in GOOD
     assert verdicts(r"Let $n \in \mathbb{N}_0$ be even.", r"n \ge 0")[0] in GOOD
+
+
+@pytest.mark.parametrize(
+    "words", ["Let $n$ be an odd number.", "Let $n$ be an even number.", "Suppose $n$ is an odd number."]
+)
+def test_an_odd_number_may_be_meant_as_a_positive_one(words: str) -> None:
+    assert not set(verdicts(words, r"n \ge 1", "(-1)^n = 1", "(-1)^n = -1")) & {"REFUTED", *GOOD}
 
 
 def test_powers_and_squares_among_the_integers() -> None:
