@@ -507,7 +507,7 @@ def define(reader: ReaderState, item: Item, text: str, line: int) -> None:
 
 
 def _define_parts(reader: ReaderState, item: Item, text: str, line: int) -> bool:
-    """Define a complex number by its parts; False of what is no complex number."""
+    """Define a complex number by its parts; False of any other value."""
     parts = split_definition(reader.context, item.chain) if len(item.left) == 1 else []
     for one in parts:
         define(reader, Item([one.exprs[0]], one), text, line)
