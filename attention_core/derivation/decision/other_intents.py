@@ -183,8 +183,9 @@ _MEASURES = compile_quick(
     r"\bzeta\b|\bregulari[sz]\w+ (?:integrals?|values?)|\b(?:dimensional|analytic) (?:regulari[sz]\w+|continuation)|"
     r"\bscaleless\b|\bberezin\b|\bgrassmann\w*|\banticommut\w*|\bjackson\b|\bhadamard\b|\bces[aà]ro\b|"
     r"\babel sum\w*|\bborel sum\w*|\bd dimensions\b|\brenormali[sz]\w+|"
-    r"\bintegral(?: sign)?s?\b[^.;]*"
-    r"\b(?:averages?|means?|denotes?|stands?|abbreviat\w*|normali[sz]\w+|divided|sums?)\b|"
+    r"\bintegral signs?\b[^.;]*\b(?:averages?|means?|denotes?|stands?|abbreviat\w*|sums?)\b|"
+    r"\b(?:all |the |an? |our )integrals? (?:here )?(?:is|are|denotes?|stands? for|means?) (?:an? |the |to be )?"
+    r"(?:averages?|means?|sums?|normali[sz]ed|divided)\b|"
     r"\b(?:averages?|means?|denotes?|stands?|abbreviat\w*) [^.;]*\bintegral sign",
     re.IGNORECASE,
 )
