@@ -70,7 +70,7 @@ def test_braces_of_a_maximum_and_half_lines(declared: str, formula: str, verdict
 STARTS = [*string.punctuation, "a", "1", " ", "\n", r"\tanh", r"\frac", r"\text{a}", r"\left(", r"\right)", r"\\", r"\sum", r"\not", r"\bar"]  # fmt: skip
 
 
-def test_whatever_a_formula_starts_with_is_read_or_told() -> None:
+def test_whatever_a_formula_starts_with_is_read_or_reported() -> None:
     for first, second in product(STARTS, repeat=2):
         with suppress(Unreadable):
             tokenize(first + second, 1)

@@ -43,7 +43,7 @@ def test_what_is_no_derivative_of_one_number_is_refused(formula: str) -> None:
     assert str(check_document(f"{DECLARED}\n\n$$ {formula} $$\n").steps[-1].verdict) == "UNREADABLE"
 
 
-def test_a_prime_without_a_name_is_told() -> None:
+def test_a_prime_without_a_name_is_reported() -> None:
     for formula in ("'", "'a = b", "''' = 1", "= ' b", "{'} = a"):
         report = check_document(f"Some $'$ here, and ${formula}$.\n\n$$ {formula} $$\n\n$$ a = a $$\n", infer=True)
         assert str(report.steps[-1].verdict) in ("PROVED", "EXACT")
